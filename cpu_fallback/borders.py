@@ -36,18 +36,7 @@ from cpu_fallback.blocks import run_tasks
 
 @compiled
 def locate(start, stop, values, kinds, borders, segments):
-    """Write the region segments of points: how many lower and upper borders are at most each value.
-
-    Parameters
-    ----------
-    start, stop : int
-        Points to do.
-    values : float64 array, shape (n, d)
-    kinds : int8 array, shape (n,)
-    borders : Borders
-    segments : int32 array, shape (n * d * 2,)
-        Takes them. Where a stream begins, it holds where the value may be near.
-    """
+    """Write the region segments of points: how many lower and upper borders are at most each value."""
     dimensions = values.shape[1]
     for dimension in range(dimensions):
         for order in range(2):
@@ -82,33 +71,7 @@ def flat(borders: Borders) -> tuple[Any, ...]:
 def fill(
     start, stop, most, segments, kinds, index, wanted, processing, points, rows, events, tally
 ):  # fmt: skip
-    """Write the crossings of points, until there are enough or the room may not suffice for one more point.
-
-    Parameters
-    ----------
-    start, stop : int
-        Points to do.
-    most : int
-        Crossings that are enough.
-    segments : int32 array, shape (n * d * 2,)
-    kinds : int8 array, shape (n,)
-    index : tuple
-        From `flat`.
-    wanted : tuple of bool
-        Whether to tell what is left, entered, passed through: by kind of event.
-    processing : int
-    points : int64 array
-    rows : int32 array
-    events : int8 array
-        Take the points, the queries' rows and the kinds of events.
-    tally : int64 array, shape (1,)
-        Queries that were retrieved from the index are added to it.
-
-    Returns
-    -------
-    (int, int)
-        The first point not done, and how many crossings were written.
-    """
+    """Write the crossings of points, until there are enough or the room may not take one more point."""
     dimensions = index[-1]
     width = 2 * dimensions
     out = (points, rows, events)
@@ -284,19 +247,7 @@ _BLOCK = 1 << 15
 
 
 class BorderSearch:
-    """Points among the borders of an index.
-
-    Parameters
-    ----------
-    index : BorderIndex
-    values : float64 array, shape (n, d)
-        Of the points, those of a stream one after the other, in order of time.
-    kinds : int8 array, shape (n,)
-        `FIRST`, `FROM_OUTSIDE` or `MOVE`.
-    near : int32 array, shape (n, d, 2), or None
-        Segments near which points that begin a stream may be; taken over.
-    threads : int
-    """
+    """Points among the borders of an index."""
 
     def __init__(
         self,
@@ -332,18 +283,7 @@ class BorderSearch:
     def found(
         self, start: int, stop: int, wanted: tuple[bool, bool, bool], processing: int, most: int
     ) -> Iterator[Found]:
-        """The crossings of points start ... stop, in their order.
-
-        Parameters
-        ----------
-        start, stop : int
-        wanted : tuple of bool
-            By kind of event.
-        processing : int
-            `WALK`, `PEAKS` or `EITHER`.
-        most : int
-            Crossings in a chunk, more only where a single point has more.
-        """
+        """The crossings of points start ... stop, in their order."""
         most = max(most, 1)
         blocks = iter(range(start, stop, _BLOCK))
         arguments = (wanted, processing, most)

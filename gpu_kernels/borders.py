@@ -28,20 +28,7 @@ _WHAT = "border queries"
 
 
 def located(index: BorderIndex, values: np.ndarray) -> np.ndarray:
-    """How many borders are at most each value: int32 array, shape (n, d, 2).
-
-    Parameters
-    ----------
-    index : BorderIndex
-    values : float64 array, shape (n, d)
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device cannot hold the index.
-    BackendError
-        If it fails.
-    """
+    """How many borders are at most each value: int32 array, shape (n, d, 2)."""
     count, dimensions = values.shape
     segments = np.empty((count, dimensions, 2), np.int32)
     run = Run.of(0, dimensions)
@@ -64,28 +51,6 @@ class PointRun:
     """Points start ... stop, at most `POINTS_AT_ONCE`: their crossings are counted now.
 
     Nothing is left on the device.
-
-    Parameters
-    ----------
-    index : BorderIndex
-    segments : int32 array, shape (n, d, 2)
-    kinds : int8 array, shape (n,)
-    start, stop : int
-    sought : Sought
-
-    Attributes
-    ----------
-    offsets : int64 array, shape (stop - start + 1,)
-        Exclusive scan of the crossings of each point.
-    retrieved : int64 array, shape (stop - start,)
-        Queries that each took out of the index.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device cannot hold the index; later, if not the crossings of one point.
-    BackendError
-        If it fails.
     """
 
     def __init__(
@@ -155,15 +120,7 @@ _KINDS = (np.int64, np.int32, np.int8)
 
 
 class Resident(NamedTuple):
-    """A copy of an index.
-
-    Parameters
-    ----------
-    live : int
-        Queries that had not been removed: those of an index only become fewer.
-    values : float64 array, shape (d * 2 * N,), in device memory
-    borders : SortedBorders
-    """
+    """A copy of an index."""
 
     live: int
     values: Any
@@ -179,10 +136,6 @@ def resident(index: BorderIndex) -> Resident:
     """The current device's copy of an index. Called by one thread at a time.
 
     A query takes 40 bytes a dimension, and half a byte for peaks.
-
-    Parameters
-    ----------
-    index : BorderIndex
     """
     key = id(index), 0 if SIMULATED else array_module().cuda.runtime.getDevice()
     found, live = _residents.get(key), index.live
@@ -228,22 +181,6 @@ class BorderSearch:
     What it raises, `DeviceMemoryError` if the device cannot hold the index or the crossings of one point,
     and `BackendError` if it fails, leaves all chunks that were handed out in force: whoever goes on
     elsewhere, goes on where the last one stops.
-
-    Parameters
-    ----------
-    index : BorderIndex
-    values : float64 array, shape (n, d)
-        Of the points, those of a stream one after the other, in order of time.
-    kinds : int8 array, shape (n,)
-        `FIRST`, `FROM_OUTSIDE` or `MOVE`.
-    near : int32 array, shape (n, d, 2), or None
-    threads : int
-        Neither has an effect.
-
-    Attributes
-    ----------
-    retrieved : int
-        Queries that were taken out of the index for the chunks handed out so far.
     """
 
     def __init__(
@@ -266,18 +203,7 @@ class BorderSearch:
     def found(
         self, start: int, stop: int, wanted: tuple[bool, bool, bool], processing: int, most: int
     ) -> Iterator[Found]:
-        """The crossings of points start ... stop, in their order.
-
-        Parameters
-        ----------
-        start, stop : int
-        wanted : tuple of bool
-            By kind of event.
-        processing : int
-            `WALK`, `PEAKS` or `EITHER`.
-        most : int
-            Crossings in a chunk, more only where a single point has more.
-        """
+        """The crossings of points start ... stop, in their order."""
         sought = Sought(*wanted, processing)
         for first in range(start, stop, POINTS_AT_ONCE):
             last = min(first + POINTS_AT_ONCE, stop)

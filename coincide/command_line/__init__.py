@@ -49,18 +49,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line.
-
-    Parameters
-    ----------
-    arguments : list of str
-        Without the program's name.
-
-    Returns
-    -------
-    int
-        0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted; 141 nobody read on.
-    """
+    """Run one command line."""
     with interruptible():
         try:
             # Here, where signals are ours already.

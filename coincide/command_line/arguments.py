@@ -13,16 +13,7 @@ from coincide.model.options import Way, check_choice
 
 @dataclass(frozen=True, kw_only=True)
 class JoinRequest(EventRequest):
-    """One `coincide join`.
-
-    Parameters
-    ----------
-    left : str
-        Paths, globs or URIs.
-    right : str or None
-        None: `left` is one stream.
-    arguments : JoinArguments
-    """
+    """One `coincide join`."""
 
     left: str
     right: str | None
@@ -40,13 +31,7 @@ class JoinRequest(EventRequest):
 
 
 def join_request(**words: Any) -> JoinRequest:
-    """Check what was typed and make a request of it. Keywords are the options of `coincide join`.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """Check what was typed and make a request of it. Keywords are the options of `coincide join`."""
     check_choice("--way", words["way"], get_args(Way))
     spark_only = {"--slices": words["slices"]}
     if words["way"].startswith(("broadcast", "collect")):

@@ -51,15 +51,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class BorderRequest(Request):
-    """One `coincide borders`.
-
-    Parameters
-    ----------
-    readings, queries : str
-        Paths, globs or URIs.
-    arguments : BorderArguments
-    way : {"auto", "direct", "exchange"}
-    """
+    """One `coincide borders`."""
 
     readings: str
     queries: str
@@ -76,13 +68,7 @@ class BorderRequest(Request):
 
 
 def border_request(**words: Any) -> BorderRequest:
-    """Check what was typed and make a request of it. Keywords are the options of `coincide borders`.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """Check what was typed and make a request of it. Keywords are the options of `coincide borders`."""
     check_choice("--way", words["way"], _WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
     stream = None if words["stream"] == "-" else words["stream"]
@@ -101,13 +87,7 @@ def border_request(**words: Any) -> BorderRequest:
 
 
 def run_borders(request: BorderRequest) -> Finished:
-    """Find crossings and write the output.
-
-    Raises
-    ------
-    CoincideError
-        For bad usage or bad data; no output is left then, nor after any other failure.
-    """
+    """Find crossings and write the output."""
     readings, queries = sources = request.sources()
     request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
@@ -236,13 +216,7 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class BorderInputs:
-    """Readings and queries, and what is needed of them.
-
-    Parameters
-    ----------
-    arguments : BorderArguments
-    readings, queries : ArrowInput
-    """
+    """Readings and queries, and what is needed of them."""
 
     arguments: BorderArguments
     readings: ArrowInput
@@ -274,13 +248,7 @@ class BorderInputs:
         return {self.arguments.time: pa.int64(), **floats}
 
     def query_table(self) -> pa.Table:
-        """The queries.
-
-        Raises
-        ------
-        Problem, SchemaError
-            If they cannot be read, or lack a column.
-        """
+        """The queries."""
         given = self.queries.schema.names
         pairs = self.arguments.border_names(given)
         types = {name: pa.float64() for pair in pairs for name in pair}
@@ -289,13 +257,7 @@ class BorderInputs:
         return self.queries.table(columns, types)
 
     def schema(self) -> pa.Schema:
-        """Of the readings, as their files tell it.
-
-        Raises
-        ------
-        Problem, SchemaError
-            If they cannot be read, or lack a column.
-        """
+        """Of the readings, as their files tell it."""
         return plain_schema(self.readings.typed(self.arguments.columns, self.types))
 
     def checked_schema(self) -> pa.Schema:
@@ -305,18 +267,7 @@ class BorderInputs:
         return self.schema()
 
     def tables(self, schema: pa.Schema) -> tuple[pa.Schema, Iterable[pa.Table]]:
-        """The readings, one row group at a time where each is later than those before it, else whole.
-
-        Parameters
-        ----------
-        schema : pa.Schema
-            As the files tell it: CSV may hold something else.
-
-        Returns
-        -------
-        pa.Schema
-        iterable of pa.Table
-        """
+        """The readings, one row group at a time where each is later than those before it, else whole."""
         source = self.readings.source
         # Floats are rounded to ticks: one may be later in its row group, and of a tick of the next.
         is_float = pa.types.is_floating(schema.field(self.arguments.time).type)

@@ -48,13 +48,7 @@ from coincide.model.sides import SIDES
 
 
 def run_causality(request: CausalityRequest) -> Summary:
-    """Find pairs and write the output.
-
-    Raises
-    ------
-    CoincideError
-        For bad usage or bad data; no output is left then, nor after any other failure.
-    """
+    """Find pairs and write the output."""
     sources = request.sources()
     request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
@@ -126,16 +120,7 @@ _DISTANCE = re.compile(r"\s*(.*?\d\.?)\s*([a-zA-Z]*)\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class CausalityRequest(EventRequest):
-    """One `coincide causality`.
-
-    Parameters
-    ----------
-    causes : str
-        Paths, globs or URIs.
-    effects : str or None
-        None: `causes` are one stream.
-    arguments : CausalityArguments
-    """
+    """One `coincide causality`."""
 
     causes: str
     effects: str | None
@@ -149,13 +134,7 @@ class CausalityRequest(EventRequest):
 
 
 def causality_request(**words: Any) -> CausalityRequest:
-    """Check what was typed and make a request of it. Keywords are the options of `coincide causality`.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """Check what was typed and make a request of it. Keywords are the options of `coincide causality`."""
     check_choice("--way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
     own = {name: words[name] for name in _ASKED}
@@ -207,12 +186,7 @@ def _options(words: dict[str, Any]) -> CorrelateOptions:
 
 
 def condition_of(words: dict[str, Any]) -> CausalityCondition:
-    """What is asked of a pair.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """What is asked of a pair."""
     return CausalityCondition(_predicates(words), _space(words), words["confidence"])
 
 

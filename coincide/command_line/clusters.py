@@ -35,13 +35,7 @@ _OF_SPARK: dict[str, Any] = {"engine": "local", "master": None, "conf": None}
 
 
 def cluster_request(**words: Any) -> CausalityRequest:
-    """Check what was typed and make a request of it. Keywords are the options of `coincide clusters`.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """Check what was typed and make a request of it. Keywords are the options of `coincide clusters`."""
     try:
         return _request({**words, **_OF_SPARK})
     except CoincideError as error:
@@ -70,13 +64,7 @@ def _request(words: dict[str, Any]) -> CausalityRequest:
 
 
 def run_clusters(request: CausalityRequest) -> Finished:
-    """Find clusters and write the output.
-
-    Raises
-    ------
-    CoincideError
-        For bad usage or bad data; no output is left then, nor after any other failure.
-    """
+    """Find clusters and write the output."""
     sources = request.sources()
     with (
         warnings_as_lines(),

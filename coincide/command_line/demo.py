@@ -43,17 +43,7 @@ _DELAY_SECONDS = (0.2, 2.8)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Badge and door events with their true times.
-
-    Parameters
-    ----------
-    badges, doors : pa.Table
-        Columns id (int64, the row's number), door (string), min_time and max_time (timestamps).
-    badge_times, door_times : int64 arrays
-        When it really happened, microseconds, by id. No join sees them.
-    planted : int64 array, shape (n, 2)
-        Ids of badge and door opening that belong together.
-    """
+    """Badge and door events with their true times."""
 
     badges: pa.Table
     doors: pa.Table
@@ -132,19 +122,7 @@ _LO, _HI = (f"{seconds}s" for seconds in WINDOW_SECONDS)
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """The joins' pairs, as badge id * n + door id, and the truth.
-
-    Parameters
-    ----------
-    n : int
-        Events a side.
-    right, planted, plain : int64 arrays
-        Pairs whose true times meet the condition; pairs that belong together; pairs whose middles
-        meet it.
-    found : int64 array
-    probability : float64 array
-        Of each found pair.
-    """
+    """The joins' pairs, as badge id * n + door id, and the truth."""
 
     n: int
     right: np.ndarray
@@ -155,18 +133,7 @@ class Marked:
 
 
 def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
-    """Make the sample, join it, and print what was found.
-
-    Parameters
-    ----------
-    rows : int
-        Events a side.
-    seed : int
-    keep : bool
-        Leave the sample and the result on disk.
-    engine : {"auto", "spark", "local"}
-    debug : bool
-    """
+    """Make the sample, join it, and print what was found."""
     check_choice("--engine", engine, ENGINES)
     if seed < 0:
         raise Problem(f"--seed must not be negative; found {brief(seed)}")

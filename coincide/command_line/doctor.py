@@ -29,17 +29,7 @@ _GPU_PACKAGES = install_gpu_packages()
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
-
-    Parameters
-    ----------
-    name : str
-    state : {"ok", "MISSING", "none"}
-        ``MISSING`` is needed, ``none`` is not there but can be done without.
-    found : str
-    advice : str
-        What to do, empty where nothing needs doing.
-    """
+    """What one check found."""
 
     name: str
     state: str

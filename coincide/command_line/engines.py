@@ -34,18 +34,7 @@ _Request = TypeVar("_Request", bound=Request)
 
 
 def settled(request: _Request, sources: Sequence[Source]) -> _Request:
-    """The request with an engine instead of ``"auto"``, and why it is this one.
-
-    Parameters
-    ----------
-    request : Request
-    sources : sequence of Source
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read.
-    """
+    """The request with an engine instead of ``"auto"``, and why it is this one."""
     if request.engine != AUTO:
         return request
     engine, why = _chosen(request, sources)

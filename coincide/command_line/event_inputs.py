@@ -54,20 +54,7 @@ def checked_types(
     inputs: Sequence[ArrowInput],
     check: Callable[[PairArguments, list[pa.Table]], object],
 ) -> tuple[Types, Types]:
-    """As `needed_types`; what is wrong with columns shows here, before rows are read.
-
-    Parameters
-    ----------
-    request : EventRequest
-        Whose columns are known.
-    inputs : sequence of ArrowInput
-    check : callable
-        Takes arguments and tables without rows, one a stream, and raises where they do not go together.
-
-    Raises
-    ------
-    CoincideError
-    """
+    """As `needed_types`; what is wrong with columns shows here, before rows are read."""
     for given, columns in zip(inputs, request.columns, strict=True):
         check_complete(given, columns)
         check_zones(given, columns)
@@ -90,10 +77,6 @@ def checked_before_spark(
     """As `checked_types`: what can be told without Spark fails before it has to start.
 
     That is of times and places only: as keys, Spark takes many types for one that differ here.
-
-    Raises
-    ------
-    CoincideError
     """
     for given, columns in zip(inputs, request.columns, strict=True):
         check_for_spark(given, columns)
@@ -115,22 +98,7 @@ def read_tables(
     types: tuple[Types, Types],
     say: Callable[[str], None],
 ) -> list[pa.Table]:
-    """What is joined: one table, or two whose keys can be compared.
-
-    Parameters
-    ----------
-    request : EventRequest
-    inputs : sequence of ArrowInput
-    types : (Types, Types)
-        As `checked_types` gives them.
-    say : function of str
-        Is told what is being read.
-
-    Raises
-    ------
-    DataError
-        If an input cannot be read.
-    """
+    """What is joined: one table, or two whose keys can be compared."""
     inputs = read_ahead(request, inputs, types, say)
     tables = []
     needed = zip(inputs, request.columns, types, strict=True)
@@ -159,12 +127,7 @@ def _joined(
 
 
 def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
-    """Refuse an input of which Spark would lose rows or change times, or that lacks a column.
-
-    Raises
-    ------
-    Problem, SchemaError
-    """
+    """Refuse an input of which Spark would lose rows or change times, or that lacks a column."""
     source = given.source
     if source.is_uri:
         if source.file_format != "parquet":
@@ -185,12 +148,7 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
 
 
 def check_complete(given: ArrowInput, columns: list[str]) -> None:
-    """Refuse Parquet of which some files lack a column; readers would fill it with nulls.
-
-    Raises
-    ------
-    MissingColumn
-    """
+    """Refuse Parquet of which some files lack a column; readers would fill it with nulls."""
     if given.source.file_format == "parquet":
         own = path_columns(given.source)
         names = [name for name in columns if name not in own]
@@ -198,12 +156,7 @@ def check_complete(given: ArrowInput, columns: list[str]) -> None:
 
 
 def check_zones(given: ArrowInput, columns: list[str]) -> None:
-    """Refuse Parquet whose files differ in whether the times of a column have a zone.
-
-    Raises
-    ------
-    Problem
-    """
+    """Refuse Parquet whose files differ in whether the times of a column have a zone."""
     if given.source.file_format == "parquet" and not given.source.is_uri:
         advice = "instants are no wall-clock times; rewrite one of them"
         _check_alike(given, columns, _zone, advice)
@@ -275,13 +228,7 @@ Request = TypeVar("Request", bound=EventRequest)
 
 
 def with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Request:
-    """The request for inputs of these columns: `PairArguments.settled`.
-
-    Raises
-    ------
-    CoincideError
-        If nobody but Spark can read them, or `--where` makes no sense of them.
-    """
+    """The request for inputs of these columns: `PairArguments.settled`."""
     if not request.arguments.is_open:
         return request
     for given in inputs:

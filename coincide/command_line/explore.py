@@ -34,17 +34,7 @@ from coincide.engine.join.words import numbers
 
 @dataclass(frozen=True)
 class Explored:
-    """What a finished exploration says of itself.
-
-    Parameters
-    ----------
-    found : Exploration
-    files : list of str
-        That were written.
-    seconds : float
-    skipped : dict of str to int
-        Lines of CSV that were left out, by input.
-    """
+    """What a finished exploration says of itself."""
 
     found: Exploration
     files: list[str]
@@ -85,13 +75,7 @@ def _some_of_curve(found: Exploration) -> str:
 
 
 def run_explore(request: ExploreRequest) -> Explored:
-    """Explore and write the page, and pictures.
-
-    Raises
-    ------
-    CoincideError
-        For bad usage or bad data; no output is left then.
-    """
+    """Explore and write the page, and pictures."""
     sources = request.sources()
     places = [place for place in (request.output, request.png) if place is not None]
     inputs = tuple(source.found for source in sources)
@@ -144,16 +128,7 @@ _PLAIN = ("left", "right")
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreRequest(JoinRequest):
-    """One `coincide explore`.
-
-    Parameters
-    ----------
-    explore : ExploreArguments
-    png : str or None
-        Where pictures go.
-    command : str
-        As it was typed, for the page.
-    """
+    """One `coincide explore`."""
 
     explore: ExploreArguments
     png: str | None
@@ -166,13 +141,7 @@ class ExploreRequest(JoinRequest):
 
 
 def explore_request(**words: Any) -> ExploreRequest:
-    """Check what was typed and make a request of it. Keywords are the options of `coincide explore`.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """Check what was typed and make a request of it. Keywords are the options of `coincide explore`."""
     if words["engine"] != "local":
         raise Problem(
             "coincide explore runs in one process, and looks at a sample where there is too much; leave"

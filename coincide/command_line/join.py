@@ -56,13 +56,7 @@ _Written = tuple[JoinSummary, set[str] | None]
 
 
 def run_join(request: JoinRequest) -> Summary:
-    """Join and write the output.
-
-    Raises
-    ------
-    CoincideError
-        For bad usage or bad data; no output is left then, nor after any other failure.
-    """
+    """Join and write the output."""
     sources = request.sources()
     request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
@@ -228,13 +222,7 @@ def planned_directly(
     types: tuple[Types, Types],
     plan: Callable[[str, str | None, JoinArguments], Planned],
 ) -> Planned | str:
-    """What `plan` makes of both inputs, or why the direct way is closed.
-
-    Raises
-    ------
-    Problem
-        If the way is closed, and the request asks for it.
-    """
+    """What `plan` makes of both inputs, or why the direct way is closed."""
     closed = _closed(request, inputs, types)
     if closed is None:
         try:

@@ -56,14 +56,7 @@ class SparkUri:
 
 
 class OneFile(Output):
-    """A file that this process writes.
-
-    Parameters
-    ----------
-    request : Request
-    sources : sequence of Source
-        None of them may be replaced.
-    """
+    """A file that this process writes."""
 
     def __init__(self, request: Request, sources: Sequence[Source]) -> None:
         inputs = [source.found for source in sources if not source.is_uri]
@@ -83,12 +76,7 @@ class OneFile(Output):
 
 
 class Gathered:
-    """Parquet that Spark writes beside a file, or a pipe, which this process then fills with the rows.
-
-    Parameters
-    ----------
-    last : OneFile or StandardOutput
-    """
+    """Parquet that Spark writes beside a file, or a pipe, which this process then fills with the rows."""
 
     def __init__(self, last: OneFile | StandardOutput) -> None:
         self._last = last

@@ -37,13 +37,7 @@ class Command(_PlainFlags, TyperCommand):
     """One command of the program."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse what was typed.
-
-        Raises
-        ------
-        CoincideError
-            If a flag has a value, or an option lacks its second value.
-        """
+        """Parse what was typed."""
         options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
         return super().parse_args(ctx, list(_spelled_out(args, options)))
 

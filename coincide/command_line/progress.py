@@ -18,13 +18,7 @@ _POLL_SECONDS = 0.3
 
 
 class Progress:
-    """One line that says what is being done; silent unless stderr is a terminal.
-
-    Parameters
-    ----------
-    hide : callable
-        Takes the secrets out of a text.
-    """
+    """One line that says what is being done; silent unless stderr is a terminal."""
 
     def __init__(self, hide: Callable[[str], str] = without_credentials) -> None:
         self._hide = hide

@@ -99,13 +99,7 @@ class Request(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class EventRequest(Request, Asked):
-    """One run of a command that joins events of two inputs.
-
-    Parameters
-    ----------
-    arguments : PairArguments
-        What is asked of the join.
-    """
+    """One run of a command that joins events of two inputs."""
 
     arguments: PairArguments
 
@@ -125,20 +119,7 @@ def lines_left_out(sources: Sequence[Source]) -> dict[str, int]:
 
 
 def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a `Request`, checked.
-
-    Parameters
-    ----------
-    words : mapping
-        By the names of its parameters, as they were typed.
-    spark_only : mapping of str to object
-        Further options that mean nothing in one process, as they are typed, and whether they were.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """The arguments of a `Request`, checked."""
     check_choice("--engine", words["engine"], ENGINES)
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
@@ -196,20 +177,7 @@ _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 def format_of_output(text: str, asked: str | None) -> str:
-    """A key of `FORMATS`.
-
-    Parameters
-    ----------
-    text : str
-        The output, as it was typed.
-    asked : str or None
-        What `--output-format` says.
-
-    Raises
-    ------
-    CoincideError
-        If both differ, or the name is that of another format.
-    """
+    """A key of `FORMATS`."""
     if asked is not None:
         check_choice("--output-format", asked, tuple(FORMATS))
     if text == STDOUT:

@@ -26,16 +26,7 @@ def written(
     output: LocalOutput,
     say: Callable[[int], None],
 ) -> int:
-    """Write batches to the file that becomes the output, and tell how many rows they had.
-
-    Parameters
-    ----------
-    batches : iterable of pa.RecordBatch
-    schema : pa.Schema
-    output : OneFile or StandardOutput
-    say : function of int
-        Told after each batch how many rows are written.
-    """
+    """Write batches to the file that becomes the output, and tell how many rows they had."""
     with output.rows_writer(schema) as groups:
         for batch in batches:
             raise_if_interrupted()
@@ -67,18 +58,7 @@ def finished(
     seconds: float,
     start_seconds: float | None = None,
 ) -> Finished:
-    """What a command says of itself in the end.
-
-    Parameters
-    ----------
-    request : Request
-    what : str
-        It was to find.
-    counted : (dict, list) or None
-        The counts as `Finished` takes them; None if nothing was counted.
-    rows, seconds, start_seconds
-        As of `Finished`.
-    """
+    """What a command says of itself in the end."""
     values, about = counted or ({}, [(what, "not counted")])
     output = request.hide(request.output)
     return Finished(

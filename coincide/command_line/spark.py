@@ -132,22 +132,7 @@ def spark_frame(
     columns: list[str],
     types: Mapping[str, pa.DataType] | None = None,
 ) -> DataFrame:
-    """One input as a DataFrame.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    given : ArrowInput
-    columns : list of str
-        The columns that will be needed.
-    types : mapping of str to pa.DataType or None
-        For columns of which no file tells the type.
-
-    Raises
-    ------
-    Problem, CoincideError
-        If the input cannot be read or lacks a column; for URIs Spark finds out itself.
-    """
+    """One input as a DataFrame."""
     check_for_spark(given, columns)
     if given.source.file_format == "parquet":
         return with_file_name(_parquet(spark, given, columns, types or {}), columns)

@@ -25,31 +25,13 @@ _MOST = 6
 
 
 def check_once(inputs: Collection[str]) -> None:
-    """Refuse two inputs from one standard input.
-
-    Raises
-    ------
-    Problem
-    """
+    """Refuse two inputs from one standard input."""
     if sum(text == STANDARD_INPUT for text in inputs) > 1:
         raise Problem("standard input is one input; name a file for the other one")
 
 
 def read_in(side: str, file_format: str | None, csv: CsvRules) -> Source:
-    """What comes in, as an input whose file goes when the input does.
-
-    Parameters
-    ----------
-    side : str
-    file_format : str or None
-        None: from its first bytes, Arrow IPC or else CSV.
-    csv : CsvRules
-
-    Raises
-    ------
-    Problem
-        If nothing is sent there, or Parquet, which is read from its end.
-    """
+    """What comes in, as an input whose file goes when the input does."""
     if sys.stdin.isatty():
         raise Problem(
             f"{side}: nothing is sent to standard input; pipe CSV or Arrow IPC in, or name a file"
@@ -77,13 +59,7 @@ class ReaderGone(Exception):
 
 
 class StandardOutput:
-    """What is written here is out at once: nothing is published, and nothing is taken back.
-
-    Parameters
-    ----------
-    file_format : {"csv", "arrow", "parquet"}
-        Arrow is written as a stream.
-    """
+    """What is written here is out at once: nothing is published, and nothing is taken back."""
 
     def __init__(self, file_format: str) -> None:
         self._format = file_format

@@ -26,20 +26,7 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """What a finished join did.
-
-    Parameters
-    ----------
-    join : JoinSummary
-    output : str
-    engine : str
-    start_seconds : float or None
-        Starting Spark.
-    engine_why : str
-        Why it was this engine, where nobody asked for it.
-    skipped : dict of str to int
-        Lines of CSV that were left out, by input.
-    """
+    """What a finished join did."""
 
     join: JoinSummary
     output: str
@@ -78,25 +65,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Finished:
-    """What a finished command of any operator but the join did.
-
-    Parameters
-    ----------
-    values : dict of str to object
-        Its counts, for JSON; what is None is left out.
-    about : list of (str, str)
-        The same in words.
-    rows : int or None
-        Rows written, where they are known.
-    seconds : float
-    output, engine : str
-    start_seconds : float or None
-        Starting Spark.
-    engine_why : str
-        Why it was this engine, where nobody asked for it.
-    skipped : dict of str to int
-        Lines of CSV that were left out, by input.
-    """
+    """What a finished command of any operator but the join did."""
 
     values: dict[str, object]
     about: list[tuple[str, str]]

@@ -39,15 +39,7 @@ Types = dict[str, pa.DataType]
 
 @dataclass(frozen=True, kw_only=True)
 class TransitionRequest(Request):
-    """One `coincide transitions`.
-
-    Parameters
-    ----------
-    events : str
-        A path, glob or URI.
-    arguments : TransitionArguments
-    until : int, float, datetime or None
-    """
+    """One `coincide transitions`."""
 
     events: str
     arguments: TransitionArguments
@@ -63,13 +55,7 @@ class TransitionRequest(Request):
 
 
 def transition_request(**words: Any) -> TransitionRequest:
-    """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`."""
     plain = ("confidence", "query", "event", "repeated")
     options = CorrelateOptions(**{name: words[name] for name in ("unit", "tick", "invalid")})
     arguments = TransitionArguments(
@@ -96,13 +82,7 @@ def _instant(text: str) -> int | float | datetime:
 
 
 def run_transitions(request: TransitionRequest) -> Finished:
-    """Find transitions and write the output.
-
-    Raises
-    ------
-    CoincideError
-        For bad usage or bad data; no output is left then, nor after any other failure.
-    """
+    """Find transitions and write the output."""
     (source,) = sources = request.sources()
     request = settled(request, sources)
     options = request.arguments.options

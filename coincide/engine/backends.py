@@ -23,23 +23,12 @@ def check_backend(name: str) -> None:
     """Refuse, at plan time, a backend that cannot be.
 
     Whether a GPU is there is seen by the worker: the driver of a Spark job may have none.
-
-    Raises
-    ------
-    ConditionError
-        If the name is unknown.
     """
     check_choice("backend", name, get_args(Backend))
 
 
 def load_backend(name: str) -> ModuleType:
-    """The package that exposes `EventJoin` and `event_probabilities`: call it where the work is done.
-
-    Raises
-    ------
-    BackendError
-        If ``"gpu"`` is asked for and no GPU can be used here.
-    """
+    """The package that exposes `EventJoin` and `event_probabilities`: call it where the work is done."""
     check_backend(name)
     if name == "cpu":
         return importlib.import_module("cpu_fallback")
@@ -66,17 +55,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def load_task_backend(name: str) -> ModuleType:
-    """The backend of a task, on the GPU that Spark gave the task if it is the GPU backend.
-
-    Parameters
-    ----------
-    name : {"auto", "cpu", "gpu"}
-
-    Raises
-    ------
-    BackendError
-        If the backend is not here, or the task's GPU is hidden from the worker.
-    """
+    """The backend of a task, on the GPU that Spark gave the task if it is the GPU backend."""
     # CUDA's own order is the fastest GPU first; Spark's addresses are the numbers of nvidia-smi.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     if name != "cpu":
@@ -103,21 +82,7 @@ def task_addresses() -> tuple[str, ...]:
 
 
 def device_number(addresses: Sequence[str], visible: str | None) -> int:
-    """The CUDA device of a task, as CUDA numbers the devices that it sees.
-
-    Parameters
-    ----------
-    addresses : sequence of str
-        Of the task's GPUs, as nvidia-smi numbers them (or as CUDA_VISIBLE_DEVICES names them). A task
-        uses one GPU, the first. Empty: the first that CUDA sees.
-    visible : str or None
-        CUDA_VISIBLE_DEVICES. RAPIDS sets it to the executor's GPU, container systems to their own.
-
-    Raises
-    ------
-    BackendError
-        If CUDA does not see the GPU, or the address is none.
-    """
+    """The CUDA device of a task, as CUDA numbers the devices that it sees."""
     if not addresses:
         return 0
     address = addresses[0].strip()
@@ -148,15 +113,7 @@ def make_join(backend: ModuleType, *sides: Any, **arguments: Any) -> Any:
 
 
 def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:
-    """What is made of a backend's name, and of the CPU's where the GPU has no memory for it.
-
-    Parameters
-    ----------
-    backend : module
-        From `coincide.engine.backends.load_backend`.
-    make : callable
-        From the name of a backend to a join; those of all backends agree.
-    """
+    """What is made of a backend's name, and of the CPU's where the GPU has no memory for it."""
     if backend.__name__ != "gpu_kernels":
         return make(backend.__name__)
     return ResilientJoin(lambda: make("gpu_kernels"), lambda: make("cpu_fallback"))
@@ -167,11 +124,6 @@ class ResilientJoin:
 
     So what was handed out stands. Of causality they may differ in the order of one event's matches: ask
     once for a run.
-
-    Parameters
-    ----------
-    first, second : callable
-        Make the join on the GPU, and on the CPU once the device has no memory for one event's matches.
     """
 
     def __init__(self, first: Callable[[], Any], second: Callable[[], Any]) -> None:

@@ -35,18 +35,6 @@ class ResilientLiveBlocks:
 
     A copy, or what is unpickled, chooses its backend anew, where it is made: its events travel by way
     of host memory.
-
-    Parameters
-    ----------
-    algorithm : {"lazy", "classes"}
-    backend : {"auto", "cpu", "gpu"}
-    events : (LiveEvents, LiveEvents), optional
-        Live events to begin with, of the left and the right side; none if not given.
-
-    Raises
-    ------
-    BackendError
-        If ``"gpu"`` is asked for and no GPU can be used here.
     """
 
     def __init__(self, algorithm: Deferred, backend: str, events: _Events | None = None) -> None:
@@ -126,15 +114,7 @@ class ResilientLiveBlocks:
 
 
 class ResilientSearch:
-    """Used as `BorderSearch`. Both backends agree in order, so that what was handed out stands.
-
-    Parameters
-    ----------
-    first, second : callable
-        Make the search on the GPU, and on the CPU once the device's memory does not do.
-    falls_back : callable
-        Called then.
-    """
+    """Used as `BorderSearch`. Both backends agree in order, so that what was handed out stands."""
 
     def __init__(
         self,

@@ -37,25 +37,7 @@ _RELATIVE_ERROR = 1e-12
 
 
 def band_table(left: ShapeClasses, right: ShapeClasses, window: Window) -> np.ndarray:
-    """The bands of all pairs of length classes.
-
-    Parameters
-    ----------
-    left, right : ShapeClasses
-        K1 and K2 classes of the lengths of the two sides.
-    window : Window
-        The timing condition, in ticks.
-
-    Returns
-    -------
-    int64 array, shape (K1, K2, 4)
-        Bounds on D: outer low, inner low, inner high, outer high, inclusive, in half ticks. An empty
-        range has its high one below its low.
-
-    Notes
-    -----
-    With one class a side this is the region analysis of Lee & Lee (2010), Figure 1.
-    """
+    """The bands of all pairs of length classes."""
     return _band_table(
         left.lowest,
         left.highest,
@@ -72,19 +54,6 @@ def midpoint_reach(window: Window, longest: int = 2 * TIME_LIMIT) -> tuple[int, 
 
     The difference of two timestamps is as likely above the difference of their midpoints as below, so
     that a pair whose D lies outside the window is less likely than not to meet it.
-
-    Parameters
-    ----------
-    window : Window
-        The timing condition, in ticks.
-    longest : int
-        No interval is longer, ticks.
-
-    Returns
-    -------
-    (int, int) or None
-        First and last D of pairs that can qualify, inclusive, in half ticks; None where confidence is
-        below one half, and longer intervals reach further.
     """
     if window.confidence < _EVEN:
         return None
@@ -254,17 +223,7 @@ class RegionBounds(NamedTuple):
 def region_bounds(
     min_time: int, max_time: int, shortest: int, longest: int, window: Window
 ) -> RegionBounds:
-    """Regions of a target stream for one base event on the left.
-
-    Parameters
-    ----------
-    min_time, max_time : int
-        Timestamp of the base event, ticks.
-    shortest, longest : int
-        rho and pi of the target stream, ticks.
-    window : Window
-        The timing condition on T_target - T_base.
-    """
+    """Regions of a target stream for one base event on the left."""
     ends = [
         _ends(min_time, max_time, low, high, window)
         for low, high in ((shortest, shortest), (longest, longest))

@@ -20,19 +20,7 @@ _TARGETS = 1 << 16
 
 
 class Costs(NamedTuple):
-    """What a join does, in nanoseconds on one core.
-
-    Parameters
-    ----------
-    scan : float
-        Placing one base event by one cursor.
-    step : float
-        One step of one cursor over one target.
-    probe : float
-        Evaluating one candidate.
-    opening : float
-        Setting the cursors of one pair of classes at the start of a group.
-    """
+    """What a join does, in nanoseconds on one core."""
 
     scan: float = 6.0
     step: float = 3.6
@@ -49,15 +37,7 @@ _MOST_STEPS = 8.0
 def amounts(
     bands: np.ndarray, probes: float, targets: float, groups: float
 ) -> tuple[float, float, float, float]:
-    """How often each cost arises for one base event: scans, steps, probes, openings.
-
-    Parameters
-    ----------
-    bands : int64 array, shape (K1, K2, 4)
-        From `coincide.model.bands.band_table`.
-    probes, targets, groups : float
-        Candidates to evaluate, targets, and groups, each per base event.
-    """
+    """How often each cost arises for one base event: scans, steps, probes, openings."""
     k1, k2 = bands.shape[:2]
     # Where a shell is empty its two ends are one cursor.
     cursors = 2.0 + np.mean(bands[:, :, INNER_LO] != bands[:, :, OUTER_LO])
@@ -93,15 +73,7 @@ class Population(Protocol):
 
 
 class HostPopulation(NamedTuple):
-    """A `Population` of NumPy arrays.
-
-    Parameters
-    ----------
-    keys, shapes : int64 arrays, shape (n,)
-        Keys, ascending, half ticks; shapes in the same order.
-    group : int64 array, shape (n,), or None
-        Codes of their keys, in any order, negative for none; None: one group.
-    """
+    """A `Population` of NumPy arrays."""
 
     keys: np.ndarray
     shapes: np.ndarray
@@ -130,17 +102,7 @@ class HostPopulation(NamedTuple):
 def choose_classes(
     left: Population, right: Population, groups: int, window: Window, classes: int | None
 ) -> tuple[ShapeClasses, ShapeClasses]:
-    """Length classes of both sides of intervals; the cheapest by estimate if `classes` is None.
-
-    Parameters
-    ----------
-    left, right : Population
-    groups : int
-        Number of codes.
-    window : Window
-    classes : int or None
-        K of both sides; None: chosen.
-    """
+    """Length classes of both sides of intervals; the cheapest by estimate if `classes` is None."""
     if classes is not None or not left.size or not right.size:
         return _at_most(left, classes or 1), _at_most(right, classes or 1)
     longest = (int(side.shape_sample().max()) for side in (left, right))
@@ -162,23 +124,7 @@ def cheapest_classes(
     bands: Callable[[ShapeClasses, ShapeClasses], np.ndarray],
     outer: tuple[int, int],
 ) -> tuple[ShapeClasses, ShapeClasses]:
-    """The classes of both sides that cost least, by estimate.
-
-    Parameters
-    ----------
-    left, right : Population
-        Neither empty.
-    groups : int
-        Number of codes.
-    costs : Costs
-    ends : callable
-        From a side, a sample of its shapes and limits on the number of classes, to the largest shape
-        of each class per limit, as `coincide.model.classes.class_ends`.
-    bands : callable
-        From classes of both sides to `coincide.model.timestamps.protocol.PairModel.bands`.
-    outer : (int, int)
-        Bounds on the key of a right event less that of a left one, if they can qualify, half ticks.
-    """
+    """The classes of both sides that cost least, by estimate."""
     samples = left.shape_sample(), right.shape_sample()
     lefts = _choices(samples[LEFT], ends(LEFT, samples[LEFT], LEFT_CHOICES))
     rights = _choices(samples[RIGHT], ends(RIGHT, samples[RIGHT], RIGHT_CHOICES))

@@ -24,13 +24,6 @@ def length_classes(lengths: np.ndarray, most: int) -> ShapeClasses:
 
     The cuts minimise the sum over classes of share times width, to which the number of pairs to probe
     is nearly proportional. Lengths of few distinct values give classes of one value each.
-
-    Parameters
-    ----------
-    lengths : int64 array, shape (n,)
-        Lengths of the timestamps of one side, ticks, >= 0. May be empty.
-    most : int
-        Upper limit on K, 1 ... MAX_CLASSES.
     """
     if lengths.size == 0:
         return ShapeClasses.one(0, 0)
@@ -38,33 +31,13 @@ def length_classes(lengths: np.ndarray, most: int) -> ShapeClasses:
 
 
 def class_ends(sample: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
-    """The ends of the best classes for each of several limits on their number, shared work done once.
-
-    Parameters
-    ----------
-    sample : int64 array, shape (n,), n > 0
-        Lengths, from `length_sample`. `length_classes` says what best is.
-    mosts : sequence of int
-        Limits on K; above MAX_CLASSES they are taken as that.
-
-    Returns
-    -------
-    list of int64 arrays
-        Per limit, the longest length of each class, ascending.
-    """
+    """The ends of the best classes for each of several limits on their number, shared work done once."""
     candidates, weights = _candidates(sample)
     return _best_cuts(candidates, weights, [min(most, MAX_CLASSES) for most in mosts])
 
 
 def length_sample(lengths: Any, xp: Any = np) -> Any:
-    """Some thousand of the lengths, the shortest and the longest among them; not for none.
-
-    Parameters
-    ----------
-    lengths : int64 array, shape (n,), n > 0
-    xp : module
-        Whose array it is: NumPy, or one with the same functions.
-    """
+    """Some thousand of the lengths, the shortest and the longest among them; not for none."""
     stride = max(1, lengths.size // _SAMPLE)
     return xp.append(lengths[::stride], xp.stack([lengths.min(), lengths.max()]))
 
@@ -123,15 +96,7 @@ _FEW = 16
 
 @dataclass(frozen=True, eq=False)
 class ShapeClasses:
-    """Disjoint ranges of shapes, ascending, one per class.
-
-    Parameters
-    ----------
-    lowest, highest : int64 arrays, shape (K,)
-        Least and largest shape that occurs in each class: of lengths, the class's rho and pi, ticks.
-    share : float64 array, shape (K,)
-        Fraction of the events in each class.
-    """
+    """Disjoint ranges of shapes, ascending, one per class."""
 
     lowest: np.ndarray
     highest: np.ndarray
@@ -153,25 +118,12 @@ class ShapeClasses:
 
     @classmethod
     def between(cls, shapes: np.ndarray, highest: np.ndarray) -> ShapeClasses:
-        """Classes with these ends, as narrow as the shapes allow; none without events.
-
-        Parameters
-        ----------
-        shapes : int64 array, shape (n,), n > 0
-        highest : int64 array, shape (K,)
-            Ascending ends, the last at least the largest shape.
-        """
+        """Classes with these ends, as narrow as the shapes allow; none without events."""
         return cls.of_extents(*_extents(shapes, highest))
 
     @classmethod
     def of_extents(cls, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> ShapeClasses:
-        """Classes of which the least and largest shape and the number of events are known.
-
-        Parameters
-        ----------
-        low, high, counts : int64 arrays, shape (K,)
-            Ascending. Classes of no events are left out.
-        """
+        """Classes of which the least and largest shape and the number of events are known."""
         used = counts > 0
         return cls(low[used], high[used], counts[used] / counts.sum())
 
@@ -181,38 +133,17 @@ class ShapeClasses:
         return self.lowest.size
 
     def largest(self, values: np.ndarray) -> np.ndarray:
-        """The largest of the values of the templates in each class: array, shape (K,).
-
-        Parameters
-        ----------
-        values : array, shape (templates,)
-            By template; its number is its shape.
-        """
+        """The largest of the values of the templates in each class: array, shape (K,)."""
         ends = zip(self.lowest.tolist(), self.highest.tolist(), strict=True)
         return np.array([values[low : high + 1].max() for low, high in ends], values.dtype)
 
     def assign(self, shapes: np.ndarray) -> np.ndarray:
-        """The class of each shape; every shape must lie in a class.
-
-        Parameters
-        ----------
-        shapes : int64 array, shape (n,)
-
-        Returns
-        -------
-        uint16 array, shape (n,)
-        """
+        """The class of each shape; every shape must lie in a class."""
         return _assign(shapes, self.highest)
 
 
 def checked(chosen: tuple[ShapeClasses, ShapeClasses]) -> tuple[ShapeClasses, ShapeClasses]:
-    """The classes of both sides of a join, unless they are more than it takes.
-
-    Raises
-    ------
-    ConditionError
-        If a side has more than `MOST_CLASSES`.
-    """
+    """The classes of both sides of a join, unless they are more than it takes."""
     for side, classes in zip(SIDES, chosen, strict=True):
         if classes.count > MOST_CLASSES:
             raise ConditionError(

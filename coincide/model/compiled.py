@@ -116,15 +116,7 @@ class KernelCache(ForgetsOtherSources, FunctionCache):
 
 
 def keep_on_disk(kernel: Any, kind: type) -> None:
-    """Give what Numba will compile a cache on disk, if there is a folder for it.
-
-    Parameters
-    ----------
-    kernel : Dispatcher
-        Of Numba or Numba-CUDA; nothing is done with a plain function.
-    kind : type
-        `KernelCache`, or its like of Numba-CUDA.
-    """
+    """Give what Numba will compile a cache on disk, if there is a folder for it."""
     if not hasattr(kernel, "_cache"):
         return
     try:
@@ -190,16 +182,6 @@ def compiled(
     What is on disk is used with the very sources that it was compiled from
     (`coincide.model.compiled`). Where no folder can be written (zip imports, read-only site-packages
     without a home) a kernel is compiled anew in each process.
-
-    Parameters
-    ----------
-    function : callable
-    allocates : bool
-        True for a kernel that makes or returns an array, or calls one that does. Others do without
-        counting references, which in a small function that takes arrays costs ten times what the
-        function does; one that needs them after all is refused when it is compiled.
-    **options
-        Of `numba.njit`.
     """
     if function is None:
         return lambda inner: compiled(inner, allocates=allocates, **options)

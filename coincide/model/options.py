@@ -132,13 +132,7 @@ class CorrelateOptions:
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is none of the choices.
-
-    Raises
-    ------
-    ConditionError
-        Naming the argument and its choices.
-    """
+    """Refuse a value that is none of the choices."""
     if value not in choices:
         raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {brief(value)}")
 
@@ -154,13 +148,7 @@ def _check_time_range(time_range: object) -> None:
 
 
 def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
-    """Refuse what is not a whole number from `least` to `most`; None is left to be chosen.
-
-    Raises
-    ------
-    ConditionError
-        Naming the argument.
-    """
+    """Refuse what is not a whole number from `least` to `most`; None is left to be chosen."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

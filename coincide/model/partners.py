@@ -36,28 +36,7 @@ class Preferred:
 
 @dataclass(frozen=True)
 class Partners:
-    """Which partners of an event are handed out.
-
-    Parameters
-    ----------
-    prefer : {"probability", "nearest", "first", "last"} or str
-        The best partner is the most probable one, the one whose midpoint is nearest, the earliest, or the
-        latest by its midpoint; or it is the one with the least value of a column, such as ``"snr"``, or
-        with the largest, ``"-snr"``. ``"+last"`` is a column that is called as a word is.
-    k : int
-        How many partners of each left event, the best first.
-    matching : {"mutual", "optimal", "unambiguous"} or None
-        One to one: pairs in which each event is the other's best partner, the best assignment as a
-        whole, or pairs of which neither event has another partner. None: a right event may be the
-        partner of many.
-    largest_group : int
-        Most events of both sides that an optimal assignment may have to look at together.
-
-    Raises
-    ------
-    ConditionError
-        If one is none of these, or they do not go together.
-    """
+    """Which partners of an event are handed out."""
 
     prefer: PreferEffect = "probability"
     k: int = 1
@@ -129,12 +108,7 @@ class Partners:
         return self.prefer == "probability" and self.k == 1
 
     def check_emission(self, how: str, emit: str) -> None:
-        """Refuse what has no meaning for an answer of such a shape.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse what has no meaning for an answer of such a shape."""
         if self.matching is not None:
             is_one_sided = how not in ("inner", "left")
             if is_one_sided or emit not in ("pairs", "best"):

@@ -24,13 +24,6 @@ def trapezoid_cdf(z: int, l1: int, l2: int) -> float:
 
     The difference of two uniforms on [-l2, 0] and [-l1, 0]: a trapezoid on [-l2, l1]. Not for two
     exact instants (l1 = l2 = 0).
-
-    Parameters
-    ----------
-    z : int64
-        Ticks.
-    l1, l2 : int64
-        Lengths of the left and the right timestamp, ticks, >= 0.
     """
     # Compared before u is formed: z + l2 could overflow far outside the support.
     if z <= -l2:
@@ -50,22 +43,7 @@ def trapezoid_cdf(z: int, l1: int, l2: int) -> float:
 
 @compiled(forceinline=True)
 def window_probability(s: int, l1: int, l2: int, lo: int, hi: int) -> float:
-    """P(lo <= T_right - T_left <= hi).
-
-    Parameters
-    ----------
-    s : int64
-        max_right - max_left, ticks.
-    l1, l2 : int64
-        Lengths of the left and the right timestamp, ticks, >= 0.
-    lo, hi : int64
-        The window, ticks, inclusive.
-
-    Returns
-    -------
-    float64
-        In [0, 1].
-    """
+    """P(lo <= T_right - T_left <= hi)."""
     if l1 == 0 and l2 == 0:
         return 1.0 if lo <= s <= hi else 0.0
     return trapezoid_cdf(hi - s, l1, l2) - trapezoid_cdf(lo - s, l1, l2)
@@ -75,13 +53,6 @@ def highest_probability(l1: int, l2: int, width: int) -> float:
     """The probability of a window for two timestamps whose midpoints differ by just its middle.
 
     No pair of these lengths reaches more, nor does one of longer timestamps.
-
-    Parameters
-    ----------
-    l1, l2 : int
-        Lengths of the two timestamps, ticks.
-    width : int
-        hi - lo, ticks.
     """
     shorter, longer = sorted((l1, l2))
     # How far the window's end is from the trapezoid's foot: what is beyond it is lost, on both sides.
@@ -95,20 +66,7 @@ def highest_probability(l1: int, l2: int, width: int) -> float:
 
 @compiled(forceinline=True)
 def distance_from_middle(difference: int, lo: int, hi: int) -> np.uint64:
-    """How far a difference of two doubled midpoints, right less left, is from a window's doubled middle.
-
-    Parameters
-    ----------
-    difference : int64
-        Half ticks.
-    lo, hi : int64
-        As `window_probability`.
-
-    Returns
-    -------
-    uint64
-        Half ticks; it always fits.
-    """
+    """How far a difference of two doubled midpoints, right less left, is from a window's doubled middle."""
     apart, middle = np.int64(difference), np.int64(lo + hi)
     if apart >= middle:
         return np.uint64(apart) - np.uint64(middle)

@@ -12,17 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class JoinCounters:
-    """What a join looked at and found.
-
-    Parameters
-    ----------
-    candidates : int
-        Pairs in the outer ranges: those not excluded unseen.
-    probed : int
-        Candidates in the shell, decided by the probability formula.
-    pairs : int
-        Qualifying pairs.
-    """
+    """What a join looked at and found."""
 
     candidates: int = 0
     probed: int = 0
@@ -47,20 +37,7 @@ def offsets_of(counts: np.ndarray) -> np.ndarray:
 
 
 def runs_of_about(offsets: np.ndarray, batch_pairs: int) -> Iterator[tuple[int, int]]:
-    """Cut base positions into runs of about `batch_pairs` matches.
-
-    Parameters
-    ----------
-    offsets : int64 array, shape (n + 1,)
-        Exclusive scan of the matches of each position.
-    batch_pairs : int
-
-    Yields
-    ------
-    (int, int)
-        Start and stop. A run has more matches than `batch_pairs` only if it is one event, and at most
-        `batch_pairs` events.
-    """
+    """Cut base positions into runs of about `batch_pairs` matches."""
     start, n = 0, offsets.size - 1
     while start < n:
         stop = int(np.searchsorted(offsets, offsets[start] + batch_pairs, side="right")) - 1

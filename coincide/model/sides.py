@@ -20,13 +20,7 @@ def unit_option(side: str) -> str:
 
 
 def side_index(side: object) -> int:
-    """LEFT or RIGHT.
-
-    Raises
-    ------
-    ConditionError
-        If `side` is not ``"left"`` or ``"right"``.
-    """
+    """LEFT or RIGHT."""
     if not isinstance(side, str) or side not in SIDES:
         raise ConditionError(f"side must be 'left' or 'right'; found {side!r}")
     return SIDES.index(side)

@@ -18,15 +18,7 @@ from coincide.model.probability import (
 
 
 class DwellRule(NamedTuple):
-    """The decision on a dwell time.
-
-    Parameters
-    ----------
-    within : int
-        The longest dwell time of a transition, ticks.
-    threshold : float
-        The least probability that qualifies: ct − 2⁻⁵⁰.
-    """
+    """The decision on a dwell time."""
 
     within: int
     threshold: float
@@ -39,23 +31,7 @@ class DwellRule(NamedTuple):
 
 @compiled
 def dwell_probabilities(s: int, l1: int, l2: int, within: int) -> tuple[float, float]:
-    """P(Δ <= within) and P(Δ > within), given Δ >= 0.
-
-    Parameters
-    ----------
-    s : int64
-        max_second - max_first, ticks. The midpoint of the second event is not before that of the
-        first, so that Δ >= 0 has a probability of at least 1/2.
-    l1, l2 : int64
-        Lengths of the first and the second timestamp, ticks, >= 0.
-    within : int64
-        Ticks, >= 0.
-
-    Returns
-    -------
-    (float64, float64)
-        They sum to 1, up to rounding. The error of each is below 5e-16, less than the decision's slack.
-    """
+    """P(Δ <= within) and P(Δ > within), given Δ >= 0."""
     soon = window_probability(s, l1, l2, 0, within)
     late = 1.0 - one_sided_probability(s, l1, l2, within)
     if s >= l2:
@@ -73,20 +49,7 @@ def decide_dwells(
     within: int,
     threshold: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of n pairs of successive events have a dwell time up to a limit, and which one above it.
-
-    Parameters
-    ----------
-    first_min, first_max, second_min, second_max : int64 arrays, shape (n,)
-        Ends of the timestamps, ticks.
-    within, threshold
-        As `DwellRule`.
-
-    Returns
-    -------
-    (bool array, bool array), shape (n,)
-        P(Δ <= within) and P(Δ > within) reach the threshold.
-    """
+    """Which of n pairs of successive events have a dwell time up to a limit, and which one above it."""
     short = np.empty(first_min.size, np.bool_)
     long = np.empty(first_min.size, np.bool_)
     for i in range(first_min.size):
@@ -105,21 +68,7 @@ def decide_dwells(
 def decide_waits(
     first_min: np.ndarray, first_max: np.ndarray, until: int, within: int, threshold: float
 ) -> np.ndarray:
-    """Which of n events lie further back than a limit: P(T_first + within < until) qualifies.
-
-    Parameters
-    ----------
-    first_min, first_max : int64 arrays, shape (n,)
-        Ends of the timestamps, ticks.
-    until : int64
-        An exact instant, ticks, |until| < 2**61.
-    within, threshold
-        As `DwellRule`.
-
-    Returns
-    -------
-    bool array, shape (n,)
-    """
+    """Which of n events lie further back than a limit: P(T_first + within < until) qualifies."""
     passed = np.empty(first_min.size, np.bool_)
     for i in range(first_min.size):
         length = first_max[i] - first_min[i]
@@ -139,17 +88,7 @@ _DIGIT_BITS = 16
 
 
 def stable_order(keys: np.ndarray) -> np.ndarray:
-    """As ``np.argsort(keys, kind="stable")``, digit by digit: NumPy sorts 16 bits by radix.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Not negative; the smaller the largest, the fewer digits.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-    """
+    """As ``np.argsort(keys, kind="stable")``, digit by digit: NumPy sorts 16 bits by radix."""
     order = np.arange(keys.size)
     if _ascends(keys):
         return order
@@ -166,20 +105,7 @@ def time_order(midpoints: np.ndarray) -> np.ndarray | None:
 
 
 def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
-    """How far events lie behind the latest one of their key before them.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Equal ones next to each other.
-    midpoints : int64 array, shape (n,)
-        Of the events, in the order in which they came.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        0 for an event that comes after no later one; else in the unit of the midpoints.
-    """
+    """How far events lie behind the latest one of their key before them."""
     same = keys[1:] == keys[:-1]
     behind = np.zeros(keys.size, np.int64)
     if not (same & (midpoints[1:] < midpoints[:-1])).any():
@@ -208,19 +134,6 @@ def alternating_order(
     before them, it is of the kind of which there are more, and an I where there are as many: a stream
     that is seen for the first time as it goes through a region comes from outside. From there on kinds
     alternate as long as there are both, and those of one kind stay as they come.
-
-    Parameters
-    ----------
-    keys, midpoints : int64 arrays, shape (n,)
-        Equal ones next to each other.
-    kinds : int8 array, shape (n,)
-        `OUT` or `IN`; at one midpoint all `OUT` come first.
-    before : int
-        Kind of the event before the first one, if it is of its key; else `NONE`.
-
-    Returns
-    -------
-    int64 array, shape (n,)
     """
     order = np.empty(keys.size, np.int64)
     _alternate(keys, midpoints, kinds, before, order)
@@ -264,19 +177,7 @@ REPEATED: tuple[str, ...] = get_args(Repeated)
 
 
 class Crossings(NamedTuple):
-    """Events, in any order or the order that a function asks for.
-
-    Parameters
-    ----------
-    kind : int8 array, shape (n,)
-        `coincide.model.borders.crossings.OUT` or ``IN``.
-    min_time, max_time : int64 arrays, shape (n,)
-        Ticks.
-    latest : int64 array, shape (n,)
-        The largest doubled midpoint of the query and stream, up to this event: half ticks.
-    told : bool array, shape (n,)
-        Whether the stay that this event begins was given out already.
-    """
+    """Events, in any order or the order that a function asks for."""
 
     kind: np.ndarray
     min_time: np.ndarray
@@ -301,19 +202,7 @@ class Crossings(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Region transition events, as rows of the events that begin them.
-
-    Parameters
-    ----------
-    row : int64 array, shape (m,)
-        Which event begins it.
-    transition : int8 array, shape (m,)
-        A position in `coincide.model.transitions.TRANSITIONS`.
-    min_time, max_time : int64 arrays, shape (m,)
-        When it happened: of a transition the second event, of a stay the first one and t, ticks.
-    neither, both : int
-        Dwell times of which nothing qualifies, and those that are told as a transition and as a stay.
-    """
+    """Region transition events, as rows of the events that begin them."""
 
     row: np.ndarray
     transition: np.ndarray
@@ -324,13 +213,7 @@ class Found(NamedTuple):
 
 
 def repeats(keys: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """Which events are of the kind of the one before them: bool array, shape (n,).
-
-    Parameters
-    ----------
-    keys, kind : arrays, shape (n,)
-        Of events in order, those of equal keys next to each other.
-    """
+    """Which events are of the kind of the one before them: bool array, shape (n,)."""
     same = np.zeros(keys.size, bool)
     same[1:] = (keys[1:] == keys[:-1]) & (kind[1:] == kind[:-1])
     return same
@@ -350,13 +233,6 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
     """What successive events say of each other.
 
     A repeated event ends the watch before it: a stay if it came late enough, and never a transition.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-    events : Crossings
-        In order, those of equal keys next to each other.
-    rule : DwellRule
     """
     first = np.flatnonzero(keys[1:] == keys[:-1])
     second = first + 1
@@ -386,15 +262,7 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
 
 
 def decided_by_the_clock(events: Crossings, until: int, rule: DwellRule) -> Found:
-    """The stays of events that nothing followed, once all is known up to a time.
-
-    Parameters
-    ----------
-    events : Crossings
-    until : int
-        No event is to come that could lie before it, ticks.
-    rule : DwellRule
-    """
+    """The stays of events that nothing followed, once all is known up to a time."""
     passed = decide_waits(events.min_time, events.max_time, until, rule.within, rule.threshold)
     row = np.flatnonzero(passed & ~events.told)
     return Found(

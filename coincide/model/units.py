@@ -137,13 +137,7 @@ class Tick:
 
 
 def plain(duration: Duration) -> int | str:
-    """A duration as an int, of ticks, or a string: of a timedelta in the largest unit that fits.
-
-    Raises
-    ------
-    ConditionError
-        If it is no duration.
-    """
+    """A duration as an int, of ticks, or a string: of a timedelta in the largest unit that fits."""
     if isinstance(duration, str):
         return duration
     nanoseconds = _nanoseconds(duration)
@@ -162,13 +156,7 @@ def plain(duration: Duration) -> int | str:
 
 
 def size_of(duration: Duration) -> Fraction | int:
-    """How long a duration is, to compare with 0: nanoseconds, or ticks of an int.
-
-    Raises
-    ------
-    ConditionError
-        If it is no duration.
-    """
+    """How long a duration is, to compare with 0: nanoseconds, or ticks of an int."""
     found = plain(duration)
     return parse_duration(found) if isinstance(found, str) else Tick().count(found)
 
@@ -201,13 +189,7 @@ def _whole_nanoseconds(name: str, duration: np.timedelta64) -> int:
 
 
 def unit_name(unit: str) -> str:
-    """The canonical name of a unit.
-
-    Raises
-    ------
-    ConditionError
-        If the unit is unknown.
-    """
+    """The canonical name of a unit."""
     name = _ALIASES.get(unit, unit) if isinstance(unit, str) else ""
     if name not in NANOSECONDS_PER_UNIT:
         raise ConditionError(
@@ -217,13 +199,7 @@ def unit_name(unit: str) -> str:
 
 
 def parse_duration(text: str) -> Fraction:
-    """Nanoseconds in a duration such as ``"250ms"``, ``"-1.5 s"`` or ``"1h 30min"``, exactly.
-
-    Raises
-    ------
-    ConditionError
-        If the text is not numbers each followed by a unit, or a number has more than 60 digits.
-    """
+    """Nanoseconds in a duration such as ``"250ms"``, ``"-1.5 s"`` or ``"1h 30min"``, exactly."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ConditionError(
@@ -257,15 +233,7 @@ EXACT_SINGLE = 2.0**22
 
 
 class Places(NamedTuple):
-    """Decimals of 0 to 9 places, where one is a whole number of ticks: float64 arrays, shape (10,).
-
-    Parameters
-    ----------
-    powers : float64 array
-        Units of the last place in one.
-    over, under : float64 arrays
-        Ticks of such a unit: two whole numbers without a common divisor.
-    """
+    """Decimals of 0 to 9 places, where one is a whole number of ticks: float64 arrays, shape (10,)."""
 
     powers: np.ndarray
     over: np.ndarray
@@ -285,19 +253,6 @@ def decimal_ticks(values: np.ndarray, ticks: int, *, is_single: bool) -> np.ndar
     """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
 
     Where none of nine places does, what the float itself is, is rounded.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n,)
-        Of less than 2^62 ticks.
-    ticks : int
-        In one; even.
-    is_single : bool
-        Whether they are floats of 32 bits.
-
-    Returns
-    -------
-    int64 array, shape (n,)
     """
     found = np.empty(values.size, np.int64)
     if values.size:

@@ -117,22 +117,7 @@ BY_DISTANCE = ("fcfo", "fhcfo")
 
 @dataclass(frozen=True)
 class WindowCounts:
-    """What became of tuples.
-
-    Parameters
-    ----------
-    arrived, kept, evicted : int
-        Tuples that came, that are in the window, and that had to go.
-    followed : int
-        Of the sample that is followed beyond eviction.
-    matches, found : int
-        Pairs of a tuple that is followed and one that arrived after it, and those of them that the window
-        held together.
-    matches2, matches_found, found2 : int
-        Sums over the tuples that are followed, of matches², matches · found and found².
-    cut : int
-        Tuples that are followed no longer, since there were too many: what they match now nobody knows.
-    """
+    """What became of tuples."""
 
     arrived: int = 0
     kept: int = 0
@@ -218,25 +203,6 @@ class WindowState(NamedTuple):
 
     A slot holds a tuple that is in the window, or the ghost of one that was: a sample of tuples is followed
     beyond its eviction, to see what is missed. Few arrays, since kernels take long to compile for many.
-
-    Parameters
-    ----------
-    slots : int64 array, shape (17, slots)
-    points : float64 array, shape (5, slots)
-    order : int64 array, shape (3, more than slots)
-    sites : float64 array, shape (3, more than slots)
-        x, y and z of each entry of the order: those in a window on delta stand side by side.
-    near : uint8 array, shape (more than slots,)
-    hits : int64 array, shape (more than slots,)
-        Working memory: whether each of some entries is near enough, and those that are.
-    classes : int64 array, shape (7, MOST_CLASSES)
-    keys : float64 array, shape (4, MOST_CLASSES)
-        Cell and role of a class.
-    histogram, scores, indices : int64 arrays, shape (MOST_CLASSES, BINS)
-        Matches of followed tuples by their age, what a tuple of that age is worth, and a stay to it.
-    names : int64 array
-        Hash table of classes, by their keys; -1 where there is none.
-    counts : int64 array, shape (25,)
     """
 
     slots: np.ndarray
@@ -255,21 +221,7 @@ class WindowState(NamedTuple):
 
 
 class Following(NamedTuple):
-    """How tuples are followed and learnt from.
-
-    Parameters
-    ----------
-    sample : int
-        One tuple in so many is followed; 0: none.
-    ghosts : int
-        So many are followed beyond their eviction.
-    renewal : int
-        Scores are renewed whenever so many more are followed, and at powers of two before.
-    memory : int
-        When so many have been followed, what was learnt counts half.
-    weight : int
-        What all classes learnt counts in each of them like so many of its own tuples.
-    """
+    """How tuples are followed and learnt from."""
 
     sample: int = 16
     ghosts: int = 256
@@ -279,31 +231,7 @@ class Following(NamedTuple):
 
 
 class WindowTerms(NamedTuple):
-    """What is asked of pairs, and by what policy tuples go.
-
-    Parameters
-    ----------
-    rule : PairRule
-    lo, hi : int
-        Between which deltas partners are looked for, ticks.
-    longest : int
-        The most delta of a pair, exactly.
-    own : bool
-        Whether every tuple may be cause and effect: then, if both orders of a pair qualify, the earlier is
-        the cause, and of simultaneous ones the one that arrived first.
-    policy : int
-    size : int
-        Tuples in the window.
-    max_stay : int
-        Of FCFO, by the clock.
-    counted : bool
-        Whether the clock of stays counts arrivals.
-    side : float
-        Of cells that make classes of places, in the unit of points.
-    home : tuple of four float
-        Where the window is, as points are.
-    following : Following
-    """
+    """What is asked of pairs, and by what policy tuples go."""
 
     rule: PairRule
     lo: int

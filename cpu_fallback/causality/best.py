@@ -18,15 +18,7 @@ _NO_LENGTHS = np.empty(0, np.int64)
 
 
 class Merits:
-    """What pairs of two sides are ordered by: probability, nearness to the middle of the window, distance.
-
-    Parameters
-    ----------
-    causes : PlacedEvents
-    effects : PlacedEvents or None
-        None: the causes themselves.
-    rule : PairRule or TemplateRule
-    """
+    """What pairs of two sides are ordered by: probability, nearness to the window's middle, distance."""
 
     def __init__(
         self,
@@ -41,22 +33,7 @@ class Merits:
     def best(
         self, offsets: np.ndarray, own: np.ndarray, others: np.ndarray, ranks: np.ndarray
     ) -> np.ndarray:
-        """The best pair of each cause.
-
-        Parameters
-        ----------
-        offsets : int64 array, shape (causes + 1,)
-            Where the pairs of each cause begin.
-        own, others : int64 arrays, shape (pairs,)
-            Rows of the pairs.
-        ranks : int64 array, shape (effects,)
-            By row, what decides among pairs that are equal in all else: the lowest.
-
-        Returns
-        -------
-        int64 array, shape (causes,)
-            A pair's number; -1 of a cause that has none.
-        """
+        """The best pair of each cause."""
         out = np.empty(offsets.size - 1, np.int64)
         _best(self._rule, *self._columns, offsets, own, others, ranks, out)
         return out

@@ -26,22 +26,6 @@ def cluster_labels(
 
     Memory is that of the sorted events and one number an event for each thread, however many pairs
     there are.
-
-    Parameters
-    ----------
-    events : PlacedEvents
-    model : CausalityModel
-    way, threads
-        As `CausalityJoin`.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        The smallest row of each event's cluster: its own row where it is alone. -1 for an event of
-        no group.
-    JoinCounters
-        Candidates that were looked at. ``probed`` and ``pairs`` leave out those whose events were known to
-        be of one cluster.
     """
     is_exact = events.lengths is None and events.templates is None
     # Else a pair may qualify in one of its orders only.
@@ -74,16 +58,7 @@ def cluster_labels(
 def labels_of_pairs(
     n: int, group: np.ndarray | None, pairs: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> np.ndarray:
-    """As `cluster_labels`, of pairs of rows that are given run by run, of which none is kept.
-
-    Parameters
-    ----------
-    n : int
-        Events.
-    group : int64 array, shape (n,), or None
-        As of `PlacedEvents`.
-    pairs : iterable of (int64 array, int64 array)
-    """
+    """As `cluster_labels`, of pairs of rows that are given run by run, of which none is kept."""
     labels = np.arange(n)
     for own, others in pairs:
         connect_pairs(own, others, labels)
@@ -109,19 +84,7 @@ def flatten(parent):
 
 @compiled(allocates=True)
 def connect_block(start, stop, sides, parent, tally):
-    """Connect the events start ... stop with their partners.
-
-    Parameters
-    ----------
-    start, stop : int64
-        Positions.
-    sides : Sides
-        Of a self-join.
-    parent : int64 array, shape (n,), written
-        Union-find by position: no parent is above its child.
-    tally : int64 array, shape (3,), written
-        Candidates, those tested, and those that connected two clusters are added.
-    """
+    """Connect the events start ... stop with their partners."""
     base, found = sides.base, new_found(sides.layout)
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:
@@ -217,13 +180,7 @@ def merge(parent, other):
 
 @compiled(allocates=True)
 def smallest_rows(parent, order):
-    """The smallest row of each cluster, by row.
-
-    Parameters
-    ----------
-    parent, order : int64 arrays, shape (n,)
-        By position.
-    """
+    """The smallest row of each cluster, by row."""
     least = np.full(parent.size, parent.size, np.int64)
     for i in range(parent.size):
         root = root_of(parent, i)

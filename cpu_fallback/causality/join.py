@@ -22,23 +22,6 @@ class CausalityJoin(CountedJoin):
     """A causality join of two sides, or of one stream with itself, ready to be counted and filled.
 
     Nothing is evaluated before it is asked for; `counts` is evaluated once.
-
-    Parameters
-    ----------
-    causes : PlacedEvents
-    effects : PlacedEvents or None
-        Their groups are codes of the same keys. None: the causes themselves, of which the earlier is the
-        cause, and of simultaneous ones the one in the lower row. Where both sides have ranks they are
-        parts of one stream, likewise.
-    model : CausalityModel
-        The condition. Both sides have points where it needs them.
-    way : {"place", "grid", "time"} or None
-        None: chosen from the data. The answer is the same.
-    threads : int
-        Threads that share sorting and counting. The rest is for the caller's threads: `pairs` and
-        `partners` of several runs of base positions may be called at the same time.
-    empty : callable
-        From a size to an int64 array for the pairs: a caller that has a pool of memory gives its own.
     """
 
     def __init__(
@@ -81,20 +64,7 @@ class CausalityJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of the base positions start ... stop.
-
-        Parameters
-        ----------
-        start, stop : int
-        left_values, right_values : int64 arrays
-            What to write for an event, by base and target position. `left_order` and `right_order`
-            give the rows.
-
-        Returns
-        -------
-        two int64 arrays, shape (pairs,)
-            Cause by cause; the effects of one in no order that means anything.
-        """
+        """The pairs of the base positions start ... stop."""
         return self._fill(start, stop, left_values, right_values)[:2]
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
@@ -110,20 +80,7 @@ class CausalityJoin(CountedJoin):
     def measured(
         self, left_rows: np.ndarray, right_rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Delta and distance of given pairs.
-
-        Parameters
-        ----------
-        left_rows, right_rows : int64 arrays, shape (n,)
-            Rows in the caller's arrays.
-
-        Returns
-        -------
-        delta : int64 array, shape (n,)
-            T_effect - T_cause, ticks; of interval timestamps of their later ends.
-        distance : float64 array, shape (n,)
-            Empty where events have no places.
-        """
+        """Delta and distance of given pairs."""
         n = left_rows.size
         delta, distance = self._empty(n), self._empty_distances(n)
         sides = [

@@ -16,18 +16,7 @@ SURE, TESTED, FOUND = range(3)
 
 
 class Wanted(NamedTuple):
-    """What is written of each pair.
-
-    Parameters
-    ----------
-    values : int64 array
-        What to write for an effect, by position.
-    out : int64 array, shape (pairs,), written
-        Empty: pairs are only counted.
-    deltas : int64 array, shape (pairs,), written, or empty
-        Ticks.
-    distances : float64 array, shape (pairs,), written, or empty
-    """
+    """What is written of each pair."""
 
     values: np.ndarray
     out: np.ndarray
@@ -40,20 +29,6 @@ def walk_block(start, stop, sides, places, wanted):
     """Count the effects of the causes start ... stop, or write them cause by cause.
 
     One kernel does both, so that both see the same pairs in the same order.
-
-    Parameters
-    ----------
-    start, stop : int64
-        Positions of causes.
-    sides : Sides
-    places : int64 array, shape (stop - start,), written
-        Each cause's number of effects is added to its entry; before, that is where its first one goes.
-    wanted : Wanted
-
-    Returns
-    -------
-    int64 array, shape (3,)
-        The tally of the block.
     """
     tally = np.zeros(3, np.int64)
     base, found = sides.base, new_found(sides.layout)
@@ -127,18 +102,7 @@ def _count_near(start, sides, found, spans, places, tally):
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _collect(sides, found, span, spans, effect, tally):
-    """Note what is near enough in the windows of some causes, as much as there is room for.
-
-    Parameters
-    ----------
-    span, effect : int64
-        Where to go on: a span, and how many of its effects are done.
-
-    Returns
-    -------
-    span, effect, hits : int64
-        Where to go on, and what is noted.
-    """
+    """Note what is near enough in the windows of some causes, as much as there is room for."""
     own, points, noted, farthest = (
         sides.base.points, sides.targets.points, found.spans, sides.layout.gap
     )  # fmt: skip
@@ -232,19 +196,7 @@ def repeat(values, offsets, start, stop, out):
 
 @compiled(allocates=True)
 def measures_of(rule, times, points, times2, points2, own, others, delta, distance):
-    """Delta and distance of given pairs.
-
-    Parameters
-    ----------
-    rule : PairRule
-    times, points, times2, points2
-        Of causes and of effects, by row; points of no event where they have no places.
-    own, others : int64 arrays, shape (n,)
-        Rows of the pairs.
-    delta : int64 array, shape (n,), written
-        Ticks.
-    distance : float64 array, shape (n,), written; or empty
-    """
+    """Delta and distance of given pairs."""
     placed, high = distance.size > 0, points.shape[0] > H
     for k in range(own.size):
         i, j = own[k], others[k]
@@ -271,26 +223,7 @@ HITS = 2048
 
 
 class Found(NamedTuple):
-    """Working memory of one kernel call: links of one bucket, and where its causes stand in some of them.
-
-    Parameters
-    ----------
-    targets : int64 array, shape (most links,)
-        Positions of buckets.
-    windows : int64 array, shape (most links, 2)
-        Least and most delta, ticks.
-    cursors : int64 array, shape (rows,)
-        Of each row of cells, where the search for the next cell begins.
-    spans : int64 array, shape (spans, 4)
-        Cause, first effect, past the last effect, and bucket of effects, of causes of a run and links in
-        whose windows these have any.
-    firsts : int64 array, shape (run,)
-        Where the first effect of each cause of a run is that is not too early.
-    flags : uint8 array, shape (chunk,)
-        Which of some candidates of a cause are near enough.
-    causes, effects : int64 arrays, shape (hits,)
-        Candidates that are, or pairs.
-    """
+    """Working memory of one kernel call: links of a bucket, and where its causes stand in some of them."""
 
     targets: np.ndarray
     windows: np.ndarray
@@ -315,13 +248,7 @@ def new_found(layout):
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def links_of(sides, bucket, found):
-    """Find the links of a bucket of causes; of cells, buckets must be asked for in their order.
-
-    Returns
-    -------
-    int64
-        Their number; `found` has them.
-    """
+    """Find the links of a bucket of causes; of cells, buckets must be asked for in their order."""
     layout, count = sides.layout, 0
     if layout.by_place:
         for k in range(layout.starts[bucket], layout.starts[bucket + 1]):
@@ -353,21 +280,7 @@ def first_bucket(buckets, position):
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def place(sides, begin, last, link, links, found):
-    """Find where the effects of causes begin ... last, of one bucket, stand in linked buckets.
-
-    Parameters
-    ----------
-    sides : Sides
-    begin, last : int64
-        At most `RUN` causes.
-    link, links : int64
-        The first link in `found` to look at, and their number. `found.spans` is written.
-
-    Returns
-    -------
-    link, count : int64
-        The next link to look at, and the number of spans: there may not be room for all.
-    """
+    """Find where the effects of causes begin ... last, of one bucket, stand in linked buckets."""
     # Taken out of their tuples here: inside the loops that would cost more than a step does.
     times, ranks, others, ranks2 = (
         sides.base.times, sides.base.ranks, sides.targets.times, sides.targets.ranks
@@ -410,15 +323,7 @@ def place(sides, begin, last, link, links, found):
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def find_firsts(times, begin, last, lo, others, first, stop, firsts):
-    """Where the first effect at delta `lo` or more of each of some causes is: in first ... stop.
-
-    Parameters
-    ----------
-    times, others : int64 arrays
-        Of causes and effects.
-    begin, last, lo, first, stop : int64
-    firsts : int64 array, written
-    """
+    """Where the first effect at delta `lo` or more of each of some causes is: in first ... stop."""
     if stop - first > _FAR * (last - begin):
         for i in range(begin, last):
             first = gallop(others, first, stop, times[i] + lo)

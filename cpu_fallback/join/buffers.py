@@ -13,19 +13,7 @@ from coincide.model.timestamps.protocol import Events
 
 
 class BaseBuffer(NamedTuple):
-    """Base events sorted by (group, key); events of no group last.
-
-    Parameters
-    ----------
-    order : int64 array, shape (n,)
-        Row of each event in the caller's arrays.
-    keys, shapes : int64 arrays, shape (n,)
-        As their model gives them: `coincide.model.timestamps.protocol`.
-    classes : uint16 array, shape (n,)
-        Class of each event.
-    offsets : int64 array, shape (groups + 1,)
-        First event of each group.
-    """
+    """Base events sorted by (group, key); events of no group last."""
 
     order: np.ndarray
     keys: np.ndarray
@@ -47,17 +35,7 @@ class TargetBuffer(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Both sides of a join, as the kernels take them.
-
-    Parameters
-    ----------
-    base : BaseBuffer
-    targets : TargetBuffer
-    bands : int64 array, shape (K1, K2, 4)
-        Bounds on a target's key less a base event's: `coincide.model.timestamps.protocol.PairModel.bands`.
-    rule : NamedTuple
-        Decides pairs: `coincide.model.timestamps.protocol.Rule`.
-    """
+    """Both sides of a join, as the kernels take them."""
 
     base: BaseBuffer
     targets: TargetBuffer
@@ -85,16 +63,7 @@ def ordered(events: Events) -> OrderedEvents:
 
 
 def base_buffer(events: Events, by_key: OrderedEvents, classes: ShapeClasses) -> BaseBuffer:
-    """Put base events in processing order.
-
-    Parameters
-    ----------
-    events : Events
-    by_key : OrderedEvents
-        The same.
-    classes : ShapeClasses
-        Of these events.
-    """
+    """Put base events in processing order."""
     offsets = np.array([0, len(events)], np.int64)
     if events.group is not None:
         group = _bucket_or_last(events.group, events.groups)
@@ -181,24 +150,7 @@ _STEPS_BEFORE_GALLOP = 8
 
 
 class Scratch(NamedTuple):
-    """Working memory of one kernel call.
-
-    Parameters
-    ----------
-    cursors : int64 array, shape (K1, K2, 4)
-        Positions among the targets, by pair of classes, where the search for the next run begins.
-    opened : int64 array, shape (K1,)
-        The group in which the cursors of a base class stand; -1: none yet.
-    starts : int64 array, shape (K1 + 1,)
-        First member of each base class in `members`.
-    members : int64 array, shape (run,)
-        Base events of the run, by class.
-    keys, reached : int64 arrays, shape (run,)
-        Their keys, and the targets that these reach.
-    spans : int64 array, shape (run, K2, 4)
-        Of each event of the run, in order, among the targets of each class: outer first, inner first,
-        past inner, past outer.
-    """
+    """Working memory of one kernel call."""
 
     cursors: np.ndarray
     opened: np.ndarray
@@ -240,13 +192,7 @@ def next_group(base, group, i):
 
 @compiled
 def place_run(sides, scratch, group, start, stop):
-    """Place the next run of base events of a group: fills `scratch.spans`.
-
-    Returns
-    -------
-    int64
-        End of the run, at most `stop`.
-    """
+    """Place the next run of base events of a group: fills `scratch.spans`."""
     base, targets, bands = sides.base, sides.targets, sides.bands
     end = min(stop, start + scratch.members.size, base.offsets[group + 1])
     _by_class(base, scratch, start, end)
@@ -312,11 +258,6 @@ def _reach(keys, position, end, origins, bound, reached):
 
     Targets are looked for from `position` to `end`. The difference is compared, not a sum: differences
     of times below 2**61 cannot overflow.
-
-    Returns
-    -------
-    int64
-        Where the last one stands.
     """
     n = origins.size
     final = _advance(keys, position, end, origins[n - 1], bound)

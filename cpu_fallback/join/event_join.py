@@ -23,20 +23,6 @@ class EventJoin(CountedJoin):
     """A join of two sides, sorted and ready to be counted and filled.
 
     Nothing is evaluated before it is asked for; `counts` is evaluated once.
-
-    Parameters
-    ----------
-    left, right : Events
-        Base and target events. Their groups are codes of the same keys.
-    model : PairModel
-        Of their timestamps, with the condition on them.
-    classes : int or None
-        Most classes a side; None: as the model chooses from the data.
-    threads : int
-        Threads that share sorting and counting. The rest is for the caller's threads: `pairs`,
-        `partners` and `best` of several runs of base positions may be called at the same time.
-    empty : callable
-        From a size to an int64 array for the matches: a caller that has a pool of memory gives its own.
     """
 
     def __init__(
@@ -99,19 +85,7 @@ class EventJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The matches of the base positions start ... stop.
-
-        Parameters
-        ----------
-        start, stop : int
-        left_values, right_values : int64 arrays
-            What to write for an event, by base and target position. `left_order` and `right_order`
-            give the rows.
-
-        Returns
-        -------
-        two int64 arrays, shape (matches,)
-        """
+        """The matches of the base positions start ... stop."""
         return self._fill(start, stop, left_values, right_values, True)
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
@@ -121,23 +95,7 @@ class EventJoin(CountedJoin):
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner of the base positions start ... stop. Needs no counts.
-
-        Parameters
-        ----------
-        start, stop : int
-        ranks : int64 array, shape (n_right,)
-            Order for ties of probability and midpoint distance, by target position.
-
-        Returns
-        -------
-        int64 array, shape (stop - start,)
-            Target position, -1 for none.
-        float64 array, shape (stop - start,)
-            Its merit: `coincide.model.timestamps.protocol.Rule`; NaN for none.
-        JoinCounters
-            Of these positions.
-        """
+        """The most probable partner of the base positions start ... stop. Needs no counts."""
         best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
         # In blocks, between which Python can be interrupted: a burst has a great many candidates.

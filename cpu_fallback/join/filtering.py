@@ -21,15 +21,7 @@ qualifies as well; only where its midpoint is the earlier one; always."""
 
 
 class Stamps(NamedTuple):
-    """Events of one side of a stream that is joined with itself: int64 arrays, shape (n,).
-
-    Parameters
-    ----------
-    max_time, lengths : int64 arrays
-        Ticks.
-    ranks : int64 array
-        Which event it is, on either side.
-    """
+    """Events of one side of a stream that is joined with itself: int64 arrays, shape (n,)."""
 
     max_time: np.ndarray
     lengths: np.ndarray
@@ -39,70 +31,26 @@ class Stamps(NamedTuple):
 def order_of_pairs(
     left: Stamps, right: Stamps, rows: Both, doubt: int, shift: int = 0
 ) -> np.ndarray:
-    """In what order the events of pairs of one stream are: by the later ends, the earlier ends, the ranks.
-
-    Parameters
-    ----------
-    left, right : Stamps
-        All events of both sides.
-    rows : (int64 array, int64 array), shape (pairs,)
-        Of the pairs.
-    doubt : int
-        `NEVER`, `NESTED` or `ALWAYS`.
-    shift : int
-        Ticks by which right times have been moved: then, of equal timestamps, what was earlier is so.
-
-    Returns
-    -------
-    uint8 array, shape (pairs,)
-        `SAME`, `EARLIER`, `LATER` or `UNSURE`.
-    """
+    """The order of events in pairs of one stream: by the later ends, the earlier ends, the ranks."""
     out = np.empty(rows[0].size, np.uint8)
     _order_of_pairs(left, right, rows[0], rows[1], np.int64(doubt), np.int64(shift), out)
     return out
 
 
 def passing_of_each(offsets: np.ndarray, passing: np.ndarray, counts: np.ndarray) -> None:
-    """Count the pairs of each base event that pass.
-
-    Parameters
-    ----------
-    offsets : int64 array, shape (events + 1,)
-        Where the pairs of each event begin; only their differences matter.
-    passing : bool array, shape (pairs,)
-    counts : int64 array, shape (events,), written
-    """
+    """Count the pairs of each base event that pass."""
     _passing_of_each(offsets, passing, counts)
 
 
 def kept(values: np.ndarray, passing: np.ndarray, out: np.ndarray) -> None:
-    """Write the values of pairs that pass, in their order, to an array that has room for just these.
-
-    Parameters
-    ----------
-    values : int64 array, shape (pairs,)
-    passing : bool array, shape (pairs,)
-    out : int64 array, shape (pairs that pass,), written
-    """
+    """Write the values of pairs that pass, in their order, to an array that has room for just these."""
     _kept(values, passing, out)
 
 
 def runs_taken(
     values: np.ndarray, places: np.ndarray, firsts: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
-    """Values at the places of some runs, one run after the other.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-    places : int64 array
-    firsts, counts : int64 arrays, shape (runs,)
-        Where each run begins among the places, and how many it has.
-
-    Returns
-    -------
-    array, shape (counts.sum(),)
-    """
+    """Values at the places of some runs, one run after the other."""
     out = np.empty(int(counts.sum()), values.dtype)
     _runs_taken(values, places, firsts, counts, out)
     return out
@@ -111,22 +59,7 @@ def runs_taken(
 def best_of_each(
     left: np.ndarray, right: np.ndarray, merits: tuple[np.ndarray, np.ndarray], ranks: np.ndarray
 ) -> np.ndarray:
-    """The best pair of each base event: the greatest merit, then the least distance, then the least rank.
-
-    Parameters
-    ----------
-    left, right : int64 arrays, shape (pairs,)
-        Base and target positions; those of a base event are together.
-    merits : (float64 array, uint64 array), shape (pairs,)
-        Merits and distances.
-    ranks : int64 array
-        By target position.
-
-    Returns
-    -------
-    int64 array
-        A pair for each base event that has one.
-    """
+    """The best pair of each base event: greatest merit, then least distance, then least rank."""
     best = np.empty(left.size, np.int64)
     return best[: _best_of_each(left, right, *merits, ranks, best)]
 
@@ -208,55 +141,21 @@ Keys = tuple[np.ndarray, np.ndarray]
 def ordered_delays(
     left: np.ndarray, right: np.ndarray, rows: tuple[np.ndarray, np.ndarray], best: int
 ) -> np.ndarray:
-    """Delays of pairs as numbers of which the least is best: int64 array, shape (pairs,).
-
-    Parameters
-    ----------
-    left, right : int64 arrays
-        Times of the events of both sides.
-    rows : (int64 array, int64 array), shape (pairs,)
-        Of the pairs, in both sides.
-    best : int
-        `NEAREST`, `EARLIEST` or `LATEST`.
-    """
+    """Delays of pairs as numbers of which the least is best: int64 array, shape (pairs,)."""
     out = np.empty(rows[0].size, np.int64)
     _ordered_delays(left, right, rows[0], rows[1], best, out)
     return out
 
 
 def least_of_each(offsets: np.ndarray, keys: Keys, k: int) -> np.ndarray:
-    """Which pairs are among the k least of their base event, and those that are equal to the k-th.
-
-    Parameters
-    ----------
-    offsets : int64 array, shape (events + 1,)
-        Where the pairs of each base event begin.
-    keys : (int64 array, int64 array)
-    k : int
-
-    Returns
-    -------
-    bool array, shape (pairs,)
-    """
+    """Which pairs are among the k least of their base event, and those that are equal to the k-th."""
     chosen = np.empty(keys[0].size, np.bool_)
     _least_of_each(offsets, keys[0], keys[1], np.empty(k, np.int64), np.empty(k, np.int64), chosen)
     return chosen
 
 
 def least_of_targets(targets: np.ndarray, keys: Keys, count: int) -> np.ndarray:
-    """Which pairs are the least of their target, or equal to it.
-
-    Parameters
-    ----------
-    targets : int64 array, shape (pairs,)
-        From 0 to `count` - 1.
-    keys : (int64 array, int64 array)
-    count : int
-
-    Returns
-    -------
-    bool array, shape (pairs,)
-    """
+    """Which pairs are the least of their target, or equal to it."""
     chosen = np.empty(targets.size, np.bool_)
     _least_of_targets(targets, keys[0], keys[1], *np.full((2, count), _NONE), chosen)
     return chosen
@@ -330,19 +229,7 @@ def _least_of_targets(targets, keys, seconds, least, least_seconds, chosen):
 
 
 class Groups(NamedTuple):
-    """Pairs by the connected groups that they are of: no pair leads from one group to another.
-
-    Parameters
-    ----------
-    order : int64 array, shape (pairs,)
-        Numbers of the pairs, those of a group together.
-    offsets : int64 array, shape (groups + 1,)
-        Where the pairs of each group begin, in that order.
-    left, right : int64 arrays, shape (pairs,)
-        In that order, the how-many-eth event of its group each is, from 0.
-    sizes : int64 array, shape (groups, 2)
-        Left and right events of each group.
-    """
+    """Pairs by the connected groups that they are of: no pair leads from one group to another."""
 
     order: np.ndarray
     offsets: np.ndarray
@@ -352,17 +239,7 @@ class Groups(NamedTuple):
 
 
 def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
-    """The connected groups of pairs.
-
-    Parameters
-    ----------
-    left, right : int64 arrays, shape (pairs,), not negative
-        What stands for the events of each pair. Events of a group keep their order by it.
-
-    Returns
-    -------
-    Groups
-    """
+    """The connected groups of pairs."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -388,17 +265,6 @@ def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
     """The pairs of the assignment with the greatest sum of gains.
 
     Of several such it is one that follows from the order of the events.
-
-    Parameters
-    ----------
-    groups : Groups
-    gains : float64 array, shape (pairs,), positive
-        Of each pair, in the order of its number. Sums are exact of whole numbers below 2^53.
-
-    Returns
-    -------
-    int64 array
-        Numbers of pairs.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -23,21 +23,7 @@ SURE, PROBED, PROBED_PAIRS = range(3)
 
 @compiled(allocates=True)
 def count_block(start, stop, sides, counts):
-    """Count the matches of the base events start ... stop.
-
-    Parameters
-    ----------
-    start, stop : int64
-        Positions in the base buffer.
-    sides : Sides
-    counts : int64 array, shape (n,), written
-        Matches of each base event.
-
-    Returns
-    -------
-    int64 array, shape (3,)
-        The tally of the block.
-    """
+    """Count the matches of the base events start ... stop."""
     tally = np.zeros(3, np.int64)
     base, targets, rule = sides.base, sides.targets, sides.rule
     scratch = new_scratch(sides.bands)
@@ -67,21 +53,7 @@ def count_block(start, stop, sides, counts):
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
-    """Write the matches of the base events start ... stop, in order.
-
-    Parameters
-    ----------
-    start, stop, sides
-        As `count_block`.
-    offsets : int64 array, shape (n + 1,)
-        Exclusive scan of the counts.
-    origin : int64
-        Offset at which the output arrays begin.
-    base_values, target_values : int64 arrays
-        What to write for a base or target event, by its position in its buffer.
-    base_out, target_out : int64 arrays, written
-        One entry per match. `base_out` may be empty: then only targets are written.
-    """
+    """Write the matches of the base events start ... stop, in order."""
     scratch, base = new_scratch(sides.bands), sides.base
     group, i = group_of(base, start), start
     while i < stop:
@@ -107,22 +79,6 @@ def best_block(start, stop, sides, ranks, best, merits):
     """Find the most probable partner of the base events start ... stop.
 
     Ties go to the smaller distance from the middle of the window, then to the smaller rank.
-
-    Parameters
-    ----------
-    start, stop, sides
-        As `count_block`.
-    ranks : int64 array, shape (targets,)
-        Order among targets for ties, by position in the target buffer.
-    best : int64 array, shape (stop - start,), written
-        Position of the partner in the target buffer, -1 for none.
-    merits : float64 array, shape (stop - start,), written
-        Its merit: `coincide.model.timestamps.protocol.Rule`; NaN for none.
-
-    Returns
-    -------
-    int64 array, shape (3,)
-        The tally of the block.
     """
     tally = np.zeros(3, np.int64)
     best[:] = -1
@@ -158,20 +114,7 @@ def best_block(start, stop, sides, ranks, best, merits):
 
 @compiled(allocates=True)
 def pair_probabilities(rule, left, right, n):
-    """Satisfaction probabilities of n pairs.
-
-    Parameters
-    ----------
-    rule : NamedTuple
-        `coincide.model.timestamps.protocol.Rule`.
-    left, right : NamedTuples
-        `coincide.model.timestamps.protocol.Times` of the events of each pair.
-    n : int64
-
-    Returns
-    -------
-    float64 array, shape (n,)
-    """
+    """Satisfaction probabilities of n pairs."""
     out = np.empty(n, np.float64)
     for i in range(n):
         l1, l2 = left.shape_at(i), right.shape_at(i)
@@ -193,13 +136,7 @@ def pair_decisions(rule, left, right, n):
 
 @compiled(allocates=True)
 def pair_merits(rule, left, right, n):
-    """By what pairs that qualify are ranked. Arguments as `pair_probabilities`.
-
-    Returns
-    -------
-    float64 array, uint64 array, shape (n,)
-        Merit and distance of each: `coincide.model.timestamps.protocol.Rule`.
-    """
+    """By what pairs that qualify are ranked. Arguments as `pair_probabilities`."""
     merits, distances = np.empty(n, np.float64), np.empty(n, np.uint64)
     for i in range(n):
         l1, l2 = left.shape_at(i), right.shape_at(i)
@@ -224,11 +161,6 @@ def _taken(sides, i, start, stop, values, out, at, full):
 
     Each is written, and only those that qualify are kept: a branch would be mispredicted at every other
     one. `full` is where the matches of the event end, as counted; what follows is not its own.
-
-    Returns
-    -------
-    int64
-        Where those written end.
     """
     rule, base, targets = sides.rule, sides.base, sides.targets
     # Once for all: what is written might be what is read here, for all that the compiler knows.

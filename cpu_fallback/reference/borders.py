@@ -63,16 +63,7 @@ class Crossing(NamedTuple):
 
 
 class BorderReference:
-    """Streams and queries, reading by reading.
-
-    Parameters
-    ----------
-    from_outside : bool
-        Whether a first reading that is in a range is told.
-    pass_through : bool
-    margin : float, or tuple of one a dimension
-        Hysteresis, of all dimensions.
-    """
+    """Streams and queries, reading by reading."""
 
     def __init__(
         self,

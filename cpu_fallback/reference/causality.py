@@ -82,15 +82,7 @@ def causality(
     predicates: Sequence[Predicate],
     distance2: Callable[[Place, Place], Number],
 ) -> list[tuple[int, int]]:
-    """Rows of all pairs (cause, effect) that meet every predicate: Definition 1 over all data.
-
-    Parameters
-    ----------
-    causes, effects : sequences of events
-    predicates : sequence of predicates
-    distance2 : callable
-        Squared distance of two places: `plane_distance2`, or made by `sphere_distance2`.
-    """
+    """Rows of all pairs (cause, effect) that meet every predicate: Definition 1 over all data."""
     return [
         (i, j)
         for i, cause in enumerate(causes)
@@ -127,16 +119,6 @@ def uncertain_causality(
 
     A pair's window is from the first to the last tick that the predicates admit at its distance. The pair
     qualifies when delta lies in it with enough probability.
-
-    Parameters
-    ----------
-    causes, effects : sequences of (min_time, max_time, place)
-        Uniform on intervals, ticks.
-    predicates : sequence of predicates
-        Of one interval of deltas at each distance.
-    confidence : float
-    deltas : range
-        All that can be admitted.
     """
     found = []
     for i, (low, high, place) in enumerate(causes):

@@ -32,27 +32,6 @@ def satisfaction_probability(
     ``{min_l <= x <= max_l, min_r <= y <= max_r, lo <= y - x <= hi}`` over the area of the
     rectangle: Theorem 1 of Lee & Lee (2010) with a window ``[lo, hi]`` for the deadline. A
     timestamp of length zero takes the area's place with a length, two of them with a point.
-
-    Parameters
-    ----------
-    min_l, max_l : int
-        Left timestamp, a closed interval, in ticks.
-    min_r, max_r : int
-        Right timestamp, a closed interval, in ticks.
-    lo, hi : int
-        The window on T_right - T_left, both ends inclusive, in ticks.
-
-    Returns
-    -------
-    Fraction
-        The exact probability, from 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If an interval or the window has its ends the wrong way round.
-    TypeError
-        If an argument is not an integer.
     """
     # Python integers from here on: a NumPy integer would overflow without a word.
     min_l, max_l, min_r, max_r = index(min_l), index(max_l), index(min_r), index(max_r)
@@ -98,20 +77,7 @@ def _doubled_area(min_l: int, max_l: int, min_r: int, max_r: int, lo: int, hi: i
 
 
 def qualifies(probability: Fraction, confidence: float) -> bool:
-    """Whether a satisfaction probability reaches a confidence threshold.
-
-    Parameters
-    ----------
-    probability : Fraction
-        Exact satisfaction probability.
-    confidence : float
-        Confidence threshold ct, 0 < ct <= 1, taken as the exact value of the float.
-
-    Returns
-    -------
-    bool
-        ``probability >= confidence - 2**-50``, compared exactly.
-    """
+    """Whether a satisfaction probability reaches a confidence threshold."""
     return probability >= Fraction(confidence) - GUARD
 
 
@@ -121,17 +87,5 @@ def decision_is_clear(probability: Fraction, confidence: float) -> bool:
     Gridded times give exact ties, which are clear, but probabilities within 2**-51 of
     ``confidence - 2**-50`` need lengths near 2**50 ticks or a rare chance. Tests of float64
     decisions leave such pairs out.
-
-    Parameters
-    ----------
-    probability : Fraction
-        Exact satisfaction probability.
-    confidence : float
-        Confidence threshold ct, 0 < ct <= 1.
-
-    Returns
-    -------
-    bool
-        True if `probability` is further than 2**-51 from ``confidence - 2**-50``.
     """
     return abs(probability - (Fraction(confidence) - GUARD)) > UNCLEAR

@@ -35,40 +35,6 @@ def correlate(
 
     A null time or a null key never matches; such a left row is still unmatched in
     ``how="left"`` and ``how="anti"``.
-
-    Parameters
-    ----------
-    left, right : sequence of dict
-        Rows with ``min_time``, ``max_time`` (ticks, int or None), ``id`` and the columns `by`.
-    lo, hi : int
-        The window on T_right - T_left, both ends inclusive, in ticks.
-    confidence : float
-        Confidence threshold, 0 < ct <= 1.
-    how : {"inner", "left", "right", "full", "semi", "anti"}
-        ``right`` and ``full`` give right events without a partner last, with their own keys. ``semi``
-        and ``anti`` give one row per left event that has or lacks a partner.
-    emit : {"pairs", "lists", "counts", "best"}
-        One row a pair; or one row a left event with the list of partners in time order, with
-        their number, or with the most probable partner. Unmatched left events appear with
-        ``how="left"`` only: with None, an empty list, 0 and None.
-    by : sequence of str
-        Key columns that must be equal.
-    probability : bool
-        Whether to add the satisfaction probability (float; a list of floats for ``lists``).
-    admits : function of a left and a right row
-        Whether they may be a pair at all.
-
-    Returns
-    -------
-    list of dict
-        The columns `by`, ``left_id``, then ``right_id`` or ``matches``, then ``probability`` if
-        asked. Only `by` and ``left_id`` for ``semi`` and ``anti``. Rows come in the order of the
-        left rows.
-
-    Raises
-    ------
-    ValueError
-        If options do not go together, or an interval, the window or the threshold is invalid.
     """
     _check_options(lo, hi, confidence, how, emit, probability)
     emitter = _EMITTERS[how if how in ("semi", "anti") else emit]
@@ -284,28 +250,6 @@ def best_is_acceptable(
     otherwise, so any partner within `tolerance` of the best one is accepted. The tie rule is
     still demanded where float64 cannot hide a tie: between two partners of probability exactly
     1, and between partners with the same timestamp.
-
-    Parameters
-    ----------
-    left_row : dict
-        The left event.
-    right_rows : sequence of dict
-        All right events.
-    chosen_id : Any
-        ``right_id`` of the answer under test; None for "no partner".
-    lo, hi : int
-        The window on T_right - T_left, both ends inclusive, in ticks.
-    confidence : float
-        Confidence threshold, 0 < ct <= 1.
-    by : sequence of str
-        Key columns that must be equal.
-    tolerance : Fraction
-        Largest accepted distance from the best probability.
-
-    Returns
-    -------
-    bool
-        True if the choice is acceptable.
     """
     matches = _matches(left_row, right_rows, lo, hi, confidence, by)
     return best_of_matches_is_acceptable(left_row, matches, chosen_id, lo, hi, tolerance)
@@ -457,14 +401,7 @@ def unambiguous_pairs(asked: Asked) -> list[tuple[int, int]]:
 
 
 def optimum(asked: Asked, prefer: str) -> tuple[Any, ...]:
-    """What no one-to-one assignment exceeds, by trying all.
-
-    Returns
-    -------
-    tuple
-        Of ``"probability"`` the sum of the probabilities; of ``"nearest"`` the number of pairs, then the
-        sum of the distances of midpoints, negative.
-    """
+    """What no one-to-one assignment exceeds, by trying all."""
     return _optimum(asked, prefer, pairs(asked))
 
 

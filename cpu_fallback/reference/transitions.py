@@ -27,30 +27,7 @@ def transitions(
     until: int | None = None,
     repeated: str = "raise",
 ) -> tuple[list[Row], int]:
-    """Region transition events, and how many events are left of which nothing is certain.
-
-    Parameters
-    ----------
-    events : sequence of tuples
-        In any order.
-    within : int
-        The longest dwell time of a transition, in ticks.
-    confidence : float
-        Confidence threshold, 0 < ct <= 1.
-    until : int, optional
-        The time up to which all is known, in ticks; None: the largest max_time.
-    repeated : {"raise", "first", "last"}
-        What is done with an I after an I, or an O after an O.
-
-    Returns
-    -------
-    (list of tuples, int)
-
-    Raises
-    ------
-    ValueError
-        If an event repeats the one before it, and ``repeated`` is ``"raise"``.
-    """
+    """Region transition events, and how many events are left of which nothing is certain."""
     if until is None:
         until = max((event[4] for event in events), default=0)
     windows: dict[str, dict[tuple[Hashable, Hashable], Event]] = {"I": {}, "O": {}}

@@ -275,16 +275,7 @@ class _Lessons:
 def longest_delta(
     predicates: Sequence[Predicate], deltas: range, squares: Sequence[Any]
 ) -> int | None:
-    """The largest delta that meets all predicates at some distance; None for none.
-
-    Parameters
-    ----------
-    predicates : sequence of predicates
-    deltas : range
-        All that can do.
-    squares : sequence of numbers
-        Squared distances, of which one will do where any does.
-    """
+    """The largest delta that meets all predicates at some distance; None for none."""
     found = [d for d in deltas if any(all(p(d, s) for p in predicates) for s in squares)]
     return max(found, default=None)
 

@@ -37,19 +37,7 @@ from cpu_fallback.streams.kernels.simple import correlate_eagerly, correlate_sim
 
 
 class Buffers(NamedTuple):
-    """Live events, per side and class.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (2, K, capacity)
-        What a class is sorted by, half ticks: what the timestamps' model gives, of intervals the doubled
-        midpoint; or the doubled max_time (the papers' order). Unsorted in the simple algorithm.
-    shapes : int64 array, shape (2, K, capacity)
-    numbers : int64 array, shape (2, K, capacity)
-        Arrival numbers.
-    ends : int64 array, shape (2, K, 2)
-        First live position, and the one past the last.
-    """
+    """Live events, per side and class."""
 
     keys: np.ndarray
     shapes: np.ndarray
@@ -127,14 +115,7 @@ Immediate = Literal["simple", "simple-sort", "eager"]
 
 
 class ImmediateCorrelator(StreamCorrelator):
-    """Correlates each event as it arrives, Lee & Lee (2010), Algorithms 1 to 3.
-
-    Parameters
-    ----------
-    options : StreamOptions
-        The re-evaluation condition is not used.
-    algorithm : {"simple", "simple-sort", "eager"}
-    """
+    """Correlates each event as it arrives, Lee & Lee (2010), Algorithms 1 to 3."""
 
     def __init__(self, options: StreamOptions, algorithm: Immediate) -> None:
         regions = max_time_regions if algorithm == "eager" else impossible_regions
@@ -169,14 +150,7 @@ _KERNELS = {"lazy": LAZY, "lookup": LOOKUP, "classes": CLASSED}
 
 
 class LiveBlocks:
-    """Live events in host memory: a `LiveBlockStep`, which says what each method does.
-
-    Parameters
-    ----------
-    algorithm : {"lazy", "lookup", "classes"}
-    events : (LiveEvents, LiveEvents), optional
-        Live events to begin with, of the left and the right side; none if not given.
-    """
+    """Live events in host memory: a `LiveBlockStep`, which says what each method does."""
 
     def __init__(
         self, algorithm: Deferred, events: tuple[LiveEvents, LiveEvents] | None = None
@@ -269,59 +243,7 @@ def stream_correlator(
     response: bool = False,
     live_blocks: MakeLive = LiveBlocks,
 ) -> StreamCorrelator:
-    """Make a stream correlator.
-
-    Parameters
-    ----------
-    algorithm : {"simple", "simple-sort", "eager", "lazy", "lookup", "classes"}
-        What is done to find the pairs; which pairs are found does not depend on it.
-    condition : Window or TimingCondition
-        On T_right - T_left; durations in ticks.
-    left_delay, right_delay : int
-        The papers' largest delay of each stream, ticks: how long after its max_time an event may
-        arrive.
-    left_longest, right_longest, left_shortest, right_shortest : int
-        The papers' pi and rho, ticks: limits of the lengths of each stream's timestamps, if they are
-        intervals. The longest is needed then.
-    left_templates, right_templates : Templates or TemplateTable, optional
-        In ticks, of a stream whose timestamps are histograms. Each stream is of one kind, whatever the
-        other one is.
-    most_lengths : int
-        Where one stream has intervals, and the other one histograms: how many different lengths may
-        come. Each takes memory for as many entries as there are templates, and keeps it.
-    block : int or None
-        The lazy algorithms re-evaluate once a side has this many unprocessed events.
-    every : int or None
-        They also re-evaluate when an event arrives this much stream time, ticks, after the last time.
-    emit : {"pairs", "counts"}
-        Whether pairs are given out, or only their number.
-    classes : int or None
-        Length classes a side, of "classes" only; None: a default.
-    response : bool
-        Whether `StreamStats` tells response times. They take every pair one by one, which costs more
-        than finding it where only counts are wanted.
-    live_blocks : callable
-        What keeps the live events of the lazy algorithms and correlates blocks with them, by the
-        algorithm's name. Other backends' have the interface of `LiveBlocks`.
-
-    Returns
-    -------
-    StreamCorrelator
-
-    Raises
-    ------
-    ConditionError
-        If the algorithm is unknown, the window is empty, a limit is negative, `block` or `every` is
-        less than 1, or both are None; if a stream has neither a longest interval nor templates, or both;
-        if "lookup" is asked for with templates.
-    MemoryBudgetError
-        If there are too many pairs of templates.
-
-    Notes
-    -----
-    Lee & Lee (2010), Algorithms 1 to 7; of histograms, Mok, Woo & Lee (2006), Theorems 3 and 4. Nothing
-    here assumes deadlines longer than timestamps.
-    """
+    """Make a stream correlator."""
     check_choice("algorithm", algorithm, ALGORITHMS)
     left = Side("left", left_delay, left_shortest, left_longest, left_templates)
     right = Side("right", right_delay, right_shortest, right_longest, right_templates)

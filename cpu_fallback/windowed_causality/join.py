@@ -32,12 +32,7 @@ _ROOM = 1 << 18
 
 
 class WindowJoin:
-    """One pass through a window of n tuples (section 3.2 of Kwon & Li, 2009).
-
-    Parameters
-    ----------
-    terms : WindowTerms
-    """
+    """One pass through a window of n tuples (section 3.2 of Kwon & Li, 2009)."""
 
     def __init__(self, terms: WindowTerms) -> None:
         self.terms = terms
@@ -51,21 +46,7 @@ class WindowJoin:
     def take(
         self, times: np.ndarray, clocks: np.ndarray, points: np.ndarray, roles: np.ndarray
     ) -> Iterator[Pairs]:
-        """Take tuples in order of arrival; the pairs that they show, in chunks.
-
-        Parameters
-        ----------
-        times, clocks : int64 arrays, shape (n,)
-            Ticks; clocks must not go back.
-        points : float64 array, shape (0 or 3 or 4, n)
-            `coincide.model.causality.spaces.Points`.
-        roles : int64 array, shape (n,)
-
-        Yields
-        ------
-        Pairs
-            In order of the tuple that came last, and of the valid times of the others.
-        """
+        """Take tuples in order of arrival; the pairs that they show, in chunks."""
         placed = np.zeros((4, times.size))
         if points.size:
             placed[: points.shape[0]] = points
@@ -103,17 +84,7 @@ _SCALES = 24
 
 
 def most_pairs(first: np.ndarray, second: np.ndarray, tuples: int, window: int) -> int:
-    """An upper bound on the pairs that any policy finds with a window.
-
-    Parameters
-    ----------
-    first, second : int64 arrays, shape (pairs,)
-        All pairs: positions of arrival of the earlier and of the later tuple.
-    tuples : int
-        How many arrive.
-    window : int
-        How many stay.
-    """
+    """An upper bound on the pairs that any policy finds with a window."""
     if not first.size:
         return 0
     order = np.lexsort((second, first))
@@ -154,18 +125,7 @@ def most_pairs(first: np.ndarray, second: np.ndarray, tuples: int, window: int) 
 
 @compiled(allocates=True)
 def _best_stays(starts, later, costs, used):
-    """What all stays are worth at most beyond their price, and where they begin and end.
-
-    Parameters
-    ----------
-    starts : int64 array, shape (tuples + 1,)
-    later : int64 array, shape (pairs,)
-        Partners of each tuple that arrive after it, ascending.
-    costs : int64 array, shape (tuples,)
-        Price of a stay from the first arrival to each.
-    used : int64 array, shape (tuples,), written
-        +1 where a best stay begins, -1 where it ends.
-    """
+    """What all stays are worth at most beyond their price, and where they begin and end."""
     total = 0
     used[:] = 0
     for i in range(starts.size - 1):

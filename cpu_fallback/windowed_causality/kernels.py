@@ -80,16 +80,7 @@ _EIGHT = np.uint64(8)
 
 
 class Arrivals(NamedTuple):
-    """Tuples in the order in which they arrived.
-
-    Parameters
-    ----------
-    times, clocks : int64 arrays, shape (n,)
-        Valid times and times of arrival, ticks.
-    points : float64 array, shape (4, n)
-        Zero where there are no places, and no heights.
-    roles : int64 array, shape (n,)
-    """
+    """Tuples in the order in which they arrived."""
 
     times: np.ndarray
     clocks: np.ndarray
@@ -98,14 +89,7 @@ class Arrivals(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Where pairs go.
-
-    Parameters
-    ----------
-    causes, effects, deltas : int64 arrays, shape (room,)
-        Numbers of tuples by arrival; ticks.
-    distances : float64 array, shape (room,)
-    """
+    """Where pairs go."""
 
     causes: np.ndarray
     effects: np.ndarray
@@ -115,22 +99,7 @@ class Pairs(NamedTuple):
 
 @compiled(allocates=True)
 def take(window, terms, arrivals, start, out):
-    """Take tuples from `start` on, as long as there is room for what one more may find.
-
-    Parameters
-    ----------
-    window : WindowState
-    terms : WindowTerms
-    arrivals : Arrivals
-    start : int64
-    out : Pairs
-        With more room than the window has tuples.
-
-    Returns
-    -------
-    at, pairs : int64
-        Where to go on, and how many pairs were written.
-    """
+    """Take tuples from `start` on, as long as there is room for what one more may find."""
     at, pairs = np.int64(start), np.int64(0)  # a literal is compiled apart
     room, counts = out.causes.size - terms.size, window.counts
     while at < arrivals.times.size and pairs <= room:
@@ -286,17 +255,7 @@ def enter(window, policy, slot):
 
 @inner
 def evict(window, terms, time, stay_clock):
-    """Let one tuple go for another.
-
-    Parameters
-    ----------
-    window : WindowState
-    terms : WindowTerms
-    time : int64
-        Valid time of the new tuple.
-    stay_clock : int64
-        What the clock of stays says.
-    """
+    """Let one tuple go for another."""
     slot = victim(window, terms, time, stay_clock)
     policy = terms.policy
     if policy in (FCFO, FHCFO):

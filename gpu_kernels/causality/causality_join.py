@@ -31,21 +31,6 @@ class CausalityJoin(BlockJoin):
 
     Parameters and results are those of `cpu_fallback.causality.CausalityJoin`, to the bit: positions,
     counts, pairs, deltas and distances. Effects of one cause may be in another order.
-
-    Parameters
-    ----------
-    causes : PlacedEvents
-    effects : PlacedEvents or None
-    model : CausalityModel
-    way : {"place", "grid", "time"} or None
-    threads : int
-        Of the host, that share sorting. Several threads may call; they take turns.
-    empty : callable
-
-    Raises
-    ------
-    DeviceMemoryError
-        Here, if the device cannot hold both sides; later, if it cannot hold one event's matches.
     """
 
     def __init__(
@@ -91,20 +76,7 @@ class CausalityJoin(BlockJoin):
     def measured(
         self, left_rows: np.ndarray, right_rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Delta and distance of given pairs.
-
-        Parameters
-        ----------
-        left_rows, right_rows : int64 arrays, shape (n,)
-            Rows in the caller's arrays.
-
-        Returns
-        -------
-        delta : int64 array, shape (n,)
-            T_effect - T_cause, ticks; of interval timestamps of their later ends.
-        distance : float64 array, shape (n,)
-            Empty where events have no places.
-        """
+        """Delta and distance of given pairs."""
         n = left_rows.size
         delta, distance = self._empty(n), self._empty(n if self._placed else 0)
 

@@ -24,15 +24,6 @@ class LinkedSides:
     """Both sides of a join: as `gpu_kernels.join.blocks.Placing` asks.
 
     An event takes 16 bytes and 24 for its place, 8 of intervals and 8 for a height; links 24 bytes each.
-
-    Parameters
-    ----------
-    given : coincide.model.causality.places.Sides
-        In host memory.
-
-    Attributes
-    ----------
-    sides : CausalSides
     """
 
     def __init__(self, given: Sides) -> None:

@@ -15,15 +15,7 @@ _NO_DEVICE = 100
 
 
 def problem(driver: Any | None, number: int = 0) -> str | None:
-    """What is wrong with the driver and a visible GPU, if anything.
-
-    Parameters
-    ----------
-    driver : ctypes library or None
-        The CUDA driver; None: there is none.
-    number : int
-        Of the GPU.
-    """
+    """What is wrong with the driver and a visible GPU, if anything."""
     if driver is None:
         return "there is no NVIDIA driver (libcuda.so.1): install one, or run where a GPU is"
     status = driver.cuInit(0)

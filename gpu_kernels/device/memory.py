@@ -20,12 +20,7 @@ class DeviceMemoryError(MemoryBudgetError):
 
 
 def take(size: int | tuple[int, ...], dtype: Any) -> Any:
-    """An uninitialised array in device memory: every kernel's output comes from here.
-
-    Raises
-    ------
-    DeviceMemoryError
-    """
+    """An uninitialised array in device memory: every kernel's output comes from here."""
     with translated():
         return _allocate(size, dtype)
 
@@ -55,16 +50,6 @@ def exclusive_scan(counts: Any) -> Any:
     """Turn counts into their exclusive scan, the total last, where they are.
 
     CuPy scans in place, and copies first what is elsewhere: that would move twice the bytes.
-
-    Parameters
-    ----------
-    counts : int64 array, shape (n + 1,), in device memory, written
-        The counts, after one item that may hold anything.
-
-    Returns
-    -------
-    int64 array, shape (n + 1,)
-        The same array.
     """
     counts[:1] = 0
     array_module().cumsum(counts[1:], out=counts[1:])
@@ -73,15 +58,7 @@ def exclusive_scan(counts: Any) -> Any:
 
 @contextmanager
 def translated(what: str = "an array") -> Iterator[None]:
-    """Raise what CuPy and Numba-CUDA raise as our own errors.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If memory is not to be had.
-    BackendError
-        If the device or its driver fails.
-    """
+    """Raise what CuPy and Numba-CUDA raise as our own errors."""
     try:
         yield
     except DeviceMemoryError:
@@ -101,20 +78,7 @@ def translated(what: str = "an array") -> Iterator[None]:
 
 
 def in_parts(evaluate: Callable[[int, int], None], start: int, stop: int) -> None:
-    """Evaluate the base positions start ... stop; where memory does not suffice, half after half.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Takes a start and a stop. It either finishes, or raises `DeviceMemoryError` and has changed
-        nothing that counts.
-    start, stop : int
-
-    Raises
-    ------
-    DeviceMemoryError
-        If memory does not suffice for one base event.
-    """
+    """Evaluate the base positions start ... stop; where memory does not suffice, half after half."""
     try:
         with translated():
             evaluate(start, stop)

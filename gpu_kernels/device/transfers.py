@@ -40,15 +40,7 @@ class _Room:
 
 
 class Transfers:
-    """Copies to and from a device. Used by one thread at a time.
-
-    Parameters
-    ----------
-    link : Link
-    overlap : bool
-        Without it every copy is waited for, and goes from and to memory that is not pinned. Becomes
-        False where no memory can be pinned.
-    """
+    """Copies to and from a device. Used by one thread at a time."""
 
     def __init__(self, link: Link, overlap: bool = True) -> None:
         self.overlap = overlap
@@ -59,16 +51,6 @@ class Transfers:
         """Copy groups of arrays to the device.
 
         Work on one group, if launched before the next is asked for, runs while that is copied.
-
-        Parameters
-        ----------
-        *groups : sequences of arrays, shape (n,)
-            They may change once the group has been handed out.
-
-        Yields
-        ------
-        list of arrays in device memory
-            For each group. Kernels launched from now on see them.
         """
         copies = [[self._link.empty(a.size, a.dtype) for a in group] for group in groups]
         # Kernels may still be using that memory: of now, not of what will be launched on the first group.
@@ -90,14 +72,7 @@ class Transfers:
 
     @contextmanager
     def fetching(self) -> Iterator[Callable[[Any, np.ndarray], None]]:
-        """Copy arrays to the host while kernels go on.
-
-        Yields
-        ------
-        callable
-            Takes an array in device memory and an array to write, both of shape (n,). What it writes is
-            there when the block is left, and undefined if by an exception.
-        """
+        """Copy arrays to the host while kernels go on."""
         try:
             yield self._fetch
             self.finish()

@@ -34,13 +34,7 @@ _number = 0
 
 
 def use_device(number: int) -> None:
-    """Work on a device from now on, in the calling thread. Without a GPU it has no effect.
-
-    Parameters
-    ----------
-    number : int
-        As CUDA numbers the devices that it sees.
-    """
+    """Work on a device from now on, in the calling thread. Without a GPU it has no effect."""
     global _number
     _number = number
     if problem() is None:
@@ -64,13 +58,7 @@ def has_driver() -> bool:
 
 
 def require() -> None:
-    """Refuse to go on without a GPU.
-
-    Raises
-    ------
-    BackendError
-        Saying what is missing and what to do.
-    """
+    """Refuse to go on without a GPU."""
     reason = problem()
     if reason is not None:
         raise BackendError(f"backend='gpu' was asked for, but {reason}; or use backend='cpu'")

@@ -32,14 +32,7 @@ def _zeros(size: int, dtype: Any) -> Any:
 
 
 class BandedSides(NamedTuple):
-    """Both sides of a join, or a block of a stream and its targets, in device memory.
-
-    Parameters
-    ----------
-    sides : Sides
-    bands : int64 array, shape (K1, K2, 4)
-        Bounds on a target's place less a base event's key.
-    """
+    """Both sides of a join, or a block of a stream and its targets, in device memory."""
 
     sides: Sides
     bands: Any
@@ -93,14 +86,7 @@ class Placing(Protocol):
 
 
 class Block:
-    """A run of base events, placed and probed.
-
-    Parameters
-    ----------
-    placing : Placing
-    start, stop : int
-        Base positions.
-    """
+    """A run of base events, placed and probed."""
 
     _probe: ClassVar[Any] = tiles.probe
     _copy: ClassVar[Any] = tiles.copy
@@ -148,18 +134,7 @@ class Block:
         return exclusive_scan(counts)
 
     def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
-        """The matches, in device memory.
-
-        Parameters
-        ----------
-        base_values, target_values : int64 arrays, in device memory
-            What to write for an event, by its position; base values may be None.
-
-        Returns
-        -------
-        int64 array, shape (matches,), or None without base values
-        int64 array, shape (matches,)
-        """
+        """The matches, in device memory."""
         matches = self.matches
         both = base_values is not None
         target_out = take(matches, np.int64)
@@ -188,19 +163,7 @@ def entries_of_block(wanted: int) -> int:
 
 
 def tile_owners(scan: Any, items: int) -> Any:
-    """Whose the first item of each tile is: `placement.tile_owners`.
-
-    Parameters
-    ----------
-    scan : int64 array, shape (owners + 1,)
-        Exclusive scan of the items of each owner.
-    items : int
-        Their total.
-
-    Returns
-    -------
-    int64 array, shape (tiles + 1,)
-    """
+    """Whose the first item of each tile is: `placement.tile_owners`."""
     owners = take(-(-items // TILE) + 1, np.int64)
     launch_each(placement.tile_owners, owners.size, scan, owners)
     return owners

@@ -14,17 +14,7 @@ from gpu_kernels.kernels.join import Base, Targets
 
 
 class OrderedEvents(NamedTuple):
-    """Events of one side by key, equal keys by row. All arrays are in device memory.
-
-    Parameters
-    ----------
-    order : int64 array, shape (n,)
-        Row of each event in the caller's arrays.
-    keys, shapes : int64 arrays, shape (n,)
-        As their model gives them: `coincide.model.timestamps.protocol`.
-    group : int64 array, shape (n,), or None
-        Code of each event's keys, in the order of the rows.
-    """
+    """Events of one side by key, equal keys by row. All arrays are in device memory."""
 
     order: Any
     keys: Any
@@ -81,22 +71,7 @@ def by_key(times: Any, group: Any | None = None) -> OrderedEvents:
 
 
 def base_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Base]:
-    """Put base events in processing order.
-
-    Parameters
-    ----------
-    events : OrderedEvents
-    groups : int
-        Number of groups.
-    classes : ShapeClasses
-        Of these events.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        Row of each event.
-    Base
-    """
+    """Put base events in processing order."""
     offsets = on_device(np.array([0, events.size], np.int64))
     if events.group is not None:
         group = events.group[events.order]
@@ -136,14 +111,7 @@ def _or_last(group: Any, bucket: Any, last: int) -> Any:
 
 
 def _by_bucket(events: OrderedEvents, bucket: Any, buckets: int) -> tuple[OrderedEvents, Any]:
-    """Sort by bucket, keeping the order within; events of bucket `buckets` go last, unlisted.
-
-    Returns
-    -------
-    OrderedEvents
-    int64 array, shape (buckets + 1,)
-        First event of each bucket.
-    """
+    """Sort by bucket, keeping the order within; events of bucket `buckets` go last, unlisted."""
     xp = array_module()
     # Few bytes a key make the sort fast.
     bucket = bucket.astype(np.min_scalar_type(buckets))

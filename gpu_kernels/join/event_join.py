@@ -29,20 +29,6 @@ class EventJoin(BlockJoin):
 
     Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit.
     All arrays that it returns are in host memory.
-
-    Parameters
-    ----------
-    left, right : Events
-    model : PairModel
-    classes : int or None
-    threads : int
-        Has no effect. Several threads may call; they take turns.
-    empty : callable
-
-    Raises
-    ------
-    DeviceMemoryError
-        Here, if the device cannot hold both sides; later, if it cannot hold one event's matches.
     """
 
     def __init__(
@@ -84,24 +70,7 @@ class EventJoin(BlockJoin):
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner of the base positions start ... stop. Needs no counts.
-
-        Parameters
-        ----------
-        start, stop : int
-        ranks : int64 array, shape (n_right,)
-            Order for ties of probability and midpoint distance, by target position. As `pairs`, must
-            not change.
-
-        Returns
-        -------
-        int64 array, shape (stop - start,)
-            Target position, -1 for none.
-        float64 array, shape (stop - start,)
-            Its merit: `coincide.model.timestamps.protocol.Rule`; NaN for none.
-        JoinCounters
-            Of these positions.
-        """
+        """The most probable partner of the base positions start ... stop. Needs no counts."""
         best, merits = np.full(stop - start, -1, np.int64), np.full(stop - start, np.nan)
         tally = np.zeros(3, np.int64)
 
@@ -158,15 +127,7 @@ def event_probabilities(
 
 
 class Prepared(NamedTuple):
-    """A join ready to be counted and filled.
-
-    Parameters
-    ----------
-    left_order, right_order : int64 arrays, shape (n,), in device memory
-        Row at each base and at each target position.
-    bands : int64 array, shape (K1, K2, 4), in host memory
-    banded : BandedSides
-    """
+    """A join ready to be counted and filled."""
 
     left_order: Any
     right_order: Any
@@ -177,22 +138,7 @@ class Prepared(NamedTuple):
 def prepared(
     left: OrderedEvents, right: OrderedEvents, groups: int, model: PairModel, classes: int | None
 ) -> Prepared:
-    """Choose classes, and sort both sides into them.
-
-    Parameters
-    ----------
-    left, right : OrderedEvents
-    groups : int
-        Number of groups, of both sides.
-    model : PairModel
-    classes : int or None
-        Of each side; None: chosen.
-
-    Raises
-    ------
-    ConditionError
-        If the model cuts a side into more classes than a join takes.
-    """
+    """Choose classes, and sort both sides into them."""
     k1, k2 = checked(model.choose_classes(left, right, groups, classes))
     bands = model.bands(LEFT, k1, k2)
     left_order, base = base_buffer(left, groups, k1)

@@ -51,13 +51,6 @@ class BlockJoin(CountedJoin):
     """A join whose sides are on the device, ready to be counted and filled in blocks of base positions.
 
     All arrays that it returns are in host memory.
-
-    Parameters
-    ----------
-    size : int
-        Base positions.
-    empty : callable
-        From a size to an int64 array for the pairs.
     """
 
     def __init__(self, size: int, empty: Callable[[int], np.ndarray]) -> None:
@@ -106,19 +99,7 @@ class BlockJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The matches of the base positions start ... stop.
-
-        Parameters
-        ----------
-        start, stop : int
-        left_values, right_values : int64 arrays
-            What to write for an event, by base and target position. The same arrays, given again, are
-            not copied to the device again: they must not change.
-
-        Returns
-        -------
-        two int64 arrays, shape (matches,)
-        """
+        """The matches of the base positions start ... stop."""
         left, right = self._fill(start, stop, (left_values, right_values))
         return left, right
 
@@ -172,25 +153,7 @@ _Best = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
-    """The most probable partner of each base event of a run, in parts of a bounded number of candidates.
-
-    Parameters
-    ----------
-    banded : BandedSides
-    ranks : int64 array, shape (n_right,), in device memory
-        Order for ties by target position; no two are equal.
-    start, stop : int
-        Base positions.
-
-    Returns
-    -------
-    int64 array, shape (stop - start,)
-        Rank of the partner, the largest int64 for none.
-    float64 array, shape (stop - start,)
-        Its merit, -inf for none.
-    int64 array, shape (3,)
-        The tally, as `Block.tally`.
-    """
+    """The most probable partner of each base event of a run, in parts of a bounded number of candidates."""
     placed = Candidates(banded, start, stop)
     if placed.count <= _CANDIDATES_AT_ONCE:
         return placed.best(ranks)
@@ -202,14 +165,7 @@ def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
 
 
 class Candidates:
-    """All candidates of a run of base events, those of inner ranges included.
-
-    Parameters
-    ----------
-    banded : BandedSides
-    start, stop : int
-        Base positions.
-    """
+    """All candidates of a run of base events, those of inner ranges included."""
 
     def __init__(self, banded: BandedSides, start: int, stop: int) -> None:
         self._banded, self._start, self._stop = banded, start, stop

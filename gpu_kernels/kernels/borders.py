@@ -30,16 +30,7 @@ from gpu_kernels.kernels.join import F64_ARRAY, I8_ARRAY, I32_ARRAY, I64_ARRAY, 
 
 
 class Values(NamedTuple):
-    """Values of points, and the borders among which they lie.
-
-    Parameters
-    ----------
-    points : float64 array, shape (n * d,)
-    borders : float64 array, shape (d * 2 * N,)
-        Of each dimension the lower ones in order, and the upper ones.
-    size : int
-        N.
-    """
+    """Values of points, and the borders among which they lie."""
 
     points: Any
     borders: Any
@@ -50,17 +41,7 @@ VALUES = types.NamedTuple([F64_ARRAY, F64_ARRAY, types.int64], Values)
 
 
 class SortedBorders(NamedTuple):
-    """The borders of an index of N queries in d dimensions, but for their values.
-
-    Parameters
-    ----------
-    keys, queries, levels, peaks, places
-        As `coincide.model.borders.index.Borders`.
-    size, peaks_size : int
-        Keys, and peaks, of one order of one dimension: the next order's follow.
-    dimensions : int
-        d.
-    """
+    """The borders of an index of N queries in d dimensions, but for their values."""
 
     keys: Any
     queries: Any
@@ -78,19 +59,7 @@ SORTED_BORDERS = types.NamedTuple(
 
 
 class Moves(NamedTuple):
-    """A run of points, each a move from the one before it.
-
-    Parameters
-    ----------
-    segments : int32 array, shape ((lead + n) * d * 2,)
-        How many borders are at most each value.
-    kinds : int8 array, shape (lead + n,)
-        As `coincide.model.borders.moves` says.
-    lead : int
-        1: the first point is there only for the next one to move from. Else 0.
-    first : int
-        What the first of the n points is called.
-    """
+    """A run of points, each a move from the one before it."""
 
     segments: Any
     kinds: Any
@@ -102,15 +71,7 @@ MOVES = types.NamedTuple([I32_ARRAY, I8_ARRAY, types.int64, types.int64], Moves)
 
 
 class Sought(NamedTuple):
-    """What is told of moves, and how it is found.
-
-    Parameters
-    ----------
-    left, entered, passed : bool
-        Whether queries are told that are left, entered, passed through.
-    processing : int
-        `WALK`, `PEAKS` or `EITHER`.
-    """
+    """What is told of moves, and how it is found."""
 
     left: bool
     entered: bool
@@ -122,15 +83,7 @@ SOUGHT = types.NamedTuple([*[types.boolean] * 3, types.int64], Sought)
 
 
 class Told(NamedTuple):
-    """Crossings.
-
-    Parameters
-    ----------
-    points : int64 array, shape (n,)
-    rows : int32 array, shape (n,)
-    events : int8 array, shape (n,)
-        As `coincide.model.borders.crossings.Found`.
-    """
+    """Crossings."""
 
     points: Any
     rows: Any
@@ -147,16 +100,7 @@ values in one, which may come from outside all; and a look at all that meet what
 
 @kernel(VALUES, RUN, I32_ARRAY)
 def locate(values, run, segments):
-    """Write how many borders are at most each value, a thread for each value.
-
-    Parameters
-    ----------
-    values : Values
-    run : Run
-        Of points from 0 on; its classes are their d dimensions.
-    segments : int32 array, shape (n * d * 2,), written
-        Of each value the lower borders, and the upper ones.
-    """
+    """Write how many borders are at most each value, a thread for each value."""
     i = cuda.grid(1)
     if i < values.points.size:
         dimension = i - run.event_of(i) * run.classes
@@ -172,18 +116,6 @@ def tell(borders, moves, sought, writes, places, retrieved, told):
 
     Of a move what it leaves is told first, then what it enters, then what it passes through: as
     `cpu_fallback.borders.fill` does.
-
-    Parameters
-    ----------
-    borders : SortedBorders
-    moves : Moves
-    sought : Sought
-    writes : bool
-    places : int64 array, shape (n,)
-        Where the crossings of each move begin; written if they are counted: how many there are.
-    retrieved : int64 array, shape (n,), written if they are counted
-        Queries that each move took out of the index.
-    told : Told, written; of no crossings if they are counted
     """
     i = cuda.grid(1)
     if i >= places.size:

@@ -26,15 +26,7 @@ from gpu_kernels.kernels.searching import owner_of, reach
 
 
 class Placed(NamedTuple):
-    """Events of one side, sorted by (bucket, time, row).
-
-    Parameters
-    ----------
-    times, lengths : int64 arrays, shape (n,)
-        Ticks; `lengths` is empty where all are exact instants.
-    points : float64 array, shape (3 or 4, n)
-        x, y, z and h; of events without places shape (0, 0).
-    """
+    """Events of one side, sorted by (bucket, time, row)."""
 
     times: Any
     lengths: Any
@@ -45,18 +37,7 @@ PLACED = types.NamedTuple([I64_ARRAY, I64_ARRAY, F64_TABLE], Placed)
 
 
 class CausalSides(NamedTuple):
-    """What decides pairs.
-
-    Parameters
-    ----------
-    base, targets : Placed
-        Causes and effects.
-    rule : PairRule
-    gap : float
-        The largest |x - y|² of a pair that can qualify.
-    plain : bool
-        Whether within a window this is all that is asked.
-    """
+    """What decides pairs."""
 
     base: Placed
     targets: Placed
@@ -95,19 +76,7 @@ CAUSAL_SIDES = types.NamedTuple(
 
 
 class Bucketed(NamedTuple):
-    """The buckets of one side.
-
-    Parameters
-    ----------
-    ranks : int64 array, shape (n,)
-        What decides among simultaneous events of one stream.
-    numbers : int64 array, shape (buckets,)
-        Ascending.
-    offsets : int64 array, shape (buckets + 1,)
-        First event of each bucket.
-    boxes : float64 array, shape (buckets, 2, 3)
-        Least and largest x, y and z of the events of each bucket.
-    """
+    """The buckets of one side."""
 
     ranks: Any
     numbers: Any
@@ -119,23 +88,7 @@ BUCKETED = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_CUBE], Buckete
 
 
 class Linking(NamedTuple):
-    """Which buckets hold effects of a cause's bucket, and at what deltas.
-
-    Parameters
-    ----------
-    by_place : bool
-        Whether links are told for each bucket, or, by cell, once for all.
-    sure : bool
-        Whether every pair within a window qualifies.
-    self_join : bool
-        Whether both sides are of one stream, of which the earlier is the cause.
-    starts : int64 array, shape (buckets + 1,)
-        By place: first link of each bucket of causes.
-    targets : int64 array, shape (links,)
-        By place: buckets of effects. By cell: numbers of their cells, less the number of the cause's.
-    windows : int64 array, shape (links, 2)
-        Least and most delta, ticks.
-    """
+    """Which buckets hold effects of a cause's bucket, and at what deltas."""
 
     by_place: bool
     sure: bool
@@ -149,17 +102,7 @@ LINKING = types.NamedTuple([*[types.boolean] * 3, I64_ARRAY, I64_ARRAY, I64_TABL
 
 
 class CausalRun(NamedTuple):
-    """A run of causes. An *entry* is a cause and a link of its bucket.
-
-    Parameters
-    ----------
-    start : int
-        Its first cause.
-    begins : int64 array, shape (causes + 1,)
-        First entry of each.
-    events : int64 array, shape (entries,), written by `place_causes`
-        Cause of each entry.
-    """
+    """A run of causes. An *entry* is a cause and a link of its bucket."""
 
     start: int
     begins: Any
@@ -181,23 +124,7 @@ copy = tiles.copy.declaring(CAUSAL_RUN, *tiles.copy.types[1:])
 
 @kernel(CAUSAL_SIDES, BUCKETED, BUCKETED, LINKING, CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY)
 def place_causes(sides, own, others, linking, run, spans, counts, parts):
-    """Find the effects in the window of each link of a run of causes, a thread for each entry.
-
-    Parameters
-    ----------
-    sides : CausalSides
-    own, others : Bucketed
-        Of causes and of effects.
-    linking : Linking
-    run : CausalRun
-        Its `events` are written.
-    spans : Spans, written
-        All of a window is in the inner range where the links are sure, else in the early shell.
-    counts : int64 array, shape (entries,), written
-        Candidates of each entry.
-    parts : int64 array, shape (3 * entries,), written
-        Pairs of each entry that need no test, between zeros.
-    """
+    """Find the effects in the window of each link of a run of causes, a thread for each entry."""
     entry = cuda.grid(1)
     if entry >= spans.first.size:
         return
@@ -258,17 +185,7 @@ def _span(sides, own, others, event, bucket, lo, hi, self_join):
 
 @kernel(CAUSAL_SIDES, I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_ARRAY)
 def measure(sides, events, targets, deltas, distances):
-    """Delta and distance of pairs, a thread for each.
-
-    Parameters
-    ----------
-    sides : CausalSides
-    events, targets : int64 arrays, shape (n,)
-        Positions of causes and of effects.
-    deltas : int64 array, shape (n,), written
-        Ticks.
-    distances : float64 array, shape (n,), written; of events without places empty
-    """
+    """Delta and distance of pairs, a thread for each."""
     i = cuda.grid(1)
     if i >= deltas.size:
         return

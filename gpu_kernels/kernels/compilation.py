@@ -61,25 +61,13 @@ class _Tuple(NamedTuple):
 
 
 class Arguments:
-    """The arguments that a kernel declares.
-
-    Parameters
-    ----------
-    declared : sequence of numba.types.Type
-        int64, float64, boolean, C-contiguous arrays, and named tuples of them.
-    """
+    """The arguments that a kernel declares."""
 
     def __init__(self, declared: Sequence[types.Type]) -> None:
         self._parts = tuple(map(_part, declared))
 
     def values(self, arguments: Sequence[Any]) -> list[Any]:
-        """Numbers for `cuda.core.launch`, in the order of the compiled kernel's parameters.
-
-        Raises
-        ------
-        TypeError
-            If an argument is not of the type declared: the kernel would read other memory.
-        """
+        """Numbers for `cuda.core.launch`, in the order of the compiled kernel's parameters."""
         return _values(self._parts, arguments)
 
 
@@ -146,15 +134,6 @@ class Kernel:
     """A kernel, compiled for the types that it declares and launched with no others.
 
     Numba-CUDA would find out the types of all arguments at every launch, one by one, in Python.
-
-    Parameters
-    ----------
-    function : callable
-        In the Python that Numba compiles.
-    declared : tuple of numba.types.Type
-        Of its arguments.
-    compiled : Dispatcher, optional
-        Of the function, if there is one already.
     """
 
     def __init__(
@@ -168,13 +147,7 @@ class Kernel:
         self._stream: Any = None
 
     def launch(self, blocks: int, *arguments: Any) -> None:
-        """Run it on the current device's default stream, in blocks of `THREADS` threads.
-
-        Raises
-        ------
-        TypeError
-            If an argument is not of the type declared.
-        """
+        """Run it on the current device's default stream, in blocks of `THREADS` threads."""
         values = self._arguments.values(arguments)
         if SIMULATED:
             self._compiled[blocks, THREADS](*arguments)
@@ -196,13 +169,6 @@ class RuleKernel:
     """A kernel that decides pairs: a `Kernel` for each type of rule, compiled when first launched with it.
 
     Its first argument are the `Sides`, or the rule itself.
-
-    Parameters
-    ----------
-    function : callable
-        In the Python that Numba compiles.
-    declared : callable
-        From the Numba type of a rule to the types of the arguments.
     """
 
     def __init__(

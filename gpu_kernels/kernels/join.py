@@ -33,17 +33,7 @@ I64_CUBE, F64_CUBE = (types.Array(kind, 3, "C") for kind in (types.int64, types.
 
 
 class Base(NamedTuple):
-    """Base events sorted by (group, key); events of no group last.
-
-    Parameters
-    ----------
-    keys, shapes : int64 arrays, shape (n,)
-        As their model gives them: `coincide.model.timestamps.protocol`.
-    classes : uint16 array, shape (n,)
-        Class of each event.
-    offsets : int64 array, shape (groups + 1,)
-        First event of each group.
-    """
+    """Base events sorted by (group, key); events of no group last."""
 
     keys: Any
     shapes: Any
@@ -55,17 +45,7 @@ BASE = types.NamedTuple([I64_ARRAY, I64_ARRAY, U16_ARRAY, I64_ARRAY], Base)
 
 
 class Targets(NamedTuple):
-    """Target events sorted by (class, group, place).
-
-    Parameters
-    ----------
-    places : int64 array, shape (n,)
-        What they are searched by, half ticks: the keys themselves, or the doubled max_times.
-    keys, shapes : int64 arrays, shape (n,)
-        As `Base`.
-    offsets : int64 array, shape (K2, groups + 1)
-        The first event of each group within each class.
-    """
+    """Target events sorted by (class, group, place)."""
 
     places: Any
     keys: Any
@@ -77,17 +57,7 @@ TARGETS = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, I64_TABLE], Targets
 
 
 class Sides(NamedTuple):
-    """What decides the candidates of a join.
-
-    Parameters
-    ----------
-    base : Base
-    targets : Targets
-    rule : NamedTuple
-        Of the timestamps' model: `coincide.model.timestamps.protocol.Rule`.
-    side : int
-        Of the base events: LEFT or RIGHT.
-    """
+    """What decides the candidates of a join."""
 
     base: Base
     targets: Targets
@@ -109,11 +79,6 @@ class Spans(NamedTuple):
 
     An *entry* is a base event and a class of targets: entry i belongs to the event i // K2 of a run of
     base events, and to the class i % K2.
-
-    Parameters
-    ----------
-    first, inner, shell : int64 arrays, shape (entries,)
-        Positions among the targets: outer first, inner first, past inner.
     """
 
     first: Any
@@ -129,17 +94,7 @@ MOST_ENTRIES = (1 << RECIPROCAL_BITS) // MOST_CLASSES - 1
 
 
 class Run(NamedTuple):
-    """A run of base events.
-
-    Parameters
-    ----------
-    start : int
-        Its first event.
-    classes : int
-        K2.
-    reciprocal : int
-        2**RECIPROCAL_BITS / K2, rounded up.
-    """
+    """A run of base events."""
 
     start: int
     classes: int
@@ -159,16 +114,7 @@ RUN = types.NamedUniTuple(types.int64, len(Run._fields), Run)
 
 
 class Sorted(NamedTuple):
-    """Events of a stream.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Half ticks: as their model gives them, or doubled max_times.
-    shapes : int64 array, shape (n,)
-    numbers : int64 array, shape (n,)
-        Arrival numbers.
-    """
+    """Events of a stream."""
 
     keys: Any
     shapes: Any
@@ -185,25 +131,7 @@ def _candidates_and(*more):
 
 @rule_kernel(_candidates_and(U8_ARRAY, I64_ARRAY, I64_ARRAY))
 def probe(sides, run, spans, scan, owners, flags, totals, parts):
-    """Decide the candidates in the shells of a run of base events.
-
-    Parameters
-    ----------
-    sides : Sides
-    run : Run
-    spans : Spans
-    scan : int64 array, shape (entries + 1,)
-        Exclusive scan of the candidates in the shells of each entry: early ones, then late ones.
-    owners : int64 array, shape (tiles + 1,)
-        The entry that owns the first candidate of each tile; past the last tile, the last entry.
-    flags : uint8 array, shape (tiles * THREADS,), written
-        Which candidates qualify, a bit each, the lowest first.
-    totals : int64 array, shape (tiles,), written
-        How many qualify in each tile.
-    parts : int64 array, shape (3 * entries,), added to
-        How many qualify in the early shell of each entry, which is item 3 * entry, and in the late one,
-        item 3 * entry + 2: zero before.
-    """
+    """Decide the candidates in the shells of a run of base events."""
     decided = cuda.shared.array(TILE, np.uint8)
     sums = cuda.shared.array((2, THREADS), np.int32)
     tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
@@ -246,20 +174,7 @@ def probe(sides, run, spans, scan, owners, flags, totals, parts):
 
 @kernel(SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, *[I64_ARRAY] * 4)
 def scatter(spans, scan, owners, flags, before, inner_before, values, out):
-    """Write the candidates that `probe` found to qualify.
-
-    Parameters
-    ----------
-    spans, scan, owners, flags
-        As `probe`.
-    before : int64 array, shape (tiles,)
-        How many qualify in all tiles before each.
-    inner_before : int64 array, shape (entries + 1,)
-        How many targets are in the inner ranges before that of each entry: exclusive scan.
-    values : int64 array, shape (targets,)
-        What to write for a target.
-    out : int64 array, shape (matches,), written
-    """
+    """Write the candidates that `probe` found to qualify."""
     sums = cuda.shared.array((2, THREADS), np.int32)
     tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
     bits = np.int32(flags[np.int64(tile) * THREADS + thread])
@@ -285,20 +200,6 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
     """Write the inner ranges, and what stands for the base event of every match.
 
     The items are the rows of the output: writes are coalesced, and so are reads of targets.
-
-    Parameters
-    ----------
-    run, spans
-        As `probe`.
-    places : int64 array, shape (3 * entries + 1,)
-        Where in the output the early shell, the inner range and the late shell of each entry begin.
-    owners : int64 array, shape (tiles + 1,)
-        The part (an index of `places`) to which the first row of each tile belongs.
-    both : bool
-        Whether to write `base_out`; else it and `base_values` stand for nothing.
-    base_values, target_values : int64 arrays
-        What to write for a base or target event, by its position.
-    base_out, target_out : int64 arrays, shape (matches,), written
     """
     tile = cuda.blockIdx.x
     origin = np.int64(tile) * TILE
@@ -314,21 +215,7 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
 
 @rule_kernel(_candidates_and(F64_ARRAY, I64_ARRAY))
 def most_probable(sides, run, spans, scan, owners, top, qualified):
-    """Find the highest merit among the candidates of each base event.
-
-    Parameters
-    ----------
-    sides, run, spans
-        As `probe`.
-    scan : int64 array, shape (entries + 1,)
-        Exclusive scan of all candidates of each entry, the inner range included.
-    owners : int64 array, shape (tiles + 1,)
-        As `probe`, of this scan.
-    top : float64 array, shape (events,), -inf, raised
-        The highest merit that qualifies: `coincide.model.timestamps.protocol.Rule`.
-    qualified : int64 array, shape (1,), added to
-        How many candidates qualify.
-    """
+    """Find the highest merit among the candidates of each base event."""
     tally = cuda.shared.array(1, np.int64)
     tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
     if thread == 0:
@@ -356,15 +243,7 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
 
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY))
 def nearest(sides, run, spans, scan, owners, top, distances):
-    """Of the most probable candidates, find the least distance from the middle of the window.
-
-    Parameters
-    ----------
-    sides, run, spans, scan, owners, top
-        As `most_probable`.
-    distances : uint64 array, shape (events,), its largest value, lowered
-        Half ticks.
-    """
+    """Of the most probable candidates, find the least distance from the middle of the window."""
     tile = cuda.blockIdx.x
     origin = np.int64(tile) * TILE
     owner, past_owners = owners[tile], owners[tile + 1] + 1
@@ -381,16 +260,7 @@ def nearest(sides, run, spans, scan, owners, top, distances):
 
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY))
 def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
-    """Of the most probable and nearest candidates, find the least rank.
-
-    Parameters
-    ----------
-    sides, run, spans, scan, owners, top, distances
-        As `nearest`.
-    ranks : int64 array, shape (targets,)
-        Order among targets for ties; no two are equal.
-    least : int64 array, shape (events,), its largest value, lowered
-    """
+    """Of the most probable and nearest candidates, find the least rank."""
     tile = cuda.blockIdx.x
     origin = np.int64(tile) * TILE
     owner, past_owners = owners[tile], owners[tile + 1] + 1
@@ -471,22 +341,6 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     """Find the spans of a run of base events, a thread for each entry.
 
     The ends are those of `cpu_fallback.join.buffers`; each search goes only as far as the last one left.
-
-    Parameters
-    ----------
-    base : Base
-    targets : Targets
-    bands : int64 array, shape (K1, K2, 4)
-        Of the timestamps' model: bounds on a target's place less a base event's key.
-    run : Run
-    spans : Spans, written
-    shells : bool
-        Whether to count the candidates in the shells, and to write `parts`, which else stands for
-        nothing; else all candidates are counted.
-    counts : int64 array, shape (entries,), written
-        Candidates of each entry.
-    parts : int64 array, shape (3 * entries,), written
-        Matches in the inner range of each entry, between zeros for the early and the late shell.
     """
     entry = cuda.grid(1)
     if entry >= spans.first.size:
@@ -520,14 +374,7 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
 
 @kernel(I64_ARRAY, I64_ARRAY)
 def tile_owners(scan, owners):
-    """Find whose the first item of each tile is, and of the tile past the last, or the last owner of all.
-
-    Parameters
-    ----------
-    scan : int64 array, shape (owners + 1,)
-        Exclusive scan of the items of each owner.
-    owners : int64 array, shape (tiles + 1,), written
-    """
+    """Find whose the first item of each tile is; of the tile past the last, the last owner of all."""
     tile = cuda.grid(1)
     if tile < owners.size:
         owners[tile] = owner_of(scan, 0, scan.size - 1, np.int64(tile) * TILE)
@@ -535,15 +382,7 @@ def tile_owners(scan, owners):
 
 @rule_kernel(lambda rule: (rule, *[I64_ARRAY] * 4, F64_ARRAY))
 def pair_probabilities(rule, left_keys, left_shapes, right_keys, right_shapes, out):
-    """Satisfaction probabilities of n pairs, a thread for each.
-
-    Parameters
-    ----------
-    rule : NamedTuple
-        `coincide.model.timestamps.protocol.Rule`.
-    left_keys, left_shapes, right_keys, right_shapes : int64 arrays, shape (n,)
-    out : float64 array, shape (n,), written
-    """
+    """Satisfaction probabilities of n pairs, a thread for each."""
     i = cuda.grid(1)
     if i < out.size:
         l1, l2 = left_shapes[i], right_shapes[i]
@@ -556,20 +395,6 @@ def merge(old, live, before, block, offsets, out):
 
     An event goes where its own rank and its rank among the others take it. Of equal keys the old event
     comes first.
-
-    Parameters
-    ----------
-    old : Sorted
-    live : int64 array, shape (K, 2)
-        First live position of each class among the old events, and the one past the last.
-    before : int64 array, shape (K + 1,)
-        Exclusive scan of the live events of each class.
-    block : Sorted
-        The new events.
-    offsets : int64 array, shape (K + 1,)
-        First new event of each class.
-    out : Sorted, written
-        Room for all.
     """
     i = cuda.grid(1)
     classes = live.shape[0]
@@ -594,20 +419,7 @@ def merge(old, live, before, block, offsets, out):
 
 @kernel(I64_ARRAY, I64_TABLE, types.int64, I64_ARRAY, I64_ARRAY)
 def first_live(keys, live, limit, keep, first):
-    """Find the first event of each class that is not obsolete, a thread for each class.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Ascending within each class.
-    live : int64 array, shape (K, 2)
-        As `merge`.
-    limit : int64
-        Twice the smallest max_time that can still come on the base side.
-    keep : int64 array, shape (K,)
-        Keys below limit + keep are obsolete.
-    first : int64 array, shape (K,), written
-    """
+    """Find the first event of each class that is not obsolete, a thread for each class."""
     k = cuda.grid(1)
     if k < first.size:
         first[k] = reach(keys, live[k, 0], live[k, 1], limit, keep[k])

@@ -19,12 +19,7 @@ ALGORITHMS = ("lazy", "classes")
 
 
 def check_algorithm(name: str) -> None:
-    """Refuse an algorithm that only the CPU has.
-
-    Raises
-    ------
-    BackendError
-    """
+    """Refuse an algorithm that only the CPU has."""
     if name not in ALGORITHMS:
         raise BackendError(
             f"the GPU has no stream correlator {name!r}: simple and eager ones act on one event at a"

@@ -33,17 +33,7 @@ from gpu_kernels.streams import check_algorithm
 
 
 class Tables(NamedTuple):
-    """`Regions` and the rule in device memory, the former by base side, and those that they are a copy of.
-
-    Parameters
-    ----------
-    source : Regions
-    source_rule : NamedTuple
-    rule : NamedTuple
-        `Rules.pair_rule`.
-    bands, tops, target_tops, keep : lists of arrays
-        Of `Regions`.
-    """
+    """`Regions` (by base side) and the rule in device memory, and those that they are a copy of."""
 
     source: Regions
     source_rule: Any
@@ -65,14 +55,7 @@ class Tables(NamedTuple):
 
 
 class Live(NamedTuple):
-    """The live events of one side.
-
-    Parameters
-    ----------
-    events : Sorted
-    ends : int64 array, shape (K, 2), in host memory
-        First live position of each class, and the one past the last.
-    """
+    """The live events of one side."""
 
     events: Sorted
     ends: np.ndarray
@@ -114,37 +97,14 @@ def live_on_device(events: LiveEvents) -> Live | None:
 
 
 def arrived(side: int, count: int, waiting: Waiting, rule: Any | None) -> Sorted:
-    """The events of a side that wait, copied to the device in order of arrival.
-
-    Parameters
-    ----------
-    side, count : int
-    waiting : Waiting
-    rule : NamedTuple or None
-        Gives their keys; None: doubled max_times.
-    """
+    """The events of a side that wait, copied to the device in order of arrival."""
     max_times, shapes, numbers = (on_device(array[side, :count]) for array in waiting)
     keys = 2 * max_times
     return Sorted(keys if rule is None else keys - rule.lean(side, shapes), shapes, numbers)
 
 
 def by_class(events: Sorted, tops: Any, classes: int) -> tuple[Sorted, Any]:
-    """Sort by class, and by key within, stably.
-
-    Parameters
-    ----------
-    events : Sorted
-    tops : int64 array, shape (at most K,), in device memory
-        Largest shape of each class.
-    classes : int
-        K; those beyond `tops` are empty.
-
-    Returns
-    -------
-    Sorted
-    int64 array, shape (K + 1,), in device memory
-        First event of each class.
-    """
+    """Sort by class, and by key within, stably."""
     xp = array_module()
     order = xp.argsort(events.keys, kind="stable")
     # Few bytes a key make the second sort fast.
@@ -157,15 +117,7 @@ def by_class(events: Sorted, tops: Any, classes: int) -> tuple[Sorted, Any]:
 
 
 def merged(live: Live | None, block: Sorted, offsets: Any) -> Live:
-    """Live events and a block of the same side, together; out of place.
-
-    Parameters
-    ----------
-    live : Live or None
-    block : Sorted
-    offsets : int64 array, shape (K + 1,), in device memory
-        First event of each class of the block.
-    """
+    """Live events and a block of the same side, together; out of place."""
     new = on_host(offsets)
     if live is None:
         return Live(block, ends_of(new))
@@ -179,22 +131,7 @@ def merged(live: Live | None, block: Sorted, offsets: Any) -> Live:
 
 
 def without_obsolete(live: Live, limit: int, keep: Any) -> tuple[Live | None, int]:
-    """Let go of events whose keys are below limit + keep.
-
-    Parameters
-    ----------
-    live : Live
-    limit : int
-        Half ticks.
-    keep : int64 array, shape (K,), in device memory
-
-    Returns
-    -------
-    Live or None
-        None if nothing is left.
-    int
-        Events that go.
-    """
+    """Let go of events whose keys are below limit + keep."""
     classes = live.ends.shape[0]
     first = take(classes, np.int64)
     ends = on_device(live.ends)
@@ -219,17 +156,6 @@ class LiveBlocks:
     Any method but `counts` may raise DeviceMemoryError, or BackendError if the device fails. With the
     first, nothing has changed: the same call on the same events, elsewhere, does all of it. Pickles and
     deep copies are made by way of host memory.
-
-    Parameters
-    ----------
-    algorithm : {"lazy", "classes"}
-    events : (LiveEvents, LiveEvents), optional
-        Live events to begin with, of the left and the right side; none if not given.
-
-    Raises
-    ------
-    BackendError
-        If the algorithm has no form for a GPU.
     """
 
     def __init__(self, algorithm: str, events: tuple[LiveEvents, LiveEvents] | None = None) -> None:
@@ -373,13 +299,7 @@ _Arrays = tuple[Any, Any]
 
 
 class Found:
-    """What the parts of an evaluation have found. A part counts once it has been added as a whole.
-
-    Parameters
-    ----------
-    left, right : int64 arrays, written
-        Room for pairs, of any size.
-    """
+    """What the parts of an evaluation have found. A part counts once it has been added as a whole."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
         self.count = 0
@@ -388,16 +308,7 @@ class Found:
         self._response, self._longest = 0.0, -np.inf
 
     def add(self, block: Block, pairs: _Arrays | None, waits: tuple[float, float] | None) -> None:
-        """Add what a placed block found.
-
-        Parameters
-        ----------
-        block : Block
-        pairs : two int64 arrays, shape (matches,), in device memory, or None
-            Left and right numbers.
-        waits : (float, float) or None
-            Sum and maximum of the response times, ticks.
-        """
+        """Add what a placed block found."""
         sure, probed, _ = block.tally.tolist()
         end = self.count + block.matches
         if pairs is not None:
@@ -433,28 +344,7 @@ def correlate(
     side: int, block: Sorted, targets: Live, tables: Tables, by_key: bool, rules: Rules, now: int,
     found: Found,
 ) -> None:  # fmt: skip
-    """Correlate a block, in as many parts as the device's memory demands.
-
-    Parameters
-    ----------
-    side : int
-        Of the block.
-    block : Sorted
-    targets : Live
-        Of the other side.
-    tables : Tables
-    by_key : bool
-        Whether events are sorted by the keys of their model; else by doubled max_times.
-    rules : Rules
-    now : int
-        The streams' time, ticks.
-    found : Found, added to
-
-    Raises
-    ------
-    DeviceMemoryError
-        If memory does not suffice for one event of the block.
-    """
+    """Correlate a block, in as many parts as the device's memory demands."""
     rule = tables.rule
     base_keys = block.keys if by_key else _keys(rule, side, block)
     target_keys = targets.events.keys if by_key else _keys(rule, 1 - side, targets.events)

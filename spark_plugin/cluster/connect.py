@@ -60,12 +60,6 @@ def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
 
     Of the number of rows only instead of Spark's default: any other was chosen by somebody. Of their bytes
     instead of any bound, each of which costs the same.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    are_narrow : bool
-        Whether rows have few bytes each, so that a bound on their number is one on their bytes.
     """
     records = _setting(spark, SETTING)
     if records == SPARKS_DEFAULT:

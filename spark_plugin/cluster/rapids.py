@@ -27,31 +27,6 @@ class RapidsOptions:
 
     An executor has one GPU (the Accelerator cannot use more), so a node runs as many executors as it
     has GPUs.
-
-    Parameters
-    ----------
-    jar : str, or a path
-        The Accelerator's jar: a path that driver and executors see, for Kubernetes ``local:///...`` in
-        the image.
-    master : {"local", "standalone", "yarn", "kubernetes"}
-    tasks_per_gpu : int
-        Tasks at once on a GPU, each with a Python worker of its own; not more than executor cores.
-    jvm_share, python_share : float
-        Parts of a GPU's memory for the JVM's pool and for all Python workers together; at most 0.98 in
-        sum. A worker's limit is `python_share` / `tasks_per_gpu`.
-    discovery_script : str
-        Path to ``scripts/discover-gpus.sh``; needed on YARN (where it is at submission) and on
-        Kubernetes (where it is in the image). Local sessions and standalone workers need none here.
-    python_steps : int
-        Python functions in one stage: 1 for ours, one more for each pandas UDF or `mapInPandas` that
-        follows `correlate` without an exchange between them.
-    explain_only : bool
-        Run everything on the CPU and only say what would run on the GPU. Needs no GPU.
-
-    Raises
-    ------
-    ConditionError
-        If they cannot work together.
     """
 
     jar: str

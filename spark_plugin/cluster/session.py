@@ -37,15 +37,7 @@ _GET_JAVA = (
 
 @dataclass(frozen=True)
 class Java:
-    """An installed Java.
-
-    Parameters
-    ----------
-    home : str
-    major : int
-        17 of 17.0.9, 8 of 1.8.0.
-    version : str
-    """
+    """An installed Java."""
 
     home: str
     major: int
@@ -75,13 +67,7 @@ def describe_java(command: str | Path) -> Java | None:
 
 
 def find_java() -> Java:
-    """The Java that Spark will use: of JAVA_HOME, else on PATH, else among the installed JVMs.
-
-    Raises
-    ------
-    BackendError
-        If there is none, or none that Spark runs on; says what to do.
-    """
+    """The Java that Spark will use: of JAVA_HOME, else on PATH, else among the installed JVMs."""
     found = look_for_java()
     if isinstance(found, Java):
         return found
@@ -138,24 +124,7 @@ def active_session() -> SparkSession | None:
 def local_session(
     master: str | None = None, app_name: str = "coincide", *, log: str | None = None, **conf: str
 ) -> SparkSession:
-    """Start a Spark session with settings that suit joins.
-
-    Parameters
-    ----------
-    master : str or None
-        None: what spark-submit or Spark's configuration says, else every core of this machine.
-        ``sc://...`` is a Spark Connect server.
-    app_name : str
-    log : str or None
-        A file for what the JVM says on its stderr. None: our stderr.
-    **conf : str
-        Spark settings, which go before ours.
-
-    Raises
-    ------
-    BackendError
-        If pyspark or a Java that it runs on is missing, or what a client of Spark Connect needs.
-    """
+    """Start a Spark session with settings that suit joins."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:

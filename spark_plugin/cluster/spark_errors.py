@@ -89,12 +89,7 @@ def _file_of_overflow(text: str) -> str | None:
 
 @contextmanager
 def spark_errors_as_ours() -> Iterator[None]:
-    """Raise what Spark says of the data as errors of this package; others pass.
-
-    Raises
-    ------
-    CoincideError
-    """
+    """Raise what Spark says of the data as errors of this package; others pass."""
     from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
     try:

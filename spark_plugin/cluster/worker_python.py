@@ -46,12 +46,6 @@ def check_workers(spark: SparkSession) -> None:
     """Refuse a session whose Python workers could not run our tasks.
 
     Runs a job of one row, once a session; none where the workers run this very Python.
-
-    Raises
-    ------
-    BackendError
-        If their Python lacks Coincide or what it needs, is of another version or has another version of
-        Coincide.
     """
     context = context_of(spark)
     owner, command = (spark, "") if context is None else (context, context.pythonExec)

@@ -61,22 +61,7 @@ _BATCH_EVENTS = 1 << 16
 
 @dataclass(frozen=True)
 class BorderPlan:
-    """A planned search.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The crossings, not yet computed.
-    stage : CountedStage
-        That computes them.
-    known : BorderSummary
-        What is known by now.
-    readings : ReadingFrame or None
-        What is looked at once more where nothing was found, to say why.
-    queries : Queries
-    why : str
-        How readings are found, where it is not by an exchange.
-    """
+    """A planned search."""
 
     dataframe: DataFrame
     stage: CountedStage
@@ -86,13 +71,7 @@ class BorderPlan:
     why: str = ""
 
     def summary(self) -> BorderSummary:
-        """What was found; waits for an action.
-
-        Raises
-        ------
-        ConditionError
-            If nothing was counted.
-        """
+        """What was found; waits for an action."""
         found = self.known.with_counts(self.stage.counts())
         if found.events or not found.readings or self.readings is None:
             return found
@@ -103,21 +82,7 @@ class BorderPlan:
 def plan_crossings(
     readings: DataFrame, queries: Any, arguments: BorderArguments, *, observe: bool = False
 ) -> BorderPlan:
-    """Plan a search for border crossings. The queries are collected at once.
-
-    Parameters
-    ----------
-    readings : DataFrame
-    queries : DataFrame, or whatever offers Arrow's C stream
-    arguments : BorderArguments
-    observe : bool
-        Whether workers count what they look at and find.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.border_crossings`.
-    """
+    """Plan a search for border crossings. The queries are collected at once."""
     if readings.isStreaming:
         raise ConditionError(
             f"{READINGS} is a streaming DataFrame, and a stream's crossings lie across micro-batches: give"
@@ -147,15 +112,7 @@ class NewTask(Protocol):
 
 @dataclass(frozen=True)
 class CrossingStage:
-    """The stage that finds crossings, whatever brings it its readings.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    queries : CollectedQueries
-    columns : ReadingColumns
-    stage : CountedStage
-    """
+    """The stage that finds crossings, whatever brings it its readings."""
 
     spark: SparkSession
     queries: CollectedQueries
@@ -181,18 +138,7 @@ class CrossingStage:
         kinds: tuple[T.DataType, T.DataType],
         why: str = "",
     ) -> BorderPlan:
-        """The crossings that a task finds.
-
-        Parameters
-        ----------
-        rows : DataFrame
-            What the task is fed with.
-        new_task : callable
-        kinds : (DataType, DataType)
-            Of streams and of times, as readings have them.
-        why : str
-            How readings are found, where it is not by an exchange.
-        """
+        """The crossings that a task finds."""
         made = self.columns.arguments.made
         stream, time = kinds
         streams = [stream for _ in self.columns.arguments.streams]
@@ -214,16 +160,7 @@ _TOO_LARGE = "the table of queries", "ask fewer queries at once, each time of al
 
 @dataclass(frozen=True, eq=False)
 class CollectedQueries:
-    """Queries in this process.
-
-    Parameters
-    ----------
-    queries : Queries
-    ids : pa.Array
-        Theirs, as they cross.
-    kind : DataType
-        Of their ids on Spark.
-    """
+    """Queries in this process."""
 
     queries: Queries
     ids: pa.Array
@@ -231,15 +168,7 @@ class CollectedQueries:
 
     @classmethod
     def of(cls, given: Any, arguments: BorderArguments) -> CollectedQueries:
-        """Collect queries, of a DataFrame by a job.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing or of a type that cannot serve.
-        DataError
-            If a query makes no sense.
-        """
+        """Collect queries, of a DataFrame by a job."""
         if isinstance(given, DataFrame):
             table = _collected(given, arguments)
             kind = field_of(given, QUERIES, arguments.query).dataType
@@ -250,13 +179,7 @@ class CollectedQueries:
         return cls(queries, _on_the_wire(arguments.query, queries.ids, kind), kind)
 
     def shipped(self, spark: SparkSession) -> ShippedQueries:
-        """Send them to every worker.
-
-        Raises
-        ------
-        ConditionError
-            If they are too many for a plan of Spark Connect.
-        """
+        """Send them to every worker."""
         table = as_table(self.queries, self.ids)
         return ShippedQueries(uuid.uuid4().hex, ship(table, spark, *_TOO_LARGE))
 
@@ -302,16 +225,7 @@ _EXACT = literal(2**53)
 
 @dataclass(frozen=True)
 class ReadingFrame:
-    """A DataFrame of readings; everything but its rows is known and checked.
-
-    Parameters
-    ----------
-    source : DataFrame
-    columns : ReadingColumns
-        As of a table with the same columns.
-    stream_kind : DataType
-        Of the stream; bigint where there is one.
-    """
+    """A DataFrame of readings; everything but its rows is known and checked."""
 
     source: DataFrame
     columns: ReadingColumns
@@ -319,15 +233,7 @@ class ReadingFrame:
 
     @classmethod
     def of(cls, source: DataFrame, arguments: BorderArguments) -> ReadingFrame:
-        """The columns that arguments name.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing or of a type that cannot serve.
-        ConditionError
-            If times and units do not go together.
-        """
+        """The columns that arguments name."""
         fields = [field_of(source, READINGS, name) for name in arguments.columns]
         *streams, time = fields[: -arguments.dimensions]
         values = fields[-arguments.dimensions :]

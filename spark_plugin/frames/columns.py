@@ -53,13 +53,7 @@ def with_file_name(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
-    """What a Spark column means as a time.
-
-    Raises
-    ------
-    SchemaError
-        If the type is no time.
-    """
+    """What a Spark column means as a time."""
     kind = field.dataType
     if isinstance(kind, T.TimestampType):
         return TimeColumn(side, field.name, "timestamp", 1000)
@@ -83,12 +77,7 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
 
 
 def check_microseconds(scale: TimeScale) -> None:
-    """Refuse to count timestamps and durations, which are handed out again, finer than Spark has them.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse to count timestamps and durations, which are handed out again, finer than Spark has them."""
     if scale.column.nanoseconds and scale.tick.unit != "us":
         raise ConditionError(
             f"Spark's timestamps and intervals are counted in us, not in {scale.tick.unit}, as asked; leave"
@@ -104,12 +93,7 @@ def can_be_key(kind: T.DataType) -> bool:
 
 
 def check_key(side: str, field: T.StructField) -> None:
-    """Refuse a column of ids that cannot be compared exactly, or that Spark's Arrow cannot carry.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column of ids that cannot be compared exactly, or that Spark's Arrow cannot carry."""
     kind = field.dataType
     if not can_be_key(kind):
         raise SchemaError(
@@ -203,13 +187,7 @@ def crosses_as_int64(kind: T.DataType) -> bool:
 
 
 def wire_type(kind: T.DataType) -> T.DataType:
-    """The type in which a column goes through the Python worker.
-
-    Raises
-    ------
-    SchemaError
-        If Spark's Arrow cannot carry it.
-    """
+    """The type in which a column goes through the Python worker."""
     if crosses_as_int64(kind):
         return T.LongType()
     try:
@@ -305,13 +283,7 @@ _fields: WeakKeyDictionary[DataFrame, dict[str, list[T.StructField]]] = WeakKeyD
 
 
 def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
-    """A top-level field by name.
-
-    Raises
-    ------
-    SchemaError
-        If it is missing or stands twice.
-    """
+    """A top-level field by name."""
     alike = _fields_of(frame).get(name.lower(), [])
     named = [field for field in alike if field.name == name]
     if len(named) != 1:
@@ -352,13 +324,7 @@ _ZONE: dict[str, Any] = (
 
 
 def arrow_type(kind: T.DataType) -> pa.DataType:
-    """The Arrow type of a Spark type.
-
-    Raises
-    ------
-    PySparkException
-        If there is none.
-    """
+    """The Arrow type of a Spark type."""
     return to_arrow_type(kind, **_ZONE)
 
 

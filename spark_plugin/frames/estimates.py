@@ -30,14 +30,7 @@ _CACHE = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
 
 @dataclass(frozen=True)
 class Estimate:
-    """What Spark takes rows for.
-
-    Parameters
-    ----------
-    bytes, rows : int
-    is_filtered : bool
-        Whether a filter may leave any part of them.
-    """
+    """What Spark takes rows for."""
 
     bytes: int
     rows: int

@@ -35,34 +35,7 @@ REASONS = ("ok", "null", *INVALID_REASONS)
 
 @dataclass(frozen=True)
 class EventFrame:
-    """A side as events.
-
-    Parameters
-    ----------
-    side : str
-        ``"left"`` or ``"right"``.
-    source : DataFrame
-        As the user gave it, with what `with_timestamps` adds.
-    times : TimestampColumns
-    by, payload : lists of str
-        Key columns and columns to hand out.
-    observation : Observation or None
-        Counts its rows while they are joined: where nobody has looked at them before.
-    identity : list of str
-        Of one stream that is joined with itself: all columns that are handed out of an event, on either
-        side.
-    case_fold : bool
-        Whether keys that are texts are equal if they are so in lower case.
-    tested : list of str
-        Columns of a condition on pairs.
-    has_like_keys : bool
-        Whether keys are of the same types on both sides: integers may be of other widths.
-    given : DataFrame or None
-        As the user gave it; None: nothing was added.
-    longer_than, up_to : int or None
-        Of the valid events only those of such lengths go on, ticks; of those that are longer than something
-        no rows that match nothing.
-    """
+    """A side as events."""
 
     side: SideName
     source: DataFrame

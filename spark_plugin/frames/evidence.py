@@ -33,15 +33,7 @@ _MOST_KEYS = 20_000
 
 @dataclass(frozen=True)
 class FrameEvidence:
-    """Two sides, and what the look at them has shown.
-
-    Parameters
-    ----------
-    sides : (EventFrame, EventFrame)
-    spec : AnySpec
-    statistics : (SideStatistics, SideStatistics) or None
-        None where there was no look at both.
-    """
+    """Two sides, and what the look at them has shown."""
 
     sides: tuple[EventFrame, EventFrame]
     spec: AnySpec

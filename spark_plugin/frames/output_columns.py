@@ -57,14 +57,7 @@ class OutputColumn:
 
 
 def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[OutputColumn]:
-    """The columns of a result, as `output_schema` has them.
-
-    Parameters
-    ----------
-    spec : AnySpec
-    by, left, right : sequences of (str, DataType)
-        Key columns, and columns to hand out.
-    """
+    """The columns of a result, as `output_schema` has them."""
     columns = [OutputColumn(name, kind) for name, kind in by]
     columns += [OutputColumn(f"{spec.prefixes[0]}_{name}", kind) for name, kind in left]
     if spec.one_row_per_event:
@@ -80,13 +73,7 @@ def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[
 
 
 def wire_schema(columns: Sequence[OutputColumn]) -> T.StructType:
-    """What the worker yields.
-
-    Raises
-    ------
-    SchemaError
-        If Spark's Arrow cannot carry a type.
-    """
+    """What the worker yields."""
     return T.StructType([T.StructField(column.name, column.wire_kind) for column in columns])
 
 
@@ -99,12 +86,7 @@ def metrics_name(names: Sequence[str]) -> str:
 
 
 def check_told_apart(names: Sequence[str]) -> None:
-    """Refuse output columns whose names Spark may not tell apart, as they differ in case alone.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse output columns whose names Spark may not tell apart, as they differ in case alone."""
     lowered = [name.lower() for name in names]
     alike = [name for name in names if lowered.count(name.lower()) > 1]
     if alike:
@@ -123,17 +105,7 @@ def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
 
 
 def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -> DataFrame:
-    """Pairs, and right events without a partner, which have nulls in all other columns.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-        Keys, left columns, right ones, those of pairs.
-    rights : DataFrame
-        Keys and right columns.
-    keys, measures : int
-        How many columns of `pairs` are keys, and are of pairs.
-    """
+    """Pairs, and right events without a partner, which have nulls in all other columns."""
     own = [frames.quoted(name) for name in rights.columns]
     nothing = ["NULL"] * (len(pairs.columns) - measures - len(own))
     placed = [*own[:keys], *nothing, *own[keys:], *["NULL"] * measures]
@@ -145,15 +117,7 @@ def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -
 
 
 class ResultColumns:
-    """The output columns of a join of DataFrames: their names, types, and how they cross the wire.
-
-    Raises
-    ------
-    ConditionError
-        If two would have one name.
-    SchemaError
-        If Spark's Arrow cannot carry a type.
-    """
+    """The output columns of a join of DataFrames: their names, types, and how they cross the wire."""
 
     # `layout`: how events cross; `columns`; `wire_schema`: what the worker yields.
 
@@ -219,19 +183,7 @@ def handed_out(
     kinds: Sequence[T.DataType],
     words: Mapping[str, Sequence[str]],
 ) -> DataFrame:
-    """What tasks found, as users see it.
-
-    Parameters
-    ----------
-    found : DataFrame
-        Of `result_wire_schema`.
-    names : sequence of str
-        Of the result's columns.
-    kinds : sequence of DataType
-        Theirs; bigint for those of `words`.
-    words : mapping of str to sequence of str
-        Columns in which a number on the wire stands for the word in that place.
-    """
+    """What tasks found, as users see it."""
     wires = result_wire_schema(kinds).names
     columns = (
         f"{_word(wire, words[name]) if name in words else decode(wire, kind)} AS {quoted(name)}"

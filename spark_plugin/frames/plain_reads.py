@@ -77,15 +77,7 @@ _GLOB = frozenset("*?[]{}\\")
 
 @dataclass(frozen=True)
 class PlainRead:
-    """What a DataFrame reads.
-
-    Parameters
-    ----------
-    paths : tuple of str
-        Absolute ones.
-    names : ColumnNames
-        Of the columns that are needed.
-    """
+    """What a DataFrame reads."""
 
     paths: tuple[str, ...]
     names: ColumnNames
@@ -97,12 +89,6 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
     Its columns may have been chosen and renamed, and others computed beside those that are needed. The
     DataFrame may have a name. None of what has a filter, a limit, a sample, a hint, a partition column, an
     option of the reader; of what is cached; of tables of a catalog; of a client of Spark Connect.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    needed : sequence of str
-        Columns of it.
     """
     spark = frame.sparkSession
     if context_of(spark) is None or frame.isStreaming:

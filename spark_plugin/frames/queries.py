@@ -44,20 +44,7 @@ _PLAN_BYTES = 1 << 20
 
 
 def ship(table: pa.Table, spark: SparkSession, what: str, instead: str) -> Shipment:
-    """Send a table; without broadcasts (Spark Connect) it travels with the plan.
-
-    Parameters
-    ----------
-    table : pa.Table
-    spark : SparkSession
-    what, instead : str
-        What it is, and what to do where it is too large, in words.
-
-    Raises
-    ------
-    ConditionError
-        If a plan cannot hold it.
-    """
+    """Send a table; without broadcasts (Spark Connect) it travels with the plan."""
     content = as_stream(table)
     context = context_of(spark)
     if context is not None:

@@ -49,21 +49,7 @@ _ACCELERATED = (
 
 @dataclass(frozen=True)
 class Stage:
-    """What the stage is given besides its rows.
-
-    Parameters
-    ----------
-    raise_invalid : bool
-        Whether invalid rows on the way to it fail the job: what a look has found may have changed.
-    profile : ResourceProfile or None
-        What its tasks ask of the scheduler.
-    metrics : str or None
-        Name of a column for the counters of tasks, that no other column has; None: not counted.
-    observation : Observation or None
-        Collects their sums.
-    apart : Observation or None
-        The same of the stage beside it, of events that are planned apart.
-    """
+    """What the stage is given besides its rows."""
 
     raise_invalid: bool
     profile: ResourceProfile | None
@@ -74,17 +60,7 @@ class Stage:
     def run(
         self, rows: DataFrame, task: CountingTask, schema: T.StructType, *, is_joined: bool = False
     ) -> DataFrame:
-        """What a task makes of rows on the wire, in the columns of the schema.
-
-        Parameters
-        ----------
-        rows : DataFrame
-        task : CountingTask
-        schema : StructType
-        is_joined : bool
-            Whether the result is only joined, by a number in its first column. Rows with `NOBODY`
-            may be in it then.
-        """
+        """What a task makes of rows on the wire, in the columns of the schema."""
         if self.metrics is None or self.observation is None:
             return rows.mapInArrow(task, schema, profile=self.profile)
         counters = T.StructField(self.metrics, T.ArrayType(T.LongType()))
@@ -102,27 +78,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class CountedStage:
-    """The one stage of an operator whose tasks count everything that is told of it.
-
-    Parameters
-    ----------
-    stage : Stage
-    is_observable : bool
-        Whether it can be counted: the RAPIDS Accelerator fails plans that are observed.
-    """
+    """The one stage of an operator whose tasks count everything that is told of it."""
 
     stage: Stage
     is_observable: bool
 
     @classmethod
     def of(cls, spark: SparkSession, backend: str, observe: bool) -> CountedStage:
-        """A stage on a session, for a backend, that is counted if asked for and possible.
-
-        Raises
-        ------
-        BackendError, ConditionError
-            As `gpu_profile`.
-        """
+        """A stage on a session, for a backend, that is counted if asked for and possible."""
         can = not is_accelerated(spark)
         observation = Observation() if observe and can else None
         metrics = None if observation is None else METRICS
@@ -138,13 +101,7 @@ class CountedStage:
         return self.stage.run(rows, task, schema)
 
     def counts(self) -> dict[str, int]:
-        """What tasks have counted, by name. Waits for an action.
-
-        Raises
-        ------
-        ConditionError
-            If nothing was counted.
-        """
+        """What tasks have counted, by name. Waits for an action."""
         found = None
         if self.stage.observation is not None:
             found = counted_by_tasks(self.stage.observation)
@@ -161,17 +118,7 @@ class CountedStage:
 def observed(
     found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
 ) -> DataFrame:
-    """Rows of results, those that tell what tasks counted taken out and added up.
-
-    Parameters
-    ----------
-    found : DataFrame
-    metrics : str
-        The column of the numbers, null in rows of results.
-    observation : Observation
-        Takes their sums, under their names.
-    names : sequence of str
-    """
+    """Rows of results, those that tell what tasks counted taken out and added up."""
     found = _with_ends(found, metrics, observation, names)
     return found.where(f"{metrics} IS NULL").drop(metrics)
 
@@ -192,15 +139,7 @@ def _with_ends(
 
 @dataclass(frozen=True)
 class Counted:
-    """What the tasks of a stage have counted.
-
-    Parameters
-    ----------
-    numbers : dict
-        By name: of all rows, once.
-    runs : int
-        How often the stage was run, as it is more than once for a sort of its result.
-    """
+    """What the tasks of a stage have counted."""
 
     numbers: dict[str, int]
     runs: int
@@ -276,13 +215,6 @@ def gpu_profile(spark: SparkSession, backend: str) -> ResourceProfile | None:
     executors have GPUs for which no task asks: then one task a GPU. Where every task asks for a
     share of a GPU anyway (``spark.task.resource.gpu.amount``, as the RAPIDS Accelerator wants it) the
     stage needs nothing of its own.
-
-    Raises
-    ------
-    BackendError
-        If the master cannot schedule a stage's own resources, or executors have no GPU.
-    ConditionError
-        If the setting is no positive integer.
     """
     if backend != "gpu":
         return None

@@ -41,32 +41,7 @@ _ROW_MASK = (1 << _ROW_BITS) - 1
 
 @dataclass(frozen=True, eq=False)
 class SideStatistics:
-    """What is known of one side before slices are cut.
-
-    Parameters
-    ----------
-    counts : SideCounts
-    shortest, longest : int
-        rho and pi of the valid events, ticks; 0 without events.
-    midpoints : int64 array, shape (samples,), ascending
-        Doubled midpoints of a sample, half ticks.
-    weights : float64 array, shape (samples,)
-        Events for which each sample stands; in all those that can match.
-    hashes : int64 array, shape (samples,)
-        Hash of the keys of each sample, 0 without keys.
-    partitions : int64 array, shape (samples,)
-        Partition of each sample.
-    row_bytes : float
-        Bytes of a row on the way to a worker, on average, as the sample tells them.
-    own_bytes : int
-        Bytes of texts and the like in all rows; 0 where nested columns are handed out, too.
-    shapes : int64 array, shape (samples,)
-        Of the sample.
-    longest_of_group : int64 array
-        Longest length of each of the groups of rows that all rows are in.
-    first, last : int
-        Earliest min_time and latest max_time of the valid events, ticks; 0 without events.
-    """
+    """What is known of one side before slices are cut."""
 
     counts: SideCounts
     shortest: int
@@ -258,12 +233,7 @@ def _numbers(table: pa.Table, name: str) -> np.ndarray:
 
 
 def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatistics]) -> None:
-    """Raise if rows are invalid, with the count and one example.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise if rows are invalid, with the count and one example."""
     messages = []
     for events, found in zip(sides, statistics, strict=True):
         for reason, count in found.counts.invalid.items():
@@ -275,13 +245,7 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
 
 
 def example(columns: Sequence[tuple[str, T.StructField]]) -> str:
-    """SQL of a row's values with their names, as ``name=value, name=value``.
-
-    Parameters
-    ----------
-    columns : sequence of (str, StructField)
-        Where each value stands, and the column that it is of.
-    """
+    """SQL of a row's values with their names, as ``name=value, name=value``."""
     parts = [f"{text(field.name + '=')}, {_shown(value, field)}" for value, field in columns]
     between = text(", ")
     return f"concat({f', {between}, '.join(parts)})"

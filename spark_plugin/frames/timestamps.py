@@ -44,27 +44,7 @@ _LENGTH, _LEAN = "coincide_length", "coincide_lean"
 
 @dataclass(frozen=True)
 class TimestampSql:
-    """What makes events of rows.
-
-    Parameters
-    ----------
-    low, high : str
-        Where supports begin and end, over the source: bigint, ticks, as `EventFrame.columns` has them.
-    extras : tuple of str
-        Columns of the source that `shape` and `midpoint` need.
-    shape : str
-        Shapes of events that can match, over ``low``, ``high`` and the extras: bigint.
-    midpoint : str
-        Their keys, half ticks, likewise.
-    faults : tuple of (str, str)
-        What rows can be that are no events, ``"null"`` or one of `INVALID_REASONS`, and the condition on
-        ``low`` and ``high`` for it. The first one that is met counts.
-    places : tuple of (str, str)
-        Further columns with the coordinates of an event: names, and SQL over the source of a double, NaN
-        where one is missing.
-    is_somewhere : str
-        Condition on these that an event meets which can match.
-    """
+    """What makes events of rows."""
 
     low: str
     high: str
@@ -251,15 +231,7 @@ def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[Ti
 
 
 def window_probability(s: Column, l1: Column, l2: Column, lo: int, hi: int) -> Column:
-    """P(lo <= T_right - T_left <= hi), double: `coincide.model.probability.window_probability`.
-
-    Parameters
-    ----------
-    s, l1, l2 : Column
-        max_right - max_left and the two lengths, ticks: bigint, never null, lengths >= 0.
-    lo, hi : int
-        The window, ticks.
-    """
+    """P(lo <= T_right - T_left <= hi), double: `coincide.model.probability.window_probability`."""
     first, last = F.lit(lo), F.lit(hi)
     exact = F.when((s >= first) & (s <= last), 1.0).otherwise(0.0)
     found = _trapezoid_cdf(last - s, l1, l2) - _trapezoid_cdf(first - s, l1, l2)
@@ -293,12 +265,7 @@ _NUMBERS = (T.IntegralType, T.FloatType, T.DoubleType, T.DecimalType)
 
 
 def check_spark_coordinates(frame: DataFrame, side: str, place: tuple[Coordinate, ...]) -> None:
-    """Refuse columns that are missing, or hold no numbers.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse columns that are missing, or hold no numbers."""
     for name in names_of_coordinates(place):
         kind = field_of(frame, side, name).dataType
         if not isinstance(kind, _NUMBERS):

@@ -55,50 +55,21 @@ from spark_plugin.tasks.transitions import (
 
 @dataclass(frozen=True)
 class TransitionPlan:
-    """A planned search.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The transitions and stays, not yet computed.
-    stage : CountedStage
-        That computes them.
-    tick : Tick
-    """
+    """A planned search."""
 
     dataframe: DataFrame
     stage: CountedStage
     tick: Tick
 
     def summary(self) -> TransitionSummary:
-        """What was found; waits for an action.
-
-        Raises
-        ------
-        ConditionError
-            If nothing was counted.
-        """
+        """What was found; waits for an action."""
         return TransitionSummary.of_counts(self.stage.counts(), self.tick)
 
 
 def plan_transitions(
     events: DataFrame, until: Any, arguments: TransitionArguments, *, observe: bool = False
 ) -> TransitionPlan:
-    """Plan a search for region transitions. Without `until`, one aggregate runs at once.
-
-    Parameters
-    ----------
-    events : DataFrame
-    until : int, float, datetime, numpy.datetime64, pa.Scalar or None
-    arguments : TransitionArguments
-    observe : bool
-        Whether workers count what they look at and find.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.transitions`.
-    """
+    """Plan a search for region transitions. Without `until`, one aggregate runs at once."""
     if events.isStreaming:
         raise ConditionError(
             f"{SIDE} is a streaming DataFrame, and dwell times lie across micro-batches: give these to the"
@@ -120,16 +91,7 @@ def plan_transitions(
 
 @dataclass(frozen=True)
 class CrossingFrame:
-    """A DataFrame of events; everything but its rows is known and checked.
-
-    Parameters
-    ----------
-    source : DataFrame
-    columns : EventColumns
-        As of a table with the same columns.
-    fields : dict of str to StructField
-        Of the needed columns, by name.
-    """
+    """A DataFrame of events; everything but its rows is known and checked."""
 
     source: DataFrame
     columns: EventColumns
@@ -137,15 +99,7 @@ class CrossingFrame:
 
     @classmethod
     def of(cls, source: DataFrame, arguments: TransitionArguments) -> CrossingFrame:
-        """The columns that arguments name.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing or of a type that cannot serve.
-        ConditionError
-            If durations and units do not go together.
-        """
+        """The columns that arguments name."""
         fields = {name: field_of(source, SIDE, name) for name in arguments.columns}
         for name in (*arguments.ids, arguments.event):
             frames.check_key(SIDE, fields[name])
@@ -165,13 +119,7 @@ class CrossingFrame:
         return [*ids, T.LongType(), *map(result_time, times), *map(computed_time, times)]
 
     def end(self, until: Any) -> int | None:
-        """The end of the data, ticks; None if there are no events. Runs a job unless it is given.
-
-        Raises
-        ------
-        ConditionError
-            If what is given is no time like those of the columns.
-        """
+        """The end of the data, ticks; None if there are no events. Runs a job unless it is given."""
         if until is not None:
             return self.columns.instant("until", until)
         valid = self._rows().where(f"{KIND} < {literal(FIRST_FAULT)}")

@@ -29,51 +29,21 @@ from spark_plugin.tasks.windowed_causality import WindowTask
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """Planned windows.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The pairs, not yet computed.
-    stage : CountedStage
-        That computes them.
-    tick : Tick
-    """
+    """Planned windows."""
 
     dataframe: DataFrame
     stage: CountedStage
     tick: Tick
 
     def summary(self) -> WindowSummary:
-        """What was found; waits for an action.
-
-        Raises
-        ------
-        ConditionError
-            If nothing was counted.
-        """
+        """What was found; waits for an action."""
         return summary_of(self.stage.counts(), self.tick)
 
 
 def plan_windows(
     events: DataFrame, arguments: WindowArguments, by: Sequence[str], *, observe: bool = False
 ) -> WindowPlan:
-    """Plan a window for each key. No job runs.
-
-    Parameters
-    ----------
-    events : DataFrame
-    arguments : WindowArguments
-        With an arrival.
-    by : sequence of str
-    observe : bool
-        Whether workers count what they look at and find.
-
-    Raises
-    ------
-    SchemaError, ConditionError, BackendError
-        As `coincide.windowed_causality`.
-    """
+    """Plan a window for each key. No job runs."""
     if events.isStreaming:
         raise ConditionError(
             f"{EVENT}s are a streaming DataFrame, and windows go on across micro-batches: give these to the"

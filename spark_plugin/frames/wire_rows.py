@@ -32,23 +32,7 @@ def wire_rows(
     place: Sequence[str] = (),
     near: Column | None = None,
 ) -> DataFrame:
-    """Wire columns of one side.
-
-    Parameters
-    ----------
-    side : EventFrame
-    layout : WireLayout
-        Columns that are of the other side alone are null.
-    keeps_unmatched : bool
-        Whether left events that match nothing, since their time or a key is null, go on.
-    raise_invalid : bool
-        Whether an invalid row fails the job.
-    place : sequence of str
-        Further columns, which tell where a row goes: of `midpoint`, `key_hash` and `HASHES`.
-    near : Column or None
-        Whether a valid row of ``low`` and ``high`` goes on: of those with no partner none need. None: all
-        do.
-    """
+    """Wire columns of one side."""
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
     tested = _encoded(side, layout.tested(side.side), side.tested)

@@ -22,13 +22,7 @@ _NARROWEST = _NARROW[:2]
 
 
 def packed(events: pa.Table) -> Iterator[pa.Buffer]:
-    """Bytes of events, in parts of bounded size: all that `unpacked` needs.
-
-    Parameters
-    ----------
-    events : pa.Table
-        Of at least one row.
-    """
+    """Bytes of events, in parts of bounded size: all that `unpacked` needs."""
     light = min(-(-events.nbytes // _LIGHT_BYTES), events.num_rows // _ROWS)
     parts = max(-(-events.nbytes // _BYTES), light)
     rows = -(-events.num_rows // max(1, parts))

@@ -36,15 +36,6 @@ class CrossingTask(CountingTask):
     """Tells the crossings of streams, each of which is whole in one partition, its readings in order.
 
     Nothing is kept of a stream once the next one begins.
-
-    Parameters
-    ----------
-    columns : ReadingColumns
-    queries : ShippedQueries
-    names : tuple of str
-        Of the output columns: query, stream, event as `OUT` and `IN`, and times in ticks.
-    metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of `counted`.
     """
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
@@ -79,15 +70,7 @@ class CrossingTask(CountingTask):
 
 
 class PartitionSearch:
-    """Takes readings and hands out crossings.
-
-    Parameters
-    ----------
-    watch : Watch
-        Queries that no reading has been told to.
-    has_streams : bool
-        Whether streams are a column of the output.
-    """
+    """Takes readings and hands out crossings."""
 
     def __init__(self, watch: Watch, *, has_streams: bool) -> None:
         self._has_streams = has_streams
@@ -104,18 +87,7 @@ class PartitionSearch:
         *,
         in_any_order: bool = False,
     ) -> Iterator[list[pa.Array]]:
-        """The output columns for some readings: query, stream if there is one, event, and times in ticks.
-
-        Parameters
-        ----------
-        numbers, times : int64 arrays, shape (n,), n > 0
-            Of the streams, from 0, and ticks.
-        values : float64 array, shape (n, d)
-        streams : Gather
-            Takes the streams themselves, of these readings.
-        in_any_order : bool
-            Whether the readings of a stream are in any order.
-        """
+        """The output columns of some readings: query, stream if any, event, and times in ticks."""
         self._monitor.streams.reserve(int(numbers.max()) + 1)
         for part in self._monitor.push(numbers, times, values, in_any_order=in_any_order):
             entered = int((part.events == IN).sum())
@@ -150,14 +122,7 @@ _ID, _CLOSED = "query", "closed"
 
 
 class Watch(NamedTuple):
-    """Queries, and before any reading what tells of their crossings.
-
-    Parameters
-    ----------
-    ids : pa.Array
-    monitor : Monitor
-        The number of a query is its row.
-    """
+    """Queries, and before any reading what tells of their crossings."""
 
     ids: pa.Array
     monitor: Monitor
@@ -170,15 +135,7 @@ class Watch(NamedTuple):
 
 @dataclass(frozen=True)
 class ShippedQueries:
-    """Queries on their way to the workers.
-
-    Parameters
-    ----------
-    key : str
-        What no others are called.
-    shipment : Shipment
-        A table of `as_table`.
-    """
+    """Queries on their way to the workers."""
 
     key: str
     shipment: Shipment
@@ -226,14 +183,7 @@ def value_names(dimensions: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class WireReadings:
-    """Valid readings of a chunk, n of them.
-
-    Parameters
-    ----------
-    streams : pa.Array
-    times : int64 array, shape (n,)
-    values : float64 array, shape (n, d)
-    """
+    """Valid readings of a chunk, n of them."""
 
     streams: pa.Array
     times: np.ndarray
@@ -241,12 +191,7 @@ class WireReadings:
 
 
 class WireReader(FaultyRows):
-    """Reads the chunks of one partition, and refuses invalid readings or counts them.
-
-    Parameters
-    ----------
-    columns : ReadingColumns
-    """
+    """Reads the chunks of one partition, and refuses invalid readings or counts them."""
 
     def __init__(self, columns: ReadingColumns) -> None:
         super().__init__(TIME, FIRST_CODE)
@@ -259,13 +204,7 @@ class WireReader(FaultyRows):
         return {reason: self.counts.get(code, 0) for code, reason in enumerate(REASONS)}
 
     def read(self, table: pa.Table) -> WireReadings:
-        """The valid readings of a chunk.
-
-        Raises
-        ------
-        DataError
-            If readings before them are to be refused.
-        """
+        """The valid readings of a chunk."""
         table, times = self.valid(table)
         values = np.empty((times.size, len(self._names)))
         for k, name in enumerate(self._names):
@@ -273,13 +212,7 @@ class WireReader(FaultyRows):
         return WireReadings(one_array(table.column(STREAM)), times, values)
 
     def refuse(self) -> None:
-        """Raise if some that were read are to be refused.
-
-        Raises
-        ------
-        DataError
-            As `coincide.border_crossing_tables`.
-        """
+        """Raise if some that were read are to be refused."""
         arguments = self._columns.arguments
         for code, name in enumerate(arguments.values, len(REASONS)):
             if code in self.counts:

@@ -31,15 +31,7 @@ from spark_plugin.tasks.wire import Shipment, WireLayout, chunks, read_side
 
 @dataclass(frozen=True, kw_only=True)
 class BroadcastTask(WireTask):
-    """Joins rows of the large side, in whatever partitions they are, with the small side.
-
-    Parameters
-    ----------
-    plan : BroadcastPlan
-    small : Shipment
-    slice_rows, slice_bytes : int
-        Most rows of the large side, and bytes of them, to hold at once.
-    """
+    """Joins rows of the large side, in whatever partitions they are, with the small side."""
 
     plan: BroadcastPlan
     small: Shipment
@@ -81,16 +73,7 @@ def sorted_table(table: pa.Table, layout: WireLayout, side: str, model: SideMode
 
 
 class SmallSide:
-    """The small side in a worker.
-
-    Parameters
-    ----------
-    table : pa.Table
-        From `sorted_table`.
-    layout : WireLayout
-    name : {"left", "right"}
-    model : SideModel
-    """
+    """The small side in a worker."""
 
     def __init__(self, table: pa.Table, layout: WireLayout, name: str, model: SideModel) -> None:
         self.side = read_side(table, layout, name, model)
@@ -104,21 +87,7 @@ class SmallSide:
         return len(self.side)
 
     def near(self, streamed: Side, pairs: Bounds) -> tuple[Side, np.ndarray]:
-        """The events that some of the streamed ones can reach.
-
-        Parameters
-        ----------
-        streamed : Side
-            Of the other side.
-        pairs : Bounds
-            Of both sides.
-
-        Returns
-        -------
-        Side
-        int64 array
-            Their rows in the table.
-        """
+        """The events that some of the streamed ones can reach."""
         first, last = self._rows_near(streamed, pairs)
         side, count = self.side, last - first
         near = Side(
@@ -209,17 +178,7 @@ _LITTLE_WORK = 5_000_000.0
 
 @dataclass(frozen=True)
 class BroadcastPlan:
-    """A join in which one side goes to every worker.
-
-    Parameters
-    ----------
-    small : {"left", "right"}
-        That side.
-    why : str
-        Why it is that one, in words.
-    events : Side or None
-        Its events, where they have been collected already.
-    """
+    """A join in which one side goes to every worker."""
 
     small: SideName
     why: str
@@ -240,17 +199,7 @@ class BroadcastPlan:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A side, as the choice sees it.
-
-    Parameters
-    ----------
-    name : {"left", "right"}
-    sample : Sample
-    partitions : int64 array, shape (samples,)
-        Partition of each sample.
-    bytes : int or None
-        Of all rows on the wire; None: cannot be told.
-    """
+    """A side, as the choice sees it."""
 
     name: SideName
     sample: Sample
@@ -275,23 +224,7 @@ def choose_small_side(
     options: CorrelateOptions,
     tasks: int,
 ) -> BroadcastPlan | None:
-    """The side to broadcast, if any.
-
-    Parameters
-    ----------
-    left, right : Candidate
-    reach : Reach
-    spec : AnySpec
-    options : CorrelateOptions
-        `way`, `broadcast_bytes`, `slices`.
-    tasks : int
-        Tasks that the cluster runs at once.
-
-    Returns
-    -------
-    BroadcastPlan or None
-        None: the exchange.
-    """
+    """The side to broadcast, if any."""
     if options.way == "exchange" or (options.way == "auto" and options.slices is not None):
         return None
     if (
@@ -367,16 +300,7 @@ def chunk_rows(slice_rows: int, small_rows: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedTask(WireTask):
-    """Gets rows with the number of a part, and joins this part.
-
-    Parameters
-    ----------
-    rows : Shipment
-        Left events, then right ones, each by midpoint.
-    left_rows : int
-    bounds : tuple of int
-        As of `CollectPlan`.
-    """
+    """Gets rows with the number of a part, and joins this part."""
 
     rows: Shipment
     left_rows: int

@@ -74,15 +74,7 @@ class CountingTask(ABC):
 
 @dataclass(frozen=True)
 class TellingTask:
-    """A task that tells of a partition without rows, too, of which it has learnt no types.
-
-    Parameters
-    ----------
-    task : CountingTask
-        With `metrics`.
-    kinds : tuple of pa.DataType
-        Of all columns that it gives.
-    """
+    """A task that tells of a partition without rows, too, of which it has learnt no types."""
 
     task: CountingTask
     kinds: tuple[pa.DataType, ...]

@@ -25,28 +25,14 @@ from spark_plugin.tasks.counting import Answer, CountingTask
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """Files of readings, planned to be read by streams; small enough to be sent to every task.
-
-    Parameters
-    ----------
-    files : PlannedFiles
-    parts : StreamParts
-    columns : ReadingColumns
-        The streams are integers or texts.
-    """
+    """Files of readings, planned to be read by streams; small enough to be sent to every task."""
 
     files: PlannedFiles
     parts: StreamParts
     columns: ReadingColumns
 
     def read(self, number: int) -> Readings:
-        """The readings of a part, in any order.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read, or is another than was planned with; as `read_readings`.
-        """
+        """The readings of a part, in any order."""
         part, arguments = self.parts[number], self.columns.arguments
         table = self.files.read(Parts.whole(part.places), arguments.columns, threads=False)
         return read_readings(table.filter(_of(part, table[arguments.stream])), self.columns)
@@ -54,16 +40,7 @@ class StreamFiles:
 
 @dataclass(frozen=True)
 class PartTask(CountingTask):
-    """Tells the crossings of the parts whose numbers come in.
-
-    Parameters
-    ----------
-    readings : StreamFiles
-    queries : ShippedQueries
-    names : tuple of str
-        As of `spark_plugin.tasks.borders.CrossingTask`.
-    metrics : str or None
-    """
+    """Tells the crossings of the parts whose numbers come in."""
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 

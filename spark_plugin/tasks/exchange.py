@@ -51,13 +51,7 @@ class SliceWire(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """Slices that cross as rows of both sides.
-
-    Parameters
-    ----------
-    code : LabelCode
-        How rows say which slice they are of.
-    """
+    """Slices that cross as rows of both sides."""
 
     code: LabelCode
 
@@ -93,15 +87,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Packs:
-    """Slices that cross as what a `PackTask` makes of them.
-
-    Parameters
-    ----------
-    schemas : (pa.Schema, pa.Schema)
-        Of the events of each side, for slices that have none.
-    room : Room or None
-        What a slice may hold; None: as much as there is.
-    """
+    """Slices that cross as what a `PackTask` makes of them."""
 
     schemas: tuple[pa.Schema, pa.Schema]
     room: Room | None = None
@@ -140,14 +126,7 @@ class Packs:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceTask(WireTask):
-    """Gathers the slices of a partition, mostly one, and joins each.
-
-    Parameters
-    ----------
-    wire : SliceWire
-    shapes : ((int, int), (int, int))
-        Smallest and largest shape of the events of each side, as the slices were cut for.
-    """
+    """Gathers the slices of a partition, mostly one, and joins each."""
 
     wire: SliceWire
     shapes: tuple[tuple[int, int], tuple[int, int]]
@@ -182,12 +161,7 @@ def _rows(table: pa.Table, chosen: np.ndarray) -> pa.Table:
 
 
 def _check_shapes(name: str, side: Side, smallest: int, largest: int) -> None:
-    """Refuse events that may have partners in slices to which the plan has not brought them.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse events that may have partners in slices to which the plan has not brought them."""
     shapes = side.shapes
     if side.matchable is not None:
         shapes = shapes[side.matchable]
@@ -221,15 +195,7 @@ class Dividing(Protocol):
 
 @dataclass(frozen=True)
 class Room:
-    """What a worker may join at once.
-
-    Parameters
-    ----------
-    plan : Dividing
-        By which slices were cut.
-    rows, bytes : int
-        Most events of both sides, and bytes of their packs.
-    """
+    """What a worker may join at once."""
 
     plan: Dividing
     rows: int
@@ -248,19 +214,7 @@ def divided(
     schemas: tuple[pa.Schema, pa.Schema],
     models: tuple[SideModel, SideModel],
 ) -> Iterator[Packed]:
-    """The parts of a slice, each with all partners of its left events.
-
-    Parameters
-    ----------
-    packs : (list of pa.Buffer, list of pa.Buffer)
-        Taken out of the lists as they are cut.
-    plan : Divided
-        Says in which parts an event is.
-    schemas : (pa.Schema, pa.Schema)
-        Of the events of each side.
-    models : (SideModel, SideModel)
-        Of their timestamps.
-    """
+    """The parts of a slice, each with all partners of its left events."""
     parts: list[Packed] = [([], []) for _ in range(plan.count)]
     sides: tuple[SideName, SideName] = ("left", "right")
     for i, side in enumerate(sides):
@@ -298,12 +252,6 @@ class DealtSliceTask(SliceTask):
     """Yields of each left event of a slice: which it is, its columns, what it met there.
 
     `spec` is from `dealt_spec`; the left payload ends with `HASHES`.
-
-    Parameters
-    ----------
-    first_labels : int64 array
-        Labels of the slices with first parts. They tell of each left event; others only of those that
-        have partners there, and unless they yield pairs without their columns.
     """
 
     first_labels: np.ndarray

@@ -22,17 +22,7 @@ from spark_plugin.tasks.wire import WireLayout
 
 @dataclass(frozen=True)
 class WireTask(CountingTask):
-    """Joins rows on the wire.
-
-    Parameters
-    ----------
-    spec : AnySpec
-    layout : WireLayout
-    names : tuple of str
-        Names of the output columns: keys, left columns, right columns and what follows them.
-    metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of `counted`.
-    """
+    """Joins rows on the wire."""
 
     counted: ClassVar[tuple[str, ...]] = COUNTERS
 

@@ -51,19 +51,7 @@ class Placing(Protocol):
 
 @dataclass(frozen=True)
 class PackTask:
-    """Packs rows of one side on the wire.
-
-    Parameters
-    ----------
-    side : {"left", "right"}
-    schema : pa.Schema
-        Of the events of this side, as they are to cross.
-    model : SideModel
-        Of its timestamps.
-    plan : Placing
-    labels : int64 array, shape (slices,)
-        Of slices.
-    """
+    """Packs rows of one side on the wire."""
 
     side: SideName
     schema: pa.Schema
@@ -72,13 +60,7 @@ class PackTask:
     labels: np.ndarray
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Work through one partition, a bounded part after the other.
-
-        Yields
-        ------
-        pa.RecordBatch
-            `LABEL`, `IS_LEFT`, `EVENTS`: a pack in each row.
-        """
+        """Work through one partition, a bounded part after the other."""
         batches = begin_task(batches)
         gathered: list[tuple[int, pa.Buffer]] = []
         size = 0
@@ -167,21 +149,7 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """What says which slices events are in.
-
-    Parameters
-    ----------
-    midpoints : int64 array, shape (n,)
-        Doubled, half ticks.
-    matchable : bool array, shape (n,), or None
-        False for left events that match nothing: they are spread over slices by their salts.
-    hashes : int64 array, shape (n,)
-        Of keys; empty where there are no buckets.
-    salts : int64 array, shape (n,)
-        What spreads the events of a cell; empty where no cell is split and all events can match.
-    shapes : int64 array, shape (n,)
-        Of right events that reach by their own shapes how far they do; else it may be empty.
-    """
+    """What says which slices events are in."""
 
     midpoints: np.ndarray
     matchable: np.ndarray | None = None
@@ -215,13 +183,7 @@ def copies_of_right(places: Places, plan: SlicePlan) -> np.ndarray:
 
 
 def slices_of_left(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
-    """The slices of left events, mostly one each.
-
-    Returns
-    -------
-    rows, slices : int64 arrays, shape (m,)
-        Ascending by slice, and by midpoint within.
-    """
+    """The slices of left events, mostly one each."""
     rows = places.by_time
     cells = np.searchsorted(plan.cuts, places.midpoints[rows], side="right")
     cells = _in_buckets(cells, places, plan, rows)

@@ -24,21 +24,7 @@ _ENDS = np.iinfo(np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A weighted sample of one side, ascending by midpoint.
-
-    Parameters
-    ----------
-    midpoints : int64 array
-        Doubled midpoints, half ticks.
-    weights : float64 array
-        Events for which each sample stands.
-    hashes : int64 array
-        Hash of the keys, 0 without keys.
-    rows : int
-        Events on the side.
-    shapes : int64 array
-        Of the samples; empty where nobody asks.
-    """
+    """A weighted sample of one side, ascending by midpoint."""
 
     midpoints: np.ndarray
     weights: np.ndarray
@@ -66,17 +52,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Reach:
-    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints of supports.
-
-    Parameters
-    ----------
-    first, last : int
-        Half ticks.
-    left, right : (int, int)
-        Smallest and largest shapes of the events of each side for which it holds.
-    own : tuple of Step
-        How far right events reach by their own shapes; none: all as far.
-    """
+    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints of supports."""
 
     first: int
     last: int
@@ -92,15 +68,7 @@ class Reach:
         right: tuple[int, int],
         useful: tuple[int, int] | None = None,
     ) -> Reach:
-        """Of events whose smallest and largest shapes are given by side.
-
-        Parameters
-        ----------
-        pairs : Bounds
-        left, right : (int, int)
-        useful : (int, int), optional
-            Largest shapes that events of a pair can have: `AnySpec.largest_useful`.
-        """
+        """Of events whose smallest and largest shapes are given by side."""
         sides = _useful((left, right), useful)
         bands = pairs.bands(LEFT, *(ShapeClasses.one(*side) for side in sides))[0, 0]
         first, last = int(bands[OUTER_LO]), int(bands[OUTER_HI])
@@ -138,14 +106,6 @@ class Reach:
 
         The wrong way round for what reaches nothing. Of a shape that nobody has foreseen it is one
         midpoint: so the event comes to a task, which refuses it.
-
-        Parameters
-        ----------
-        midpoints, shapes : int64 arrays, shape (n,)
-
-        Returns
-        -------
-        int64 array, int64 array
         """
         if not self.steps:
             return shifted(midpoints, -self.last), shifted(midpoints, -self.first)
@@ -203,18 +163,7 @@ def _classes(shortest: int, longest: int) -> ShapeClasses:
 
 
 def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray:
-    """Targets of the same keys that each event of a base sample can reach, estimated.
-
-    Parameters
-    ----------
-    base, targets : Sample
-    reach : Reach
-        Of D = midpoint of the target - midpoint of the base event.
-
-    Returns
-    -------
-    float64 array, shape (samples of the base,)
-    """
+    """Targets of the same keys that each event of a base sample can reach, estimated."""
     n = base.hashes.size
     keys = np.unique(np.concatenate([base.hashes, targets.hashes]), return_inverse=True)[1]
     ticks = np.unique(targets.midpoints)

@@ -33,17 +33,7 @@ from coincide.model.sides import LEFT, RIGHT
 
 @dataclass(frozen=True, eq=False)
 class ScannedFiles:
-    """The files of a side of CSV or Arrow IPC as they were when the join was planned: each is a piece.
-
-    Parameters
-    ----------
-    given : ArrowInput
-    types : pa.Schema
-        Types to read by.
-    schema : pa.Schema
-        Types of the columns of the join, in which whole numbers may have become texts.
-    stamps : FileStamps
-    """
+    """The files of a side of CSV or Arrow IPC as they were when the join was planned: each is a piece."""
 
     given: ArrowInput
     types: pa.Schema
@@ -56,13 +46,7 @@ class ScannedFiles:
     def blocks(
         self, piece: int, names: Sequence[str], is_numbered: bool = False
     ) -> Iterator[pa.Table]:
-        """Some columns of a piece; with `ROW_NUMBERS` which say where a row is, if wished.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read, or is another than was planned with.
-        """
+        """Some columns of a piece; with `ROW_NUMBERS` which say where a row is, if wished."""
         read, wanted = (
             pa.schema([schema.field(name) for name in names])
             for schema in (self.types, self.schema)
@@ -114,16 +98,7 @@ ScannedSide = ScannedFiles | ScannedRowGroups
 
 @dataclass(frozen=True, eq=False)
 class ScanPlan:
-    """What all tasks do.
-
-    Parameters
-    ----------
-    cuts : int64 array, shape (slices - 1,), ascending
-        Ticks at which the slices after the first one begin, of the earliest times of left rows.
-    spans : (Spans, Spans)
-        When the events of each piece are that can match, left and right. Of left ones from the first to
-        the last earliest time.
-    """
+    """What all tasks do."""
 
     cuts: np.ndarray
     spans: tuple[Spans, Spans]
@@ -141,13 +116,7 @@ class ScannedJoin(Sliced):
         return self.plan.cuts.size + 1
 
     def read(self, number: int) -> SliceRows:
-        """What a slice needs, and no more in memory than that and a block.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read, or rows are invalid and that is to be an error.
-        """
+        """What a slice needs, and no more in memory than that and a block."""
         left, left_counts = self._left(number)
         right, right_counts = self._right(left)
         return SliceRows(left, right, (left_counts, right_counts))

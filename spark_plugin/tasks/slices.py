@@ -16,24 +16,7 @@ from spark_plugin.tasks.samples import FARTHEST, Reach, shifted
 
 @dataclass(frozen=True, eq=False)
 class SlicePlan:
-    """Which slice an event goes to.
-
-    Parameters
-    ----------
-    cuts : int64 array, shape (T - 1,), ascending
-        Left events at or above cuts[t] (doubled midpoints) are in a time slice after t.
-    buckets : int
-        Key buckets per time slice, B.
-    left_parts, right_parts : int64 arrays, shape (T * B,)
-        Into how many parts the events of each cell (time slice t, bucket b) are dealt, cell = t * B + b.
-        Each pair of parts is a slice: part i of the left and part j of the right of a cell are in its
-        slice i * right_parts + j.
-    reach : Reach
-    replication : float
-        Estimated copies per right event.
-    apart : int or None
-        Left events that are longer than that, ticks, are in no slice: each worker gets them.
-    """
+    """Which slice an event goes to."""
 
     cuts: np.ndarray
     buckets: int
@@ -141,19 +124,7 @@ _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93)
 
 @dataclass(frozen=True)
 class CellPlan:
-    """Which slices an event goes to.
-
-    Parameters
-    ----------
-    count : int
-        Number of slices.
-    reach : Reach
-        Of events of any lengths that rows may have.
-    needs_keys : bool
-        Whether events of several keys in a cell are dealt to several slices.
-    level : int
-        How often slices have been divided: each time another hash deals their cells, which are shorter.
-    """
+    """Which slices an event goes to."""
 
     count: int
     reach: Reach
@@ -188,20 +159,7 @@ class CellPlan:
         return np.full(places.midpoints.size, 1 if is_left else 2)
 
     def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The slices of events.
-
-        Parameters
-        ----------
-        places : Places
-            Of at least one event; those that match nothing go by their salts.
-        is_left : bool
-            Their side.
-
-        Returns
-        -------
-        rows, slices : int64 arrays, shape (m,)
-            Ascending by slice, and by midpoint within.
-        """
+        """The slices of events."""
         order = places.by_time
         cells = self._cells(places, order, is_left)
         keys = [places.hashes[order]] if self.needs_keys else []
@@ -252,17 +210,7 @@ def _starts(*columns: np.ndarray) -> np.ndarray:
 
 
 def _by_slice(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Runs of events by slice, in their order within, and those of two slices in both.
-
-    Parameters
-    ----------
-    first, last : int64 arrays, shape (runs,)
-        The slices of each.
-
-    Returns
-    -------
-    runs, slices : int64 arrays
-    """
+    """Runs of events by slice, in their order within, and those of two slices in both."""
     copies = 1 + (first != last)
     runs = np.repeat(np.arange(first.size), copies)
     slices = first[runs]

@@ -45,20 +45,7 @@ _BATCH_ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class TransitionTask(CountingTask):
-    """Tells transitions and stays of queries and streams, each of which is whole in one partition.
-
-    Parameters
-    ----------
-    columns : EventColumns
-    until : int or None
-        The end of the data, ticks; None where there are no events.
-    names : tuple of str
-        Of the output columns: query, stream, transition as a number, and times in ticks.
-    metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of `counted`.
-    is_measured : bool
-        Whether `until` is the largest max_time that planning found: a later one was not there then.
-    """
+    """Tells transitions and stays of queries and streams, each of which is whole in one partition."""
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 
@@ -149,12 +136,7 @@ class WireEvents(Batch):
 
 
 class WireReader(FaultyRows):
-    """Reads the chunks of one partition, and refuses invalid events or counts them.
-
-    Parameters
-    ----------
-    columns : EventColumns
-    """
+    """Reads the chunks of one partition, and refuses invalid events or counts them."""
 
     def __init__(self, columns: EventColumns) -> None:
         super().__init__(KIND, FIRST_FAULT)
@@ -169,13 +151,7 @@ class WireReader(FaultyRows):
         return found
 
     def read(self, table: pa.Table) -> WireEvents:
-        """The valid events of a chunk.
-
-        Raises
-        ------
-        DataError
-            If events before them are to be refused.
-        """
+        """The valid events of a chunk."""
         table, kinds = self.valid(table)
         query, stream, low, high = (
             one_array(table.column(name)) for name in (QUERY, STREAM, LOW, HIGH)
@@ -184,13 +160,7 @@ class WireReader(FaultyRows):
         return WireEvents((query, stream), crossings)
 
     def refuse(self) -> None:
-        """Raise if some that were read are to be refused.
-
-        Raises
-        ------
-        DataError
-            As `coincide.transition_tables`.
-        """
+        """Raise if some that were read are to be refused."""
         arguments = self._columns.arguments
         if self.counts and arguments.options.invalid == "raise":
             # Of several codes for nulls the first example stays.
@@ -209,14 +179,7 @@ def _reason(code: int) -> str:
 
 
 class Decided(NamedTuple):
-    """Rows of a result, of the events of a chunk.
-
-    Parameters
-    ----------
-    events : WireEvents
-    found : Found
-        Its `row` is one of these events.
-    """
+    """Rows of a result, of the events of a chunk."""
 
     events: WireEvents
     found: Found
@@ -226,12 +189,6 @@ class RunningWatch:
     """The watch of the query and stream that is read.
 
     Kept are its last event, and those of the last midpoint, which others may join.
-
-    Parameters
-    ----------
-    columns : EventColumns
-    until : int or None
-        The end of the data, ticks; None where there are no events.
     """
 
     def __init__(self, columns: EventColumns, until: int | None) -> None:
@@ -243,15 +200,7 @@ class RunningWatch:
         self.found = dict.fromkeys(TRANSITIONS, 0)
 
     def take(self, events: WireEvents) -> list[Decided]:
-        """What the next events decide.
-
-        Raises
-        ------
-        DataError
-            If events are repeated, and are to be refused.
-        ConditionError
-            If timestamps are intervals and there is no confidence.
-        """
+        """What the next events decide."""
         if not len(events):
             return []
         check_exact(events, self._columns)

@@ -32,19 +32,6 @@ class WindowTask(CountingTask):
     """Finds the pairs of keys, each of which is whole in one partition, its tuples in order of arrival.
 
     Nothing is kept of a key once the next one begins.
-
-    Parameters
-    ----------
-    arguments : WindowArguments
-        Its columns are those that are handed out, as they are on the wire.
-    keys : int
-        So many columns come first, the key of a row; one where any is null matches nothing.
-    given : tuple of str
-        Names of the others, as `arguments` have them.
-    names : tuple of str
-        Of the output columns: keys, and those of `WindowedCausality.push`.
-    metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of `counted`.
     """
 
     counted: ClassVar[tuple[str, ...]] = COUNTED

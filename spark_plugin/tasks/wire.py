@@ -34,19 +34,7 @@ _LARGEST_CODE = 2**62
 
 @dataclass(frozen=True)
 class WireLayout:
-    """Names of the columns on the wire.
-
-    Parameters
-    ----------
-    keys, left, right : tuples of str
-        Wire column of each key, left column and right column. Left and right may share.
-    places : tuple of str
-        Of each coordinate, where the join asks where events are.
-    identity : tuple of str
-        `IDENTITY` where one stream is joined with itself.
-    left_tested, right_tested : tuples of str
-        Of each column of a condition on pairs.
-    """
+    """Names of the columns on the wire."""
 
     keys: tuple[str, ...]
     left: tuple[str, ...]
@@ -96,21 +84,7 @@ def wire_layout(
     identity: bool = False,
     tested: tuple[Sequence[bool], Sequence[bool]] = ((), ()),
 ) -> WireLayout:
-    """Assign wire columns.
-
-    Parameters
-    ----------
-    keys : int
-        Number of key columns.
-    left, right : sequences of bool
-        For each column to hand out, whether it crosses as int64 and so can share a slot.
-    coordinates : int
-        Of an event.
-    identity : bool
-        Whether events are to be told apart.
-    tested : (sequence of bool, sequence of bool)
-        As `left` and `right`, of the columns of a condition on pairs.
-    """
+    """Assign wire columns."""
     return WireLayout(
         tuple(f"key{i}" for i in range(keys)), _slots("left", left), _slots("right", right),
         place_names(coordinates), IDENTITY if identity else (),
@@ -128,16 +102,7 @@ def _slots(side: str, shareable: Sequence[bool], slot: str = "slot") -> tuple[st
 
 @dataclass(frozen=True)
 class LabelCode:
-    """How the label of a row's slice crosses: in the lowest bits of its coded shape, where there is room.
-
-    Parameters
-    ----------
-    bits : int
-        What the label takes of the coded shape. 0: it crosses in a column of its own.
-    largest : (int, int)
-        Largest shapes that cross as they are, left and right. Larger ones are cut to one more, which
-        tells them apart and cannot overflow.
-    """
+    """How the label of a row's slice crosses: in the lowest bits of its coded shape, if they are free."""
 
     bits: int
     largest: tuple[int, int]
@@ -150,16 +115,7 @@ class LabelCode:
         return cls(bits if fits else 0, largest)
 
     def decoded(self, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The coded shapes without labels, and the labels; those of `UNMATCHED` mean nothing.
-
-        Parameters
-        ----------
-        coded : int64 array, shape (n,)
-
-        Returns
-        -------
-        int64 array, int64 array
-        """
+        """The coded shapes without labels, and the labels; those of `UNMATCHED` mean nothing."""
         right = (coded < 0) & (coded != UNMATCHED)
         plain = np.where(right, -1 - coded, coded)
         shapes = plain >> self.bits
@@ -184,19 +140,7 @@ def read_side(
     model: SideModel,
     rows: np.ndarray | None = None,
 ) -> Side:
-    """The events of one side.
-
-    Parameters
-    ----------
-    table : pa.Table
-        Columns of the wire.
-    layout : WireLayout
-    side : {"left", "right"}
-    model : SideModel
-        Of its timestamps.
-    rows : int64 array or None
-        Rows of the table that are of this side; None: all.
-    """
+    """The events of one side."""
     picked = None if rows is None else pa.array(rows)
 
     def column(name: str) -> pa.Array:
@@ -225,13 +169,7 @@ def read_side(
 
 @dataclass(frozen=True)
 class Shipment:
-    """A table on its way to the workers: `spark_plugin.frames.queries.ship` sends it.
-
-    Parameters
-    ----------
-    content : pyspark.Broadcast or bytes
-        The table as an Arrow stream. Broadcast, it reaches each worker once; else with every task.
-    """
+    """A table on its way to the workers: `spark_plugin.frames.queries.ship` sends it."""
 
     content: Any
 
@@ -281,18 +219,7 @@ class Runs:
         self._last: list[pa.Scalar] | None = None
 
     def numbered(self, keys: Sequence[pa.Array]) -> np.ndarray:
-        """The numbers of rows.
-
-        Parameters
-        ----------
-        keys : sequence of pa.Array, shape (n,), n > 0
-            Columns of the key, without nulls, equal keys next to each other.
-
-        Returns
-        -------
-        int64 array, shape (n,)
-            Ascending.
-        """
+        """The numbers of rows."""
         is_new = begins(keys)
         first = [key[0] for key in keys]
         is_new[0] = self._last is None or not all(map(pa.Scalar.equals, first, self._last))
@@ -301,13 +228,7 @@ class Runs:
 
 
 def begins(keys: Sequence[pa.Array]) -> np.ndarray:
-    """Which rows begin a key, the first one among them: bool array, shape (n,), n > 0.
-
-    Parameters
-    ----------
-    keys : sequence of pa.Array, shape (n,)
-        Columns of the key, without nulls, equal keys next to each other.
-    """
+    """Which rows begin a key, the first one among them: bool array, shape (n,), n > 0."""
     found = np.zeros(len(keys[0]), np.bool_)
     found[0] = True
     for key in keys:

@@ -29,23 +29,7 @@ RANK = "found_rank"
 def added_up(
     spec: AnySpec, names: Sequence[str], others: Sequence[tuple[str, OutputColumn]]
 ) -> list[Column]:
-    """The parts of one event as one.
-
-    Parameters
-    ----------
-    spec : AnySpec
-        Of the parts, which are counts, lists or best partners.
-    names : sequence of str
-        All columns of a part; of a best partner the last ones are its probability and what `ORDER` says.
-    others : sequence of (str, OutputColumn)
-        Name of each column of a partner, and what it is.
-
-    Returns
-    -------
-    list of Column
-        Of the same names; of the best partner a struct ``best`` of the columns of `others` and the
-        probability; of several partners an array of such structs, the best one first.
-    """
+    """The parts of one event as one."""
     if spec.emit == "counts":
         return [F.expr(f"sum({names[0]}) AS {names[0]}")]
     if spec.emit == "lists":
@@ -78,12 +62,6 @@ def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
     """One row for each of the best partners, `RANK` last, from the arrays that `added_up` makes.
 
     An event without partners has a row of nulls.
-
-    Parameters
-    ----------
-    found : DataFrame
-    kept : sequence of str
-        Columns of the event.
     """
     rows = found.selectExpr(*kept, "posexplode_outer(best) AS (place, best)")
     return rows.selectExpr(*kept, "best.found.*", f"CAST(place + 1 AS BIGINT) AS {RANK}")
@@ -101,21 +79,7 @@ def order_of_best(
     preferred: Sequence[str] = (),
     has_histograms: bool = False,
 ) -> list[str]:
-    """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it.
-
-    Parameters
-    ----------
-    others : sequence of (str, OutputColumn)
-        Name of each column handed out, probability included, and what it is.
-    probability : str
-        Name of the probability, which is null where there is no partner.
-    *order : str
-        Names of what `ORDER` says.
-    preferred : sequence of str
-        Names of what comes before the probability.
-    has_histograms : bool
-        Whether probabilities are sums over buckets, which kernels compare as `_MERIT`.
-    """
+    """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it."""
     merit = _MERIT.format(probability) if has_histograms else probability
     return [f"{probability} IS NULL", *preferred, f"-{merit}", *order, *ordered_terms(others)]
 

@@ -21,22 +21,7 @@ def plan_causality(
     *,
     observe: bool = False,
 ) -> Correlation:
-    """Plan a causality join of two DataFrames, or of one with itself.
-
-    Parameters
-    ----------
-    causes : DataFrame
-    effects : DataFrame or None
-        None where the arguments say that there is one stream.
-    arguments : CausalityArguments
-    observe : bool
-        Whether workers count what they look at and find.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError
-        As `coincide.causality`.
-    """
+    """Plan a causality join of two DataFrames, or of one with itself."""
     warn_of_names(arguments.condition, arguments.places)
     sources = causes, causes if effects is None else effects
     if arguments.is_one_stream:
@@ -48,13 +33,7 @@ def plan_causality(
 def event_frames(
     sources: tuple[DataFrame, DataFrame], arguments: CausalityArguments
 ) -> tuple[EventFrame, EventFrame]:
-    """Both sides as events; of one stream they are the same.
-
-    Raises
-    ------
-    SchemaError, ConditionError
-        As `coincide.causality`.
-    """
+    """Both sides as events; of one stream they are the same."""
     for source, side, place in zip(sources, arguments.sides, arguments.places, strict=True):
         check_spark_coordinates(source, side, place)
     return join_sides.event_frames(sources, arguments)

@@ -85,13 +85,7 @@ def plan_ways(
 def look_at(
     sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
 ) -> tuple[SideStatistics, SideStatistics]:
-    """What a look at both sides shows. Runs eagerly.
-
-    Raises
-    ------
-    DataError
-        If rows are invalid, and are to be refused.
-    """
+    """What a look at both sides shows. Runs eagerly."""
     statistics = measure(*sides, spec.is_one_stream)
     if options.invalid == "raise":
         refuse_invalid_of(sides, statistics, spec)
@@ -129,12 +123,7 @@ def refuse_invalid_of(
     statistics: tuple[SideStatistics, SideStatistics],
     spec: AnySpec,
 ) -> None:
-    """Raise if rows are invalid; of one stream the sides have the same rows.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise if rows are invalid; of one stream the sides have the same rows."""
     count = 1 if spec.is_one_stream else 2
     refuse_invalid(sides[:count], statistics[:count])
 

@@ -57,31 +57,7 @@ BATCH_PAIRS = 1 << 16
 
 @dataclass(frozen=True)
 class Correlation:
-    """A planned join.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The result, not yet computed.
-    left, right : SideCounts or None
-        What the rows were; None where nobody had to look at them.
-    plan : SlicePlan, GapPlan, BroadcastPlan or CollectPlan
-        Events meet by an exchange, or one side goes to every worker, or both are collected.
-    observations : tuple of Observation
-        Collect the counters, if asked for.
-    observable : bool
-        Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
-    shipment : Shipment or None
-        What was broadcast.
-    evidence : FrameEvidence
-        What is known of the sides, should nothing be found.
-    matchless : str
-        What the rows lack that match nothing.
-    accidental : AccidentalPairs or None
-        What was counted by shifts.
-    alone : Correlation or None
-        What hands out right events without a partner, in `dataframe`, too.
-    """
+    """A planned join."""
 
     dataframe: DataFrame
     left: SideCounts | None
@@ -197,22 +173,7 @@ class Correlation:
 def plan_correlation(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, observe: bool = False
 ) -> Correlation:
-    """Plan a join of two DataFrames, or of one with itself.
-
-    Parameters
-    ----------
-    left : DataFrame
-    right : DataFrame or None
-        None where the arguments say that there is one stream.
-    arguments : JoinArguments
-    observe : bool
-        Whether workers count what they look at and find.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.correlate`.
-    """
+    """Plan a join of two DataFrames, or of one with itself."""
     if arguments.is_one_stream:
         check_one_stream(left, arguments.options.way, "right", "partners")
     sources = left, left if right is None else right
@@ -233,13 +194,7 @@ def plan_correlation(
 def planned_pairs(
     sides: tuple[EventFrame, EventFrame], arguments: PairArguments, observe: bool
 ) -> Correlation:
-    """The join of two sides by arguments that are settled: `plan_correlation`.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.correlate`.
-    """
+    """The join of two sides by arguments that are settled: `plan_correlation`."""
     options = arguments.options
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     spec = with_filter(spec, sides, arguments.where)
@@ -263,18 +218,7 @@ TELLS_NOTHING = (
 
 @dataclass(frozen=True)
 class PlannedJoin:
-    """A planned join of two sides, whatever its condition.
-
-    Parameters
-    ----------
-    dataframe, plan, observations, observable, shipment
-        As of `spark_plugin.ways.correlation.Correlation`.
-    sides : (EventFrame, EventFrame)
-    statistics : (SideStatistics or None, SideStatistics or None)
-        What is known of the rows of each side.
-    is_one_stream : bool
-        Whether both have the same rows.
-    """
+    """A planned join of two sides, whatever its condition."""
 
     dataframe: DataFrame
     plan: AnyPlan
@@ -316,12 +260,7 @@ def planned_join(
     backend: str,
     observe: bool,
 ) -> PlannedJoin:
-    """Choose the way of a join, and plan it; `observe`: whether workers count what they look at and find.
-
-    Raises
-    ------
-    ConditionError, DataError, BackendError
-    """
+    """Choose the way of a join, and plan it; `observe`: whether workers count what they look at."""
     spark = sides[0].source.sparkSession
     check_streaming(sides, spec, options)
     check_workers(spark)

@@ -27,20 +27,7 @@ Spec = TypeVar("Spec", bound=AnySpec)
 
 
 def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> None:
-    """Refuse what only two sides can do.
-
-    Parameters
-    ----------
-    events : DataFrame
-    way : str
-        As of `CorrelateOptions`.
-    other, partners : str
-        What the other side is called, and its events.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what only two sides can do."""
     if way.startswith("broadcast"):
         raise ConditionError(
             f"one stream is joined with itself by an exchange; leave out way={way!r}, or give the events a"
@@ -54,12 +41,7 @@ def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> 
 
 
 def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
-    """Refuse streaming sides, of which a micro-batch does not know who stays without a partner.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse streaming sides, of which a micro-batch does not know who stays without a partner."""
     if any(source.isStreaming for source in sources):
         raise ConditionError(
             f"how={how!r} needs all rows of both sides at once, and one is streaming: give the stream as"
@@ -70,13 +52,7 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
 def event_frames(
     sources: tuple[DataFrame, DataFrame], arguments: PairArguments
 ) -> tuple[EventFrame, EventFrame]:
-    """Both sides as events; of one stream they have the same rows.
-
-    Raises
-    ------
-    SchemaError, ConditionError
-        As `coincide.correlate`.
-    """
+    """Both sides as events; of one stream they have the same rows."""
     keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
     called = arguments.sides
     if keys[0]:
@@ -118,25 +94,14 @@ def settled(arguments: Arguments, left: DataFrame, right: DataFrame) -> Argument
 
 
 def check_payload(sides: tuple[EventFrame, EventFrame]) -> None:
-    """Refuse columns to hand out that are not there.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse columns to hand out that are not there."""
     for side in sides:
         for name in side.payload:
             field_of(side.plain, side.called, name)
 
 
 def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object) -> Spec:
-    """What is computed, with the condition on pairs, if there is one.
-
-    Raises
-    ------
-    SchemaError
-        If a column that is looked at cannot serve, also that by which partners are preferred.
-    """
+    """What is computed, with the condition on pairs, if there is one."""
     own, others = (
         [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]
         for side in sides

@@ -40,12 +40,7 @@ Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
-    """As `plan_ways`, but large sides may need no look, small ones are collected, and gaps cut assignments.
-
-    Raises
-    ------
-    ConditionError, DataError
-    """
+    """As `plan_ways`; large sides may need no look, small ones are collected, gaps cut assignments."""
     if spec.compares_tasks:
         check_told_apart(
             spec,
@@ -116,18 +111,7 @@ def check_told_apart(
     keys: Sequence[Sequence[str]],
     payload: Sequence[Sequence[str]],
 ) -> None:
-    """Refuse a matching of events that their times, keys and columns cannot tell apart.
-
-    Parameters
-    ----------
-    spec : AnySpec
-    times, keys, payload
-        Of the left and of the right side.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse a matching of events that their times, keys and columns cannot tell apart."""
     if spec.case_fold:
         raise ConditionError(
             f"matching={spec.matching!r} on Spark knows events again by their keys as they are written, and"
@@ -218,16 +202,6 @@ def chosen_pairs(
     has met in that task, so that the best of all are among what tasks yield; of unambiguous pairs, where
     it is one of the first two that the other has met, so that who has several has several here. Events
     that are alike in their times, keys and columns are one here, as they are to the order.
-
-    Parameters
-    ----------
-    found : DataFrame
-        What tasks yield with `AnySpec.with_merits`.
-    columns : sequence of OutputColumn
-        Its columns.
-    counts : Counts
-    spec : AnySpec
-        Of the result.
     """
     keys, left, right = np.cumsum(counts).tolist()
     payload = columns[keys:left], columns[left:right]
@@ -272,17 +246,6 @@ def with_unmatched(
     """All left events, with their partner or nulls.
 
     Of left events that are alike in all one is of the pair, whichever.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Left events on the wire, with ``low`` and ``high``.
-    layout : WireLayout
-    pairs : DataFrame
-        From `chosen_pairs`.
-    columns : sequence of OutputColumn
-        Of the result.
-    counts : Counts
     """
     own, others = columns[: counts.keys + counts.left], columns[counts.keys + counts.left :]
     names = [f"own{i}" for i in range(len(own))]

@@ -23,13 +23,7 @@ Statistics = tuple[SideStatistics, SideStatistics] | None
 
 
 def plan_shifts(given: Shifts, sides: Sides, spec: AnySpec) -> ShiftPlan | None:
-    """The joins that count accidental pairs; None without shifts.
-
-    Raises
-    ------
-    ConditionError
-        As `ShiftPlan.of`; of a streaming side, which cannot be counted when the join is planned.
-    """
+    """The joins that count accidental pairs; None without shifts."""
     if given is not None and any(side.source.isStreaming for side in sides):
         raise ConditionError(
             "shifts are counted when the join is planned, and of a streaming side there is nothing to count"
@@ -46,16 +40,7 @@ def accidental_pairs(
     backend: str,
     statistics: Statistics,
 ) -> AccidentalPairs | None:
-    """The pairs by each shift; nothing but their number is computed.
-
-    Parameters
-    ----------
-    shifts : ShiftPlan or None
-    sides, spec, options, backend
-        Of the join.
-    statistics : (SideStatistics, SideStatistics) or None
-        What a look at both sides has shown, if there was one: else there is one here, for all shifts.
-    """
+    """The pairs by each shift; nothing but their number is computed."""
     if shifts is None:
         return None
     if statistics is None and declared_plan(sides, spec, options) is None:

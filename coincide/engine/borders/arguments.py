@@ -26,13 +26,7 @@ READINGS, QUERIES = "readings", "queries"
 
 @dataclass(frozen=True)
 class BorderArguments:
-    """What is asked of border crossings: the arguments of `coincide.border_crossing_tables`.
-
-    Raises
-    ------
-    ConditionError
-        If an argument makes no sense.
-    """
+    """What is asked of border crossings: the arguments of `coincide.border_crossing_tables`."""
 
     stream: str | None = "stream_id"
     time: str = "time"
@@ -122,12 +116,7 @@ class BorderArguments:
 
 
 def check_number(side: str, name: str, kind: pa.DataType) -> None:
-    """Refuse a column that floats do not hold.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column that floats do not hold."""
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise SchemaError(
             f"{side}.{name} is {kind}; it must be an integer or a float. Cast it to float64"
@@ -135,29 +124,14 @@ def check_number(side: str, name: str, kind: pa.DataType) -> None:
 
 
 def check_numbers(side: str, names: list[str], schema: pa.Schema) -> None:
-    """Refuse columns that are missing, or that floats do not hold.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse columns that are missing, or that floats do not hold."""
     for name in names:
         check_name(side, name, schema.names)
         check_number(side, name, plain_type(schema.field(name).type))
 
 
 def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A column as floats, NaN where it is null; and where it is null.
-
-    Returns
-    -------
-    float64 array, bool array, shape (n,)
-
-    Raises
-    ------
-    DataError
-        If an integer is none of float64.
-    """
+    """A column as floats, NaN where it is null; and where it is null."""
     column = contiguous(column_of(table, side, name))
     null = pc.is_null(column).to_numpy(zero_copy_only=False)
     try:
@@ -186,19 +160,7 @@ Numbers = range | np.ndarray
 
 
 class IdRun:
-    """Ids in the order of their numbers.
-
-    Parameters
-    ----------
-    numbers : range, or int64 array, shape (n,)
-        Ascending.
-    ids : pa.Array
-        As they are stored; wide where 32-bit offsets would not do.
-    kind : pa.DataType
-        As they are stored when they are handed out.
-    is_live : bool array, shape (n,)
-        Of which queries have not been removed.
-    """
+    """Ids in the order of their numbers."""
 
     def __init__(
         self, numbers: Numbers, ids: pa.Array, kind: pa.DataType, is_live: np.ndarray

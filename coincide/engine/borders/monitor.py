@@ -502,11 +502,6 @@ class NewSearch:
     """Makes searches on a backend; it pickles.
 
     Where a GPU's memory has not done once, all that follow are on the CPU.
-
-    Parameters
-    ----------
-    backend : {"auto", "cpu", "gpu"}
-    threads : int
     """
 
     backend: Backend
@@ -539,16 +534,7 @@ def _new_search(points: tuple[Any, ...], threads: int, backend: Any) -> Search:
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
-    """Readings that came, and are not yet as old as the delay.
-
-    Parameters
-    ----------
-    delay : int
-        Ticks.
-    readings : Readings
-    clock : int or None
-        The largest time so far, or that to which it was moved.
-    """
+    """Readings that came, and are not yet as old as the delay."""
 
     delay: int
     readings: Readings
@@ -559,12 +545,6 @@ class Waiting:
 
         One is late if its time is more than the delay before the clock. A gap says nothing of where its
         stream is, and so comes never too late.
-
-        Returns
-        -------
-        Waiting
-        int64 array, int
-            The rows of late ones, and how far the latest of them lay behind the clock.
         """
         if not readings.times.size:
             return self, np.zeros(0, np.int64), 0

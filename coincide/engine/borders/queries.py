@@ -27,17 +27,7 @@ from coincide.model.errors import DataError, SchemaError, several
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Border queries of d dimensions, n of them.
-
-    Parameters
-    ----------
-    ids : pa.Array
-        Distinct, without nulls.
-    lower, upper : float64 arrays, shape (n, d)
-        lower <= upper; infinite where a range is open.
-    closed : uint8 array, shape (n,)
-        Which ends each range holds: bits of `coincide.model.borders.index`.
-    """
+    """Border queries of d dimensions, n of them."""
 
     ids: pa.Array
     lower: np.ndarray
@@ -52,13 +42,7 @@ class Queries:
 
 
 def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
-    """The columns of queries that are needed, checked.
-
-    Raises
-    ------
-    SchemaError
-        If one is missing or of a type that cannot serve.
-    """
+    """The columns of queries that are needed, checked."""
     kind = type_of(schema, QUERIES, arguments.query)
     if not can_be_key(kind):
         raise SchemaError(
@@ -81,13 +65,7 @@ def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
 
 
 def query_table(given: Any, arguments: BorderArguments) -> pa.Table:
-    """The columns of queries that are needed, of a table of any library.
-
-    Raises
-    ------
-    SchemaError
-        If one is missing or of a type that cannot serve.
-    """
+    """The columns of queries that are needed, of a table of any library."""
     own = own_names(given)
     borders = [name for pair in arguments.border_names(own) for name in pair]
     table = arrow_table(QUERIES, given, arguments.query_columns(own), borders)
@@ -95,16 +73,7 @@ def query_table(given: Any, arguments: BorderArguments) -> pa.Table:
 
 
 def read_queries(table: pa.Table, arguments: BorderArguments) -> Queries:
-    """The queries of a table.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing or of a type that cannot serve.
-    DataError
-        If an id is null or stands twice, a border is NaN, a lower one above the upper one, or a word for
-        the ends that a range holds is none.
-    """
+    """The queries of a table."""
     ids = contiguous(column_of(table, QUERIES, arguments.query))
     names = arguments.border_names(table.column_names)
     lower = _borders(table, [name for name, _ in names], -np.inf)
@@ -165,16 +134,6 @@ class QueryIds:
     An id may come again once its query was removed, and has a new number then. Ids lie in a large run and
     after it ever smaller ones, so that a few more cost what they are. Those of removed queries are taken
     out of a run once they are more than half of it.
-
-    Parameters
-    ----------
-    kind : pa.DataType
-        What to hand out.
-
-    Attributes
-    ----------
-    runs : list of IdRun
-        The large one first.
     """
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -186,14 +145,7 @@ class QueryIds:
         return sum(map(len, self.runs))
 
     def runs_with(self, ids: pa.Array, start: int) -> list[IdRun]:
-        """The runs to have, once there are more ids, of live queries.
-
-        Parameters
-        ----------
-        ids : pa.Array
-        start : int
-            The number of the first one, above all before it; those of the others follow.
-        """
+        """The runs to have, once there are more ids, of live queries."""
         if not len(ids):
             return self.runs
         numbers, is_live = range(start, start + len(ids)), np.ones(len(ids), np.bool_)

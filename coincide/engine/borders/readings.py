@@ -40,18 +40,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class ReadingColumns:
-    """The columns of one schema; everything but the rows is known and checked.
-
-    Parameters
-    ----------
-    arguments : BorderArguments
-    scale : TimeScale
-        Of the time column.
-    stream_kind : pa.DataType
-        As it is handed out.
-    time_kinds : (DataType, DataType, DataType)
-        Of the two times of a crossing, and of its instant, as they are handed out.
-    """
+    """The columns of one schema; everything but the rows is known and checked."""
 
     arguments: BorderArguments
     scale: TimeScale
@@ -60,15 +49,7 @@ class ReadingColumns:
 
     @classmethod
     def of(cls, schema: pa.Schema, arguments: BorderArguments) -> ReadingColumns:
-        """The columns that arguments name.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing or of a type that cannot serve.
-        ConditionError
-            If times and units do not go together.
-        """
+        """The columns that arguments name."""
         stream = pa.int64()
         if arguments.stream is not None:
             stream = type_of(schema, READINGS, arguments.stream)
@@ -93,25 +74,7 @@ class ReadingColumns:
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Valid readings, n of them, in the order in which they came.
-
-    Parameters
-    ----------
-    streams : pa.Array
-        Without nulls; zeros where there is one stream.
-    times : int64 array, shape (n,)
-        Ticks.
-    values : float64 array, shape (n, d)
-        NaN: a gap.
-    rows : int
-        That came in.
-    dropped : dict of str to int
-        Rows left out, by reason.
-    rounded : float
-        Largest change of a time by rounding it, ticks.
-    valid : bool array, shape (rows,), or None
-        Which of the rows that came in these are; None: all.
-    """
+    """Valid readings, n of them, in the order in which they came."""
 
     streams: pa.Array
     times: np.ndarray
@@ -128,13 +91,7 @@ class Readings:
 
 
 def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
-    """In what the times of a column are counted.
-
-    Raises
-    ------
-    SchemaError, ConditionError
-        If it does not go together with what the options say.
-    """
+    """In what the times of a column are counted."""
     try:
         return resolve_tick([column], arguments.time_options)
     except (SchemaError, ConditionError) as error:
@@ -142,13 +99,7 @@ def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
 
 
 def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:
-    """The readings of a table.
-
-    Raises
-    ------
-    DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``, or times are finer than a tick.
-    """
+    """The readings of a table."""
     arguments = columns.arguments
     if arguments.stream is None:
         streams = pa.array(np.zeros(table.num_rows, np.int64))
@@ -192,18 +143,7 @@ def _complaint(table: pa.Table, columns: ReadingColumns, reason: str, wrong: np.
 
 
 def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: str) -> str:
-    """What is wrong with invalid readings, and what to do.
-
-    Parameters
-    ----------
-    columns : ReadingColumns
-    reason : str
-        One of `REASONS`.
-    count : int
-        How many they are.
-    example : str
-        One of them, in words.
-    """
+    """What is wrong with invalid readings, and what to do."""
     arguments = columns.arguments
     blamed = {
         "null": [*arguments.streams, arguments.time],

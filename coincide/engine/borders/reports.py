@@ -119,15 +119,7 @@ _FACTORS = {"1,000": 1e3, "1,000,000": 1e6, "180/pi": 180 / math.pi}
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Valid readings that are no gaps.
-
-    Parameters
-    ----------
-    readings, streams, single : int
-        How many, of how many streams, and streams that have one alone.
-    low, high : float64 arrays, shape (d,)
-        Least and greatest value of each dimension; of nothing without readings.
-    """
+    """Valid readings that are no gaps."""
 
     readings: int
     streams: int
@@ -209,14 +201,7 @@ def _of_units(seen: Seen, queries: Queries, k: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """What readings in memory tell, push by push.
-
-    Parameters
-    ----------
-    low, high : float64 arrays, shape (d,)
-    counts : int64 array
-        Readings of each stream, by its number.
-    """
+    """What readings in memory tell, push by push."""
 
     low: np.ndarray
     high: np.ndarray

@@ -25,20 +25,7 @@ from coincide.engine.borders.reports import BorderSummary
 
 
 class TableCrossings:
-    """Border crossings of tables of readings.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-        Of the readings.
-    queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-    arguments : BorderArguments
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError
-        As `coincide.border_crossing_tables`.
-    """
+    """Border crossings of tables of readings."""
 
     def __init__(self, schema: pa.Schema, queries: Any, arguments: BorderArguments) -> None:
         self._columns = ReadingColumns.of(schema, arguments)

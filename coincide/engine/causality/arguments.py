@@ -44,12 +44,7 @@ Coordinate = str | float
 
 
 def coordinates(argument: str, given: object, space: Space) -> tuple[Coordinate, ...]:
-    """The coordinates of a side, checked: none, or as many as the space has.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """The coordinates of a side, checked: none, or as many as the space has."""
     if isinstance(given, (str, Real)):
         given = (given,)
     if not isinstance(given, Sequence) or not all(map(_is_coordinate, given)):
@@ -70,12 +65,7 @@ def _is_coordinate(given: object) -> bool:
 
 
 def check_coordinate_types(side: str, place: Sequence[Coordinate], schema: pa.Schema) -> None:
-    """Refuse columns that hold no numbers.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse columns that hold no numbers."""
     for name in names_of_coordinates(place):
         kind = type_of(schema, side, name)
         if not (
@@ -108,12 +98,6 @@ class PlacedColumns:
     """Timestamps and places of a side: `coincide.engine.events.timestamps.TimestampColumns`.
 
     A row without a place is as one without a time, and one of an impossible place is invalid.
-
-    Parameters
-    ----------
-    times : TimestampColumns
-    place : tuple of coordinates
-    space : Space
     """
 
     times: TimestampColumns
@@ -209,15 +193,7 @@ MATCHLESS = "time, place or key"
 
 @dataclass(frozen=True)
 class CausalityArguments(PairArguments):
-    """What is asked of a causality join: the arguments of `coincide.causality_tables`.
-
-    Raises
-    ------
-    SchemaError
-        If the condition is none.
-    ConditionError
-        If an argument makes no sense, or the condition needs places and none are given.
-    """
+    """What is asked of a causality join: the arguments of `coincide.causality_tables`."""
 
     condition: CausalityCondition
     cause_time: GivenTimes = "time"
@@ -338,13 +314,7 @@ class CausalityArguments(PairArguments):
     def spec(
         self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
     ) -> CausalitySpec:
-        """What is computed, in ticks; the numbers are for what the options leave open.
-
-        Raises
-        ------
-        ConditionError
-            As `CausalityCondition.model`, and `check_symmetric`.
-        """
+        """What is computed, in ticks; the numbers are for what the options leave open."""
         coordinates, tick = len(self.places[0]), times[0].scales[0].tick
         own, others = (side.model for side in times)
         has_histograms = own.table is not None or others.table is not None

@@ -32,35 +32,7 @@ from coincide.model.units import TIME_LIMIT
 
 @dataclass(frozen=True)
 class CausalitySpec(AnySpec):
-    """What a causality join computes, resolved to ticks: everything but the data.
-
-    Parameters
-    ----------
-    model : CausalityModel
-    space : Space
-    coordinates : int
-        Of an event. If there are any pairs have a distance.
-    is_one_stream, pairs_once : bool
-        As of `coincide.engine.join.spec.JoinSpec`.
-    shift : int
-        Ticks by which effects are moved, where accidental pairs are counted.
-    merits : bool
-        Whether a best pair tells by what it was chosen.
-    models : (SideModel, SideModel)
-        Of the timestamps of causes and of effects.
-    case_fold : bool
-        Whether keys that are texts are equal if they are so in lower case.
-    where : PairFilter or None
-        What pairs must meet besides the condition.
-    partners : Partners
-        Which effects of a cause are handed out.
-    probability : bool
-        Whether the probability of a pair is told.
-    delta_name : str
-        Of the column of delta: `coincide.engine.causality.shapes.delta_name`.
-    how, emit, threads, batch_pairs, backend
-        As `coincide.engine.join.spec.JoinSpec`.
-    """
+    """What a causality join computes, resolved to ticks: everything but the data."""
 
     model: CausalityModel
     space: Space
@@ -141,19 +113,7 @@ _FARTHEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class CausalBounds:
-    """How far apart causes and effects can be: `coincide.engine.events.timestamps.Bounds`.
-
-    Parameters
-    ----------
-    lo, hi : int
-        Least and most delta of exact instants, ticks.
-    shift : int
-        Ticks by which effects are moved before any of this holds.
-    model : CausalityModel or None
-        The condition itself, for who asks what a pair can reach.
-    tables : (TemplateTable or None, TemplateTable or None)
-        What shapes of causes and of effects are numbers of; None of intervals.
-    """
+    """How far apart causes and effects can be: `coincide.engine.events.timestamps.Bounds`."""
 
     lo: int
     hi: int
@@ -162,13 +122,7 @@ class CausalBounds:
     tables: tuple[TemplateTable | None, TemplateTable | None] = (None, None)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """Bounds on the difference of doubled midpoints; of intervals delta may be as far off as they last.
-
-        Returns
-        -------
-        int64 array, shape (K1, K2, 4)
-            Half ticks.
-        """
+        """Bounds on the difference of doubled midpoints; delta may be off by the intervals' lengths."""
         sides = (own, other) if base_side == LEFT else (other, own)
         causes, effects = (around_keys(*each) for each in zip(self.tables, sides, strict=True))
         before, after = np.add.outer(causes[0], effects[1]), np.add.outer(causes[1], effects[0])
@@ -192,16 +146,7 @@ def placed_events(
     *,
     case_fold: bool = False,
 ) -> tuple[PlacedEvents, PlacedEvents]:
-    """Both sides as a causality join takes them.
-
-    Parameters
-    ----------
-    causes, effects : Side
-    space : Space
-        Of their coordinates, if they have any.
-    case_fold : bool
-        As of `CausalitySpec`.
-    """
+    """Both sides as a causality join takes them."""
     grouped = grouped_events(causes, effects, case_fold=case_fold)
     own, others = (
         PlacedEvents(
@@ -220,13 +165,7 @@ def placed_events(
 
 
 def moved_effects(effects: Side, events: PlacedEvents, ticks: int) -> tuple[Side, PlacedEvents]:
-    """Effects, their times moved and no other column copied.
-
-    Raises
-    ------
-    ConditionError
-        If a time leaves the range of times.
-    """
+    """Effects, their times moved and no other column copied."""
     times = events.times if events.group is None else events.times[events.group >= 0]
     farthest = max(abs(int(times.min(initial=0)) + ticks), abs(int(times.max(initial=0)) + ticks))
     if farthest >= TIME_LIMIT:

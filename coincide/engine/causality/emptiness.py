@@ -55,16 +55,7 @@ def explain_no_effects(
     keys: KeyOverlap | None,
     events: tuple[PlacedEvents, PlacedEvents | None],
 ) -> NoPairs:
-    """What speaks against any pair.
-
-    Parameters
-    ----------
-    causes, effects, keys
-        As of `coincide.engine.reports.emptiness.explain_emptiness`.
-    spec : CausalitySpec
-    events : (PlacedEvents, PlacedEvents or None)
-        All of them; None of one stream.
-    """
+    """What speaks against any pair."""
     found = explain_emptiness(causes, effects, spec, keys)
     if not causes.events or not effects.events:
         return found
@@ -211,15 +202,7 @@ def nearest_miss_in_time(
 def nearest_in_space(
     runs: Iterable[tuple[np.ndarray, np.ndarray]], rule: PairRule, reach: float
 ) -> NearMiss | None:
-    """Of some pairs, none of which qualifies, the nearest in time within reach, else in space.
-
-    Parameters
-    ----------
-    runs : iterable of (int64 array, float64 array)
-        Deltas and distances of pairs.
-    rule : PairRule
-    reach : float
-    """
+    """Of some pairs, none of which qualifies, the nearest in time within reach, else in space."""
     best: NearMiss | None = None
     for delta, distance in runs:
         lo, hi = ends_at(rule, distance)
@@ -246,14 +229,7 @@ _ENOUGH = 2.0
 
 
 def warn_of_names(condition: CausalityCondition, places: Sequence[tuple[Coordinate, ...]]) -> None:
-    """Warn of places whose columns are called as if they were of another space.
-
-    Parameters
-    ----------
-    condition : CausalityCondition
-    places : sequence of tuples of coordinates
-        Of each side.
-    """
+    """Warn of places whose columns are called as if they were of another space."""
     if not condition.needs_places:
         return
     for text in dict.fromkeys(t for place in places for t in _of_names(condition.space, place)):

@@ -82,15 +82,7 @@ class CausalPlan(TablePlan):
 
 
 class TableCausality(TableJoin):
-    """A causality join of two tables, or of one with itself, batch by batch.
-
-    Parameters
-    ----------
-    causes : pa.Table
-    effects : pa.Table or None
-        None where the arguments say that there is one stream.
-    arguments : CausalityArguments
-    """
+    """A causality join of two tables, or of one with itself, batch by batch."""
 
     plan_kind = CausalPlan
 

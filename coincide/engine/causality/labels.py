@@ -54,15 +54,7 @@ _BATCH_PAIRS = 1_000_000
 
 @dataclass(frozen=True)
 class ClusterArguments:
-    """What is asked of a clustering: the arguments of `coincide.clusters`.
-
-    Raises
-    ------
-    SchemaError
-        If the condition is none.
-    ConditionError
-        If an argument makes no sense, or the condition needs places and none are given.
-    """
+    """What is asked of a clustering: the arguments of `coincide.clusters`."""
 
     condition: CausalityCondition
     time: GivenTimes = "time"
@@ -118,15 +110,7 @@ class ClusterArguments:
 
 
 def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Table, JoinSummary]:
-    """The events of a table with their clusters, and what was found.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing or of a type that cannot serve.
-    DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``.
-    """
+    """The events of a table with their clusters, and what was found."""
     started, options = time.perf_counter(), arguments.options
     arguments = arguments.settled(table.schema)
     by, payload, place = names_of(arguments.by), names_of(arguments.columns), arguments.coordinates

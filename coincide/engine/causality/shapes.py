@@ -304,15 +304,7 @@ def _shape_of(spec: Any) -> type[_Causal]:
 
 
 class FilteredCausality(FilteredPairs):
-    """Pairs of a causality join that pass a test, with delta and distance; used like the join.
-
-    Parameters
-    ----------
-    join : CausalityJoin
-        Of either backend.
-    test, batch_pairs, threads, itself
-        As of `FilteredPairs`.
-    """
+    """Pairs of a causality join that pass a test, with delta and distance; used like the join."""
 
     def __init__(
         self,
@@ -351,15 +343,7 @@ def stamped(join: Any, causes: Side, effects: Side) -> Any:
 
 
 class StampedCausality:
-    """A causality join whose deltas are between stamps or midpoints; used like the join.
-
-    Parameters
-    ----------
-    join : CausalityJoin
-        Of either backend: its deltas are between the later ends.
-    own, others : int64 arrays, by row
-        How far stamps are before the later ends, half ticks.
-    """
+    """A causality join whose deltas are between stamps or midpoints; used like the join."""
 
     def __init__(self, join: Any, own: np.ndarray, others: np.ndarray) -> None:
         self._join, self._before = join, (own, others)
@@ -388,16 +372,7 @@ class StampedCausality:
 
 
 class CausalOrder(PairOrder):
-    """The order of causes and effects among the partners of an event.
-
-    Parameters
-    ----------
-    causes, effects : Side
-    spec : CausalitySpec
-    merits : Merits
-    measure : callable
-        From rows of causes and effects to delta, and distance where there are places.
-    """
+    """The order of causes and effects among the partners of an event."""
 
     def __init__(
         self, causes: Side, effects: Side, spec: Any, merits: Merits, measure: Callable[..., Any]

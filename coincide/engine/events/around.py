@@ -44,15 +44,7 @@ class AroundNames:
 
 @dataclass(frozen=True)
 class AroundColumns:
-    """A column of stamps: `coincide.engine.events.timestamps.TimestampColumns`.
-
-    Parameters
-    ----------
-    scale : TimeScale
-        Of the stamps.
-    before, after : int
-        Ticks by which an event may be earlier and later; their sum is at least 0.
-    """
+    """A column of stamps: `coincide.engine.events.timestamps.TimestampColumns`."""
 
     scale: TimeScale
     before: int
@@ -173,16 +165,7 @@ class AroundRowsNames:
 
 @dataclass(frozen=True)
 class AroundRowsColumns:
-    """Stamps and half-widths: `coincide.engine.events.timestamps.TimestampColumns`.
-
-    Parameters
-    ----------
-    scale, before, after : TimeScale
-        Of the stamps, and of what an event may be earlier and later by. Half-widths are read as floats
-        and rounded to ticks.
-    longest : int or None
-        Declared longest length, ticks.
-    """
+    """Stamps and half-widths: `coincide.engine.events.timestamps.TimestampColumns`."""
 
     scale: TimeScale
     before: TimeScale

@@ -39,28 +39,7 @@ def arrow_table(
     numbers: Sequence[str] = (),
     first: pa.Schema | None = None,
 ) -> pa.Table:
-    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
-
-    Parameters
-    ----------
-    side : str
-    given : object
-        Also a list of dicts, a row each; or a path, a glob or a URI of files, or several.
-    names : sequence of str
-        The columns that are needed: a frame may have others that Arrow has no type for.
-    numbers : sequence of str
-        Those of them that are times or other numbers, however CSV writes them.
-    first : pa.Schema or None
-        Of an earlier push: the numbers of dicts, whose types are inferred, become these where none is lost.
-
-    Raises
-    ------
-    SchemaError
-        If Arrow cannot take a column over, or a needed one is missing in files or stands twice; if a list
-        is empty.
-    DataError
-        If files cannot be read.
-    """
+    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end."""
     if _names_files(given):
         table = _input_of(side, given, numbers).table(list(dict.fromkeys(names)))
     elif _is_rows(given):

@@ -46,17 +46,7 @@ class Around:
 
 @dataclass(frozen=True)
 class AroundByRow:
-    """Timestamps of one side that are as long as each row says. Made by `around`.
-
-    Parameters
-    ----------
-    time : str
-        Column of the stamps.
-    before, after : str
-        Columns of numbers: an event was between so long before its stamp and so long after it.
-    unit : str or None
-        What these count; None: what numbers in `time` do.
-    """
+    """Timestamps of one side that are as long as each row says. Made by `around`."""
 
     time: str
     before: str

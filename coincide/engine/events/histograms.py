@@ -49,16 +49,7 @@ class HistogramNames:
 
 @dataclass(frozen=True)
 class HistogramColumns:
-    """Times and templates: `coincide.engine.events.timestamps.TimestampColumns`.
-
-    Parameters
-    ----------
-    scale : TimeScale
-        Of the times.
-    template : str
-        The column that names templates.
-    table : TemplateTable
-    """
+    """Times and templates: `coincide.engine.events.timestamps.TimestampColumns`."""
 
     scale: TimeScale
     template: str

@@ -43,15 +43,7 @@ class IntervalNames:
 
 @dataclass(frozen=True)
 class IntervalColumns:
-    """Intervals: `coincide.engine.events.timestamps.TimestampColumns`.
-
-    Parameters
-    ----------
-    scales : (TimeScale, TimeScale)
-        Of the min and the max column.
-    longest : int or None
-        Declared longest length, ticks.
-    """
+    """Intervals: `coincide.engine.events.timestamps.TimestampColumns`."""
 
     scales: tuple[TimeScale, TimeScale]
     longest: int | None = None
@@ -122,23 +114,7 @@ class ReadIntervals:
 
 
 def instant_of(argument: str, value: Any, scale: TimeScale, options: CorrelateOptions) -> int:
-    """A time that a caller gives, in ticks.
-
-    Parameters
-    ----------
-    argument : str
-        What the caller calls it.
-    value : int, float, datetime, numpy.datetime64 or pa.Scalar
-        As the column holds it.
-    scale : TimeScale
-        Of the column.
-    options : CorrelateOptions
-
-    Raises
-    ------
-    ConditionError
-        If it is no time like those of the column.
-    """
+    """A time that a caller gives, in ticks."""
     asked = scale.column
     try:
         one = _one_value(value)

@@ -12,13 +12,7 @@ Keys = str | Sequence[Key]
 
 
 def key_pairs(given: object) -> list[tuple[str, str]]:
-    """Left and right name of each key.
-
-    Raises
-    ------
-    ConditionError
-        If it is no name and no collection of names and pairs of names.
-    """
+    """Left and right name of each key."""
     if isinstance(given, str):
         return [(given, given)]
     if isinstance(given, Mapping):
@@ -76,24 +70,14 @@ def names_of(columns: Names) -> list[str]:
 
 
 def check_all_or_names(argument: str, given: Names) -> None:
-    """Refuse what is neither `ALL` nor names of some columns.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what is neither `ALL` nor names of some columns."""
     check_names(argument, given)
     if ALL in names_of(given) and not is_all_columns(given):
         raise ConditionError(f"{argument} is '*', all columns, or names of some; found both")
 
 
 def check_names(argument: str, given: object) -> None:
-    """Refuse what is no name and no collection of names.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what is no name and no collection of names."""
     if isinstance(given, str):
         return
     if not isinstance(given, Collection) or not all(isinstance(name, str) for name in given):

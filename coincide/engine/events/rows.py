@@ -11,15 +11,7 @@ from coincide.model.errors import MemoryBudgetError
 
 
 class Gather:
-    """A column to take rows from; plain 64-bit integers without nulls take the NumPy way.
-
-    Parameters
-    ----------
-    column : pa.Array
-        It may be of the `coincide.engine.events.schemas.wide_type` of what is handed out.
-    kind : pa.DataType
-        The type to hand out.
-    """
+    """A column to take rows from; plain 64-bit integers without nulls take the NumPy way."""
 
     # `sizes`: bytes of each row, int64 array, shape (n,); None where all are small and alike.
 
@@ -48,13 +40,7 @@ class Gather:
         return self.column.take(pa.array(rows, mask=nobody)).cast(self.kind)
 
     def list_of(self, rows: np.ndarray) -> pa.Array:
-        """The rows' values, which are to be one list.
-
-        Raises
-        ------
-        MemoryBudgetError
-            If they take more bytes than the type to hand out can count.
-        """
+        """The rows' values, which are to be one list."""
         if self.sizes is not None and has_short_offsets(self.kind):
             taken = int(self.sizes[rows].sum())
             if taken > ARRAY_BYTES:
@@ -116,20 +102,7 @@ def total_bytes(sizes: Iterable[np.ndarray | None]) -> np.ndarray | None:
 
 
 def cuts(sizes: np.ndarray | None, rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Runs of rows that take `most` bytes at most, or are one row.
-
-    Parameters
-    ----------
-    sizes : int64 array, shape (rows,), or None
-        Bytes of each row; None: one run will do.
-    rows : int
-    most : int
-
-    Yields
-    ------
-    (int, int)
-        First row, and the one after the last.
-    """
+    """Runs of rows that take `most` bytes at most, or are one row."""
     if sizes is None:
         if rows:
             yield 0, rows
@@ -246,12 +219,6 @@ def _stored_offsets(array: pa.Array) -> np.ndarray:
 
 
 def numbers_in_runs(begins: np.ndarray) -> np.ndarray:
-    """The how-many-eth of its run each entry is, from 0: int64 array, shape (n,).
-
-    Parameters
-    ----------
-    begins : bool array, shape (n,)
-        Whether a run begins there; the first entry begins one.
-    """
+    """The how-many-eth of its run each entry is, from 0: int64 array, shape (n,)."""
     places = np.arange(begins.size)
     return places - np.maximum.accumulate(np.where(begins, places, 0))

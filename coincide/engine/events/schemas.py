@@ -44,36 +44,19 @@ _TEXTS = {pa.string(), pa.large_string()}
 
 
 def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
-    """A column by name.
-
-    Raises
-    ------
-    SchemaError
-        If it is missing or stands twice.
-    """
+    """A column by name."""
     check_name(side, name, table.column_names)
     return table.column(name)
 
 
 def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
-    """The plain type of a column.
-
-    Raises
-    ------
-    SchemaError
-        If it is missing or stands twice.
-    """
+    """The plain type of a column."""
     check_name(side, name, schema.names)
     return plain_type(schema.field(name).type)
 
 
 def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> None:
-    """Refuse a column that is missing, for which there may be a cure, or stands twice.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column that is missing, for which there may be a cure, or stands twice."""
     found = list(names).count(name)
     if found == 0:
         # Quoted, so that blanks show, and headers that were split at the wrong character.
@@ -98,13 +81,7 @@ def _hint(side: str, name: str) -> str:
 
 
 def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
-    """What a column of an Arrow type means as a time.
-
-    Raises
-    ------
-    SchemaError
-        If the type is no time.
-    """
+    """What a column of an Arrow type means as a time."""
     if pa.types.is_timestamp(kind):
         family = "timestamp" if kind.tz is not None else "timestamp_ntz"
         return TimeColumn(side, name, family, NANOSECONDS_PER_UNIT[kind.unit])  # type: ignore[arg-type]
@@ -152,19 +129,7 @@ def as_times(ticks: pa.Array, kind: pa.DataType, tick: Tick) -> pa.Array:
 def check_present_keys(
     called: Sequence[str], keys: Sequence[Sequence[str]], names: Sequence[Sequence[str]]
 ) -> None:
-    """Refuse keys that a side lacks, or has twice.
-
-    Parameters
-    ----------
-    called : (str, str)
-        What messages call the sides.
-    keys, names : (sequence of str, sequence of str)
-        Keys and columns of each.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse keys that a side lacks, or has twice."""
     are_two = called[0] != called[1]
     cure = f". A key that {called[1]} calls otherwise is by=[('LEFT', 'RIGHT')]" if are_two else ""
     for side, own, columns in zip(called, keys, names, strict=True):
@@ -175,20 +140,7 @@ def check_present_keys(
 def check_keys(
     by: Sequence[str], left: Sequence[tuple[str, bool]], right: Sequence[tuple[str, bool]]
 ) -> None:
-    """Refuse keys that cannot be compared exactly.
-
-    Parameters
-    ----------
-    by : sequence of str
-    left, right : sequences of (str, bool)
-        Type of each key, in words, and whether it can be a key.
-
-    Raises
-    ------
-    SchemaError
-        If a key differs in type between the sides, other than in the width of integers, or is a float or
-        nested.
-    """
+    """Refuse keys that cannot be compared exactly."""
     for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
         if left_kind != right_kind and not {left_kind, right_kind} <= _INTEGERS:
             raise SchemaError(
@@ -214,12 +166,7 @@ def can_be_label(kind: pa.DataType) -> bool:
 
 
 def check_label(side: str, name: str, kind: str, able: bool) -> None:
-    """Refuse a column that cannot name templates.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column that cannot name templates."""
     if not able:
         raise SchemaError(
             f"{side}.{name} is {kind}; ids of templates must be texts or whole numbers. Cast it"
@@ -232,12 +179,7 @@ def can_be_width(kind: pa.DataType) -> bool:
 
 
 def check_width(side: str, name: str, kind: str, able: bool) -> None:
-    """Refuse a column that cannot hold half-widths.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column that cannot hold half-widths."""
     if not able:
         raise SchemaError(f"{side}.{name} is {kind}; half-widths must be numbers. Cast it")
 
@@ -265,15 +207,7 @@ def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
 def other_types(
     side: str, first: pa.Schema | None, found: pa.Schema, fits: Callable[[pa.Schema], bool]
 ) -> str:
-    """The message for a push whose columns are of other types than in the first one.
-
-    Parameters
-    ----------
-    side : str
-    first, found : pa.Schema
-    fits : callable
-        Whether columns of such types could be taken: those that could are not named.
-    """
+    """The message for a push whose columns are of other types than in the first one."""
     assert first is not None
     kinds = [(old, found.field(old.name).type) for old in first]
     other = [(old, new) for old, new in kinds if plain_type(old.type) != plain_type(new)]
@@ -324,12 +258,7 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def check_foldable(kinds: Sequence[str]) -> None:
-    """Refuse to fold the case of keys of which none is a text.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse to fold the case of keys of which none is a text."""
     if not {"string", "large_string"} & set(kinds):
         raise SchemaError(
             f"case_fold is of texts, and the keys are {', '.join(kinds)}; leave it out, or cast a key to a"
@@ -340,14 +269,7 @@ def check_foldable(kinds: Sequence[str]) -> None:
 def with_like_keys(
     schemas: Sequence[pa.Schema], by: Sequence[str], right: Sequence[str] | None = None
 ) -> list[pa.Schema]:
-    """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
-
-    Parameters
-    ----------
-    schemas : (pa.Schema, pa.Schema)
-    by, right : sequences of str
-        Keys, which may be missing; those of the second schema where they are called otherwise.
-    """
+    """Both schemas, text keys of one type: writers differ in how they store strings, not in what."""
     found = list(schemas)
     for pair in zip(by, by if right is None else right, strict=True):
         names = pair[: len(found)]
@@ -389,13 +311,7 @@ def _retyped(kind: pa.DataType, texts: dict[pa.DataType, pa.DataType], wide: boo
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one contiguous array, of its `wide_type` where 32 bits cannot count it.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If it holds more entries of maps, which have no wide type, than can be counted.
-    """
+    """A column as one contiguous array, of its `wide_type` where 32 bits cannot count it."""
     if column.num_chunks == 1:
         return column.chunk(0)
     if column.num_chunks == 0:
@@ -419,14 +335,7 @@ def of_one_type(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
 
 
 def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column without its encoding (dictionaries, runs, views), in chunks that 32 bits can count.
-
-    Parameters
-    ----------
-    column : pa.ChunkedArray
-    kind : pa.DataType
-        What it decodes to.
-    """
+    """A column without its encoding (dictionaries, runs, views), in chunks that 32 bits can count."""
     if column.type == kind:
         return column
     if pa.types.is_run_end_encoded(column.type):
@@ -476,15 +385,7 @@ def stored(values: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """Distinct ids of one column, numbered in the order in which they first came.
-
-    Parameters
-    ----------
-    kind : pa.DataType
-        What to hand out.
-    known : pa.Array
-        The ids as they are stored, without nulls; wide where 32-bit offsets would not do.
-    """
+    """Distinct ids of one column, numbered in the order in which they first came."""
 
     kind: pa.DataType
     known: pa.Array

@@ -23,32 +23,7 @@ PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Events of one side with what travels along.
-
-    Parameters
-    ----------
-    max_time : int64 array, shape (n,)
-        Ticks.
-    shapes : int64 array, shape (n,)
-        Of the timestamps.
-    model : SideModel
-        What shapes mean.
-    matchable : bool array, shape (n,), or None
-        False for events that match nothing because their time or a key is null (their times are then
-        meaningless). None: all can match.
-    keys : list of pa.Array
-        The `by` columns, in order.
-    payload : list of pa.Array
-        The columns to hand out, in order.
-    places : list of pa.Array
-        Coordinates, float64, of a join that asks where events are.
-    identity : list of pa.Array
-        What tells events apart, int64, in a join of one stream with itself.
-    ranks : int64 array, shape (n,), or None
-        Number of each event in such a stream, by which simultaneous ones are put in order.
-    tested : list of pa.Array
-        Columns of a condition on pairs, which are not handed out for its sake.
-    """
+    """Events of one side with what travels along."""
 
     max_time: np.ndarray
     shapes: np.ndarray
@@ -102,13 +77,7 @@ class Side:
 
 
 def concatenated(sides: Sequence[Side]) -> Side:
-    """The events of several parts of a side, of which there is at least one, as one side.
-
-    Raises
-    ------
-    ValueError
-        If only some of the parts have ranks.
-    """
+    """The events of several parts of a side, of which there is at least one, as one side."""
     filled = [side for side in sides if len(side)] or list(sides[:1])
     if len(filled) == 1:
         return filled[0]
@@ -244,12 +213,7 @@ def _dense(values: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def tie_ranks(side: Side) -> np.ndarray:
-    """Order of events for ties: max_time, then min_time, then the payload columns as given.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-    """
+    """Order of events for ties: max_time, then min_time, then the payload columns as given."""
     times: Sequence[pa.Array] = [pa.array(side.max_time), pa.array(side.min_time)]
     columns = [*times, *(_sortable(column) for column in side.payload)]
     names = [str(i) for i in range(len(columns))]
@@ -272,20 +236,7 @@ def _sortable(column: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True)
 class SideCounts:
-    """What the rows of one side were.
-
-    Parameters
-    ----------
-    rows : int
-        Rows in.
-    unmatchable : int
-        Rows with a null time or key: they match nothing.
-    invalid : dict of str to int
-        Rows left out, by reason (`coincide.engine.events.time_columns.INVALID_REASONS`).
-    rounded : float
-        Largest change of a time by rounding it to ticks, in ticks; 0 where none is changed by more
-        than its float is uncertain by.
-    """
+    """What the rows of one side were."""
 
     rows: int = 0
     unmatchable: int = 0
@@ -318,21 +269,7 @@ def read_side(
     payload: Sequence[str],
     invalid: Invalid,
 ) -> tuple[Side, SideCounts]:
-    """Arrays of one side, its invalid rows refused or left out.
-
-    Parameters
-    ----------
-    table : pa.Table
-    columns : TimestampColumns
-    by, payload : sequences of str
-        Names of the key columns and of the columns to hand out.
-    invalid : {"raise", "drop"}
-
-    Raises
-    ------
-    DataError
-        If there are invalid rows and `invalid` is ``"raise"``.
-    """
+    """Arrays of one side, its invalid rows refused or left out."""
     side = columns.scales[0].column.side
     times = columns.read(table)
     keys = [contiguous(column_of(table, side, name)) for name in by]

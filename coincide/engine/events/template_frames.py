@@ -35,28 +35,7 @@ LAYOUTS = (
 
 
 def templates_of(source: object, unit: str | None = None) -> Templates:
-    """Templates from whatever holds them.
-
-    Parameters
-    ----------
-    source : Templates, TemplateFit, mapping, path or table
-        A mapping is from ids to (edges, masses). A path is of a Parquet, CSV or Arrow IPC file. A table
-        is anything that offers Arrow's C stream. Files and tables hold a row per bucket, of columns
-        ``template``, ``lower``, ``upper``, ``mass``, or ``delay_lower`` and ``delay_upper`` for delays;
-        or a row per template, of columns ``template``, ``edges`` (or ``delays``) and ``masses``, which
-        are lists. Decimals are exact as edges, and as masses the doubles nearest to them.
-    unit : str, optional
-        Of edges that are plain numbers.
-
-    Raises
-    ------
-    ConditionError
-        If Templates have another unit already.
-    SchemaError
-        If columns are missing or of a wrong type.
-    DataError
-        If there is no template, an id twice, or buckets of a template overlap.
-    """
+    """Templates from whatever holds them."""
     if isinstance(source, TemplateFit):
         source = source.templates
     if isinstance(source, Templates):

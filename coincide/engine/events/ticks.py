@@ -85,17 +85,6 @@ def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
     """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
 
     Ascending values give ascending ticks, so bounds stay bounds.
-
-    Parameters
-    ----------
-    values : float64 array
-        No NaN among them.
-    scale : TimeScale
-
-    Returns
-    -------
-    int64 array, shape as theirs
-        Held within ±2^61, which stands for what is further.
     """
     scaled = scaled_floats(values, scale.factor)
     if scale.factor.numerator == 1:  # a decimal is on the side of a half tick where its float is

@@ -40,23 +40,7 @@ _CSV_OPTIONS = {
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """A time column of one side.
-
-    Parameters
-    ----------
-    side : str
-        ``"left"`` or ``"right"``, for messages.
-    name : str
-    family : str
-        ``"timestamp"`` (an instant), ``"timestamp_ntz"`` (a wall clock, or a date's midnight),
-        ``"duration"`` (elapsed time), ``"integer"``, ``"float"``.
-    nanoseconds : int or None
-        Length of one step of a timestamp or duration; None for numbers, whose unit the user gives.
-    is_single : bool
-        Whether floats have 32 bits.
-    is_decimal : bool
-        Whether what is called a float is a decimal, which has no error of its own.
-    """
+    """A time column of one side."""
 
     side: str
     name: str
@@ -75,15 +59,7 @@ class TimeColumn:
 
 @dataclass(frozen=True)
 class TimeScale:
-    """How values of one column become ticks: ``value * factor``, rounded for floats.
-
-    Parameters
-    ----------
-    column : TimeColumn
-    factor : Fraction
-        Ticks per step of the column: a whole number, or one over a whole number.
-    tick : Tick
-    """
+    """How values of one column become ticks: ``value * factor``, rounded for floats."""
 
     column: TimeColumn
     factor: Fraction
@@ -117,13 +93,6 @@ def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
     nanoseconds for floats, whose fractions carry time, and the finest unit for integers. Beside instants,
     numbers that have a unit are instants, too: counted since 1970 in UTC.
-
-    Raises
-    ------
-    SchemaError
-        If the columns are of different kinds, floats have no unit, or only one side has one.
-    ConditionError
-        If a unit is given that timestamps cannot have, or a tick that would round what is no float.
     """
     kind = _kind_of(columns, options)
     if kind == "timestamp":
@@ -303,13 +272,7 @@ def scale_of(column: TimeColumn, tick: Tick, options: CorrelateOptions) -> TimeS
 
 
 def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
-    """Names of the min and max column; one name alone means exact instants.
-
-    Raises
-    ------
-    ConditionError
-        If it is neither one nor two names.
-    """
+    """Names of the min and max column; one name alone means exact instants."""
     names = (time,) if isinstance(time, str) or not isinstance(time, Collection) else tuple(time)
     if len(names) == 1:
         names *= 2
@@ -334,14 +297,7 @@ def describe_invalid(columns: TimestampColumns, reason: str, count: int, example
 
 
 def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
-    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter.
-
-    Parameters
-    ----------
-    tick : Tick
-    scales : sequence of TimeScale
-        Of the columns, if they are known: ticks that would round them are not proposed.
-    """
+    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter."""
     if tick.unit != "ns":
         return ""
     reach = "a tick is 1 ns, which reaches 73 years"

@@ -65,13 +65,7 @@ GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms
 
 
 def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
-    """What is meant by `left_time` or `right_time`.
-
-    Raises
-    ------
-    ConditionError
-        If it is nothing that timestamps can be made of.
-    """
+    """What is meant by `left_time` or `right_time`."""
     if isinstance(given, Histograms):
         return HistogramNames(given)
     if isinstance(given, Around):
@@ -87,13 +81,7 @@ def all_columns(names: TimestampNames) -> list[str]:
 
 
 def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[TimeColumn]:
-    """What the clocks of a side mean as times, in a table of this schema.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing, or of a type that cannot serve.
-    """
+    """What the clocks of a side mean as times, in a table of this schema."""
     for name in names.labels:
         kind = type_of(schema, side, name)
         check_label(side, name, str(kind), can_be_label(kind))

@@ -48,14 +48,7 @@ class SideModel(Protocol):
 
 @dataclass(frozen=True)
 class IntervalModel:
-    """Uniform on intervals: the shape is the length.
-
-    Parameters
-    ----------
-    after : int or None
-        Ticks from the stamp of an event to its latest time; None: there are no stamps, or these are the
-        midpoints.
-    """
+    """Uniform on intervals: the shape is the length."""
 
     after: int | None = None
     table: ClassVar[None] = None

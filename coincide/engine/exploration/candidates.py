@@ -31,14 +31,7 @@ _SEED = 1
 
 
 class Pairs(NamedTuple):
-    """A run of candidates.
-
-    Parameters
-    ----------
-    left, right : int64 arrays, shape (n,)
-        Rows.
-    probability : float64 array, shape (n,)
-    """
+    """A run of candidates."""
 
     left: np.ndarray
     right: np.ndarray
@@ -46,15 +39,7 @@ class Pairs(NamedTuple):
 
 
 class Candidates(Emission):
-    """The pairs of two sides whose probability is not as good as none.
-
-    Parameters
-    ----------
-    left, right : Side
-    spec : JoinSpec
-        Whose confidence does not matter.
-    backend : module
-    """
+    """The pairs of two sides whose probability is not as good as none."""
 
     def __init__(self, left: Side, right: Side, spec: JoinSpec, backend: ModuleType) -> None:
         spec = at_confidence(spec, LEAST_CONFIDENCE)
@@ -71,13 +56,6 @@ class Candidates(Emission):
         """What a function counts in each run of pairs, added up; None of no pair.
 
         Memory is taken for a few runs at a time.
-
-        Parameters
-        ----------
-        tally : callable
-            From `Pairs` to an array of counts, as long for each run.
-        say : function of int
-            Told after each run how many pairs were looked at.
         """
         total, seen = None, 0
 
@@ -119,15 +97,7 @@ def at_confidence(spec: JoinSpec, confidence: float) -> JoinSpec:
 
 @dataclass(frozen=True)
 class Sample:
-    """Which left events were looked at.
-
-    Parameters
-    ----------
-    events : int
-        Drawn at random.
-    of : int
-        All left events.
-    """
+    """Which left events were looked at."""
 
     events: int
     of: int
@@ -150,15 +120,7 @@ class Sample:
 
 
 def sampled(left: Side, pairs: int, most: int) -> tuple[Side, Sample]:
-    """So many left events that they have about `most` of all pairs; always the same ones.
-
-    Parameters
-    ----------
-    left : Side
-    pairs : int
-        Of all left events.
-    most : int
-    """
+    """So many left events that they have about `most` of all pairs; always the same ones."""
     if pairs <= most:
         return left, Sample(len(left), len(left))
     events = max(1, len(left) * most // pairs)
@@ -176,22 +138,7 @@ _MOST_CONFIDENCES = 6
 
 @dataclass(frozen=True)
 class ExploreArguments:
-    """What is asked of `coincide.explore_tables`.
-
-    Parameters
-    ----------
-    join : JoinArguments
-        The join at the confidence of which delays are shown; it hands out no columns.
-    confidences : sequence of float
-        At which partners are counted by event.
-    most_pairs : int
-        Where there are more candidates, those of a sample of left events are looked at.
-
-    Raises
-    ------
-    ConditionError
-        If an argument makes no sense.
-    """
+    """What is asked of `coincide.explore_tables`."""
 
     join: JoinArguments
     confidences: Sequence[float] = (0.1, 0.5, 0.9)
@@ -234,19 +181,7 @@ def steps_of(pairs: Pairs) -> np.ndarray:
 
 
 def histogram_table(steps: np.ndarray) -> pa.Table:
-    """The histogram of P over candidates.
-
-    Parameters
-    ----------
-    steps : int64 array, shape (101,)
-        From `steps_of`.
-
-    Returns
-    -------
-    pa.Table
-        Columns ``lower`` and ``upper`` (float64; P from lower to below upper, and of the last one P = 1)
-        and ``pairs`` (int64).
-    """
+    """The histogram of P over candidates."""
     per_bar = STEPS // _BARS
     lower = CONFIDENCES[::per_bar]
     upper = np.append(lower[1:], 1.0)
@@ -255,21 +190,7 @@ def histogram_table(steps: np.ndarray) -> pa.Table:
 
 
 def curve_table(steps: np.ndarray, accidental: Sequence[np.ndarray]) -> pa.Table:
-    """Pairs by confidence.
-
-    Parameters
-    ----------
-    steps : int64 array, shape (101,)
-        From `steps_of`.
-    accidental : sequence of int64 arrays
-        The same of candidates by each shift.
-
-    Returns
-    -------
-    pa.Table
-        Columns ``confidence`` (float64; 0 stands for all candidates), ``pairs`` (int64), and with shifts
-        ``accidental_pairs`` and ``accidental_spread`` (float64; null of one shift).
-    """
+    """Pairs by confidence."""
     columns = {"confidence": pa.array(CONFIDENCES), "pairs": pa.array(_at_least(steps))}
     if accidental:
         by_shift = np.array([_at_least(each) for each in accidental], float).T.tolist()
@@ -288,13 +209,6 @@ def flat_stretch(curve: pa.Table, tolerance: float = 0.01) -> tuple[float, float
     """The widest range of confidences between which the number of pairs changes by at most `tolerance`.
 
     None where no range is 0.1 wide, or there are no pairs.
-
-    Parameters
-    ----------
-    curve : pa.Table
-        From `curve_table`.
-    tolerance : float
-        As a share of the pairs at the lower end.
     """
     pairs = curve["pairs"].to_numpy()[1:]
     if not pairs[0]:
@@ -317,22 +231,7 @@ LABELS = ("0", "1", "2", "3", "4", "5", "6–10", "11–100", "101–1000", "> 1
 def partner_table(
     left: Side, right: Side, spec: JoinSpec, confidences: Sequence[float], backend: ModuleType
 ) -> pa.Table:
-    """Events by the number of their partners. Nothing but numbers of pairs is computed.
-
-    Parameters
-    ----------
-    left, right : Side
-        All events; invalid rows are none.
-    spec : JoinSpec
-    confidences : sequence of float
-    backend : module
-
-    Returns
-    -------
-    pa.Table
-        Columns ``side`` (left or right; event, of one stream), ``confidence`` (float64), ``partners`` (one
-        of `LABELS`) and ``events`` (int64); rows without events are there, too.
-    """
+    """Events by the number of their partners. Nothing but numbers of pairs is computed."""
     rows: list[dict[str, Any]] = []
     for side, partners in _ways(left, right, spec, backend):
         for confidence in confidences:
@@ -398,17 +297,7 @@ _SHORTEST_DAY = 6
 
 @dataclass(frozen=True)
 class DayParts:
-    """Into which of 24 parts a left event falls.
-
-    Parameters
-    ----------
-    size : int
-        Of a part, ticks.
-    origin : int
-        Where part 0 begins, ticks.
-    is_hours : bool
-        Whether parts are hours of the day, of any day; else they divide the time range.
-    """
+    """Into which of 24 parts a left event falls."""
 
     size: int
     origin: int
@@ -452,22 +341,7 @@ class DayParts:
 
 @dataclass(frozen=True)
 class DelayGrid:
-    """Bins of delays, and what is needed to put pairs into them.
-
-    Parameters
-    ----------
-    step : int
-        Width of a bin, ticks: 1, 2 or 5 times a power of ten. A bin lies around a multiple of it, so that
-        delays on a grid of clocks fall into its middle.
-    first, last : int
-        Numbers of the first and the last bin.
-    least : float
-        Pairs of a lower probability are left out.
-    parts : int64 array, shape (n_left,)
-        Part of the day of each left event.
-    left, right : int64 arrays
-        Doubled midpoints of the events, half ticks.
-    """
+    """Bins of delays, and what is needed to put pairs into them."""
 
     step: int
     first: int
@@ -499,12 +373,7 @@ class DelayGrid:
         return self.last - self.first + 1
 
     def counts(self, pairs: Pairs) -> np.ndarray:
-        """Pairs in each part of the day and bin, and last those of which the delay is in none.
-
-        Returns
-        -------
-        int64 array, shape (24 * bins + 1,)
-        """
+        """Pairs in each part of the day and bin, and last those of which the delay is in none."""
         enough = pairs.probability >= self.least
         left, right = pairs.left[enough], pairs.right[enough]
         bins = _bin(self.right[right] - self.left[left], self.step) - self.first
@@ -514,19 +383,7 @@ class DelayGrid:
         return np.bincount(cells, minlength=outside + 1)
 
     def table(self, counts: np.ndarray) -> pa.Table:
-        """The cells that hold pairs.
-
-        Parameters
-        ----------
-        counts : int64 array
-            From `counts`.
-
-        Returns
-        -------
-        pa.Table
-            Columns ``part`` (of the day, int64), ``delay`` (the middle of the bin, ticks, int64) and
-            ``pairs`` (int64).
-        """
+        """The cells that hold pairs."""
         cells = np.flatnonzero(counts[:-1])
         delay = (cells % self.bins + self.first) * self.step
         return pa.table({"part": cells // self.bins, "delay": delay, "pairs": counts[cells]})

@@ -282,14 +282,7 @@ Promise.all(Object.entries(charts).map(([name, spec]) => vegaEmbed("#" + name, s
 
 
 def page_of(found: Exploration, command: str | None) -> str:
-    """The page as text: about a megabyte, most of it Vega.
-
-    Parameters
-    ----------
-    found : Exploration
-    command : str or None
-        What made it.
-    """
+    """The page as text: about a megabyte, most of it Vega."""
     charts = {name: with_style(chart).to_dict() for name, chart in charts_of(found).items()}
     readings = readings_of(found)
     sections = [
@@ -387,18 +380,7 @@ def save(
     command: str | None = None,
     inputs: tuple[ParquetFiles, ...] = (),
 ) -> list[str]:
-    """Write the page, one picture, or a folder of pictures: what the name says.
-
-    Returns
-    -------
-    list of str
-        The files.
-
-    Raises
-    ------
-    DataError
-        If something is there already, or cannot be written.
-    """
+    """Write the page, one picture, or a folder of pictures: what the name says."""
     planned = _planned(found, path, command)
     for file, content in planned:
         with Output(file, overwrite, inputs, is_folder=False, replaces_files=True) as output:
@@ -411,12 +393,7 @@ def save(
 def check_places(
     paths: Sequence[str], overwrite: bool, inputs: tuple[ParquetFiles, ...] = ()
 ) -> None:
-    """Refuse, before anything is computed, what could not be written afterwards.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse, before anything is computed, what could not be written afterwards."""
     for path in paths:
         is_folder = os.path.isdir(path) and not is_page(path) and not is_picture(path)
         for name in pictures(path) if is_folder else [path]:

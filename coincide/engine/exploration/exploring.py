@@ -51,12 +51,6 @@ class TableExploration:
     """An exploration of two tables, or of one that is joined with itself.
 
     Everything that can be known without the rows is checked when it is made.
-
-    Parameters
-    ----------
-    tables : sequence of pa.Table
-        Left and right; one, where the arguments say that there is one stream.
-    arguments : ExploreArguments
     """
 
     def __init__(self, tables: Sequence[pa.Table], arguments: ExploreArguments) -> None:
@@ -70,18 +64,7 @@ class TableExploration:
         self._shifts = ShiftPlan.of(join.shifts, self._spec, self._plan.tick)
 
     def explore(self, say: Say = lambda text: None) -> Exploration:
-        """Look at all candidates.
-
-        Parameters
-        ----------
-        say : function of str
-            Is told what is being done.
-
-        Raises
-        ------
-        DataError
-            If rows are invalid and ``options.invalid`` is ``"raise"``.
-        """
+        """Look at all candidates."""
         plan = self._plan
         left, right, rows = self._read()
         if self._shifts is not None:

@@ -46,20 +46,7 @@ _PARQUET = ds.ParquetFileFormat(
 
 @dataclass(frozen=True)
 class ArrowInput:
-    """One input, read by PyArrow.
-
-    Parameters
-    ----------
-    source : Source
-    nanoseconds : bool
-        Times are counted in nanoseconds (only CSV asks).
-    times : tuple of str
-        The time columns: CSV's numbers, however they are written.
-    floats : tuple of str
-        Columns of numbers that are to be floats, whatever CSV has in them.
-    rows : pa.Table or None
-        The needed columns, where they were read already.
-    """
+    """One input, read by PyArrow."""
 
     source: Source
     nanoseconds: bool = False
@@ -69,13 +56,7 @@ class ArrowInput:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Names and types of all columns, as the first file tells them.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be read.
-        """
+        """Names and types of all columns, as the first file tells them."""
         if self.rows is not None:
             return self.rows.schema
         with reading(self.source):
@@ -86,12 +67,7 @@ class ArrowInput:
             return self._file_schema(self.source.found.paths[0])
 
     def check_columns(self, columns: list[str]) -> None:
-        """Refuse columns that are missing or stand twice.
-
-        Raises
-        ------
-        SchemaError
-        """
+        """Refuse columns that are missing or stand twice."""
         names = self.schema.names
         if self.source.file_format == "csv" and len(names) == 1 and set(columns) - {*names}:
             check_separator(self.source, names[0])
@@ -104,15 +80,7 @@ class ArrowInput:
         return lacks_name(columns, self.schema.names)
 
     def told(self, columns: list[str]) -> pa.Schema:
-        """Names and types of some columns; null where no file tells the type.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be read.
-        SchemaError
-            If a column is missing.
-        """
+        """Names and types of some columns; null where no file tells the type."""
         self.check_columns(columns)
         own = with_name(self.schema) if self.lacks_name(columns) else self.schema
         schema = pa.schema([own.field(name) for name in columns])
@@ -129,21 +97,7 @@ class ArrowInput:
         return with_types(schema, {name: types.get(name, pa.string()) for name in unknown})
 
     def table(self, columns: list[str], types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
-        """The rows, with some of the columns.
-
-        Parameters
-        ----------
-        columns : list of str
-        types : mapping of str to pa.DataType or None
-            For columns of which no file tells the type; None: text.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be read.
-        SchemaError
-            If a column is missing.
-        """
+        """The rows, with some of the columns."""
         if self.rows is not None:
             return self.rows.select(columns)
         schema = self.typed(columns, types or {})
@@ -168,13 +122,7 @@ class ArrowInput:
 
     @cached_property
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
-        """Path and schema of each Parquet file, without the columns that stand in its path.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read.
-        """
+        """Path and schema of each Parquet file, without the columns that stand in its path."""
         with reading(self.source):
             return [
                 (
@@ -356,12 +304,7 @@ class Asked:
         return self.arguments.options
 
     def check_tick(self, tick: Tick) -> None:
-        """Refuse a tick in which durations cannot be counted.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse a tick in which durations cannot be counted."""
         self.arguments.check_tick(tick)
 
 
@@ -381,12 +324,6 @@ def unknown_types(request: Asked, schemas: tuple[pa.Schema, pa.Schema]) -> tuple
     """Types for the time columns and keys of both sides of which no file tells the type.
 
     A time is what the other times are; a key is what it is on the other side.
-
-    Parameters
-    ----------
-    request : Asked
-    schemas : (pa.Schema, pa.Schema)
-        The needed columns, null where the type is not known.
     """
     times = request.clocks
     known = [_known_times(schema, names) for schema, names in zip(schemas, times, strict=True)]

@@ -21,19 +21,7 @@ from coincide.engine.files.source import reading
 
 
 class Written(NamedTuple):
-    """What all rows of an input say.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-        The types of the columns.
-    wholes : frozenset of str
-        Columns of CSV whose floats are all whole.
-    empty : frozenset of str
-        Columns of CSV that looked like numbers elsewhere, and in which nothing stands.
-    rows, bytes : int
-        How many there are, and what they take in memory.
-    """
+    """What all rows of an input say."""
 
     schema: pa.Schema
     wholes: frozenset[str]
@@ -43,22 +31,7 @@ class Written(NamedTuple):
 
 
 def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Some columns of a file, as they are there.
-
-    Parameters
-    ----------
-    given : ArrowInput
-        Of CSV or Arrow IPC.
-    file : str
-        One of its paths.
-    schema : pa.Schema
-        Names, and of CSV the types to read by.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
+    """Some columns of a file, as they are there."""
     with reading(given.source):
         if given.source.file_format == "csv":
             for block in given.csv_file(file).blocks(given.own(schema)):
@@ -73,20 +46,7 @@ def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.Table
 
 
 def as_written(given: ArrowInput, schema: pa.Schema) -> Written:
-    """What all rows of all files say of columns.
-
-    Parameters
-    ----------
-    given : ArrowInput
-        Of CSV or Arrow IPC.
-    schema : pa.Schema
-        As `ArrowInput.typed` gives it: of CSV numbers where the beginning has such.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or a cell does not fit its column.
-    """
+    """What all rows of all files say of columns."""
     read, seen = schema, {}
     times: dict[str, WrittenTimes] = {}
     if given.source.file_format == "csv":

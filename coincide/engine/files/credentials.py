@@ -74,18 +74,7 @@ def holds_settings(uri: str) -> bool:
 
 
 def check_encoded(what: str, uri: str) -> None:
-    """Refuse a URI of which readers would take other parts for credentials than we do.
-
-    Parameters
-    ----------
-    what : str
-        For the message.
-    uri : str
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse a URI of which readers would take other parts for credentials than we do."""
     _, user, _, _ = _parts(uri)
     authority = re.split("[/?#]", uri.partition("://")[2], maxsplit=1)[0]
     if user is not None and (user != authority.rpartition("@")[0] or "@" in user):
@@ -94,13 +83,7 @@ def check_encoded(what: str, uri: str) -> None:
 
 @dataclass(frozen=True)
 class Redactor:
-    """Hides the secrets of words that are known, wherever they turn up, in whichever encoding.
-
-    Parameters
-    ----------
-    uris : tuple of str
-    secrets : tuple of str
-    """
+    """Hides the secrets of words that are known, wherever they turn up, in whichever encoding."""
 
     uris: tuple[str, ...] = field(default=(), repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -48,16 +48,7 @@ class _File(Protocol):
 def located(
     file: _File, convert: csv.ConvertOptions, block_bytes: int | None = None
 ) -> Iterator[None]:
-    """Turn what PyArrow says of a file into a `DataError` that names line and column.
-
-    Parameters
-    ----------
-    file : CsvFile
-    convert : csv.ConvertOptions
-        By which it was read: it is read so again, in one thread, which counts lines.
-    block_bytes : int or None
-        How much was read at once, which no line may be longer than; None: PyArrow's own measure.
-    """
+    """Turn what PyArrow says of a file into a `DataError` that names line and column."""
     try:
         yield
     except pa.ArrowInvalid as error:
@@ -171,14 +162,7 @@ def _kind(kind: str) -> str:
 
 
 def line_of(file: _File, row: int) -> int:
-    """The line at which a row begins: quotes may hold line breaks, and empty lines are no rows.
-
-    Parameters
-    ----------
-    file : CsvFile
-    row : int
-        Counted from 1, the header and lines above it with them.
-    """
+    """The line at which a row begins: quotes may hold line breaks, and empty lines are no rows."""
     rules = file.rules
     with _records(file) as reader:
         before = row - rules.skip - 1

@@ -62,22 +62,7 @@ class _Lost:
 
 @dataclass(frozen=True)
 class CsvFile:
-    """One file.
-
-    Parameters
-    ----------
-    side, path : str
-        For messages.
-    open : callable
-        The file, decompressed.
-    rules : CsvRules
-    fixed : tuple of str
-        Columns that must not be text.
-    times : tuple of str
-        Those of them that are times.
-    skipped : dict of str to int
-        How many lines of each file were left out, once it was read.
-    """
+    """One file."""
 
     side: str
     path: str
@@ -114,19 +99,7 @@ class CsvFile:
             return list(reader.schema.names)
 
     def schema(self, nanoseconds: bool) -> pa.Schema:
-        """Names and types of the columns, from the beginning; null where nothing stands.
-
-        Parameters
-        ----------
-        nanoseconds : bool
-            Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's, unless the
-            beginning has some of more than six decimals.
-
-        Raises
-        ------
-        DataError
-            If a line there has more or fewer cells than the header.
-        """
+        """Names and types of the columns, from the beginning; null where nothing stands."""
         told = self.rules.of_words(nanoseconds)
         if self.rules.time_format:
             zone = "UTC" if has_offset(self.rules.time_format) else None
@@ -177,13 +150,7 @@ class CsvFile:
         return next(iter(lines), "")
 
     def table(self, schema: pa.Schema) -> pa.Table:
-        """The columns of a schema.
-
-        Raises
-        ------
-        DataError
-            If a value does not fit its type, or a line the header.
-        """
+        """The columns of a schema."""
         try:
             return self._read(schema, _BLOCK_BYTES)
         except DataError as error:
@@ -263,12 +230,7 @@ class CsvFile:
         place: Callable[[int], str],
         row: int,
     ) -> None:
-        """Refuse texts that are no times, unless they may be left out, and would not be times otherwise.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse texts that are no times, unless they may be left out, and would not be times otherwise."""
         form = self.rules.time_format
         if form and not self.rules.drops:
             raise DataError(
@@ -311,24 +273,7 @@ class CsvFile:
         self.skipped[self.path] = lost.count
 
     def kind_of_texts(self, name: str, nanoseconds: bool) -> pa.DataType | None:
-        """The type of a column of times or numbers that looks like text, if its bad cells may be left out.
-
-        Parameters
-        ----------
-        name : str
-        nanoseconds : bool
-            As of `schema`.
-
-        Returns
-        -------
-        pa.DataType or None
-            None: as it was found.
-
-        Raises
-        ------
-        DataError
-            By the cell that makes it so.
-        """
+        """The type of a column of times or numbers that looks like text, if bad cells may be left out."""
         is_time = name in self.times
         row, text = self._first(name)
         unit = "ns" if nanoseconds else "us"
@@ -389,13 +334,7 @@ class CsvFile:
 
 
 def check_separator(source: Source, header: str) -> None:
-    """Refuse a file whose names are separated, but not by its delimiter.
-
-    Raises
-    ------
-    DataError
-        That says which option tells it.
-    """
+    """Refuse a file whose names are separated, but not by its delimiter."""
     delimiter = source.csv.delimiter
     found = [mark for mark in _SEPARATORS if mark in header]
     if delimiter not in header and found:
@@ -407,17 +346,7 @@ def check_separator(source: Source, header: str) -> None:
 
 
 def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
-    """Refuse what is said of CSV and is of no input.
-
-    Parameters
-    ----------
-    rules : CsvRules
-    sources : sequence of Source
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse what is said of CSV and is of no input."""
     files = [source for source in sources if source.file_format == "csv" and not source.is_uri]
     if rules.said and not files:
         is_one = len(rules.said) == 1
@@ -452,20 +381,7 @@ _LISTS = ("null", "type", "names")
 
 
 def side_rules(words: Mapping[str, Any], side: str) -> tuple[CsvRules, CsvRules]:
-    """The rules of one side, and what of them is said of this side alone.
-
-    Parameters
-    ----------
-    words : mapping
-        As `csv_rules` takes them, and under ``left_csv`` and ``right_csv`` words NAME=VALUE, as a shell
-        takes them apart: ``"delimiter=; null=NA null='not known'"``.
-    side : str
-
-    Raises
-    ------
-    ConditionError
-        If an option makes no sense.
-    """
+    """The rules of one side, and what of them is said of this side alone."""
     option = f"--{side}-csv"
     own = _parts(option, words.get(f"{side}_csv"))
     try:
@@ -477,12 +393,7 @@ def side_rules(words: Mapping[str, Any], side: str) -> tuple[CsvRules, CsvRules]
 
 
 def check_own(side: str, own: CsvRules, source: Source | None) -> None:
-    """Refuse what is said of the CSV of one side, which is none, or not there, or lacks a column.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what is said of the CSV of one side, which is none, or not there, or lacks a column."""
     if not own.said:
         return
     if source is None:

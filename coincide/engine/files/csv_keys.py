@@ -23,20 +23,6 @@ def read_ahead(
     """The inputs, CSV with its rows, since only these tell what its columns and keys are.
 
     A line on stderr tells where numbers are compared as texts.
-
-    Parameters
-    ----------
-    request : Asked
-    inputs : sequence of ArrowInput
-    types : (Types, Types)
-        For columns of which no file tells the type.
-    say : function of str
-        Is told what is being read.
-
-    Raises
-    ------
-    DataError
-        If an input cannot be read.
     """
     if not any(map(_is_csv, inputs)):
         return list(inputs)
@@ -71,18 +57,6 @@ def with_text_keys(
 
     Decimals of CSV that are whole, such as those that pandas writes where some are missing, are whole
     numbers beside whole numbers.
-
-    Parameters
-    ----------
-    inputs : sequence of ArrowInput
-    tables : sequence of pa.Table
-        Their rows.
-    by : sequence of (str, str)
-        Left and right name of each key.
-    are_whole : callable or None
-        Of a side and the name of its column of floats: whether all are whole. None: the rows tell.
-    are_empty : callable or None
-        Likewise whether nothing stands in it.
     """
     found = _with_whole_keys(inputs, tables, by, are_whole)
     for i, given in enumerate(inputs):

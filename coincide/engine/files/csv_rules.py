@@ -36,31 +36,7 @@ _PREFIX = "csv_"
 
 @dataclass(frozen=True)
 class CsvRules:
-    """How CSV is read.
-
-    Parameters
-    ----------
-    delimiter : str
-        Empty: a tab in files called ``.tsv``, else a comma.
-    quote : str
-        Empty: nothing is quoted.
-    decimal : str
-    nulls : tuple of str
-        Cells that mean nothing, beside empty ones.
-    types : dict of str to pa.DataType
-        By column.
-    names : tuple of str
-        Of the columns, in files without a header.
-    skip : int
-        Lines above the header.
-    encoding : str
-    time_format : str
-        Of the time columns, as `csv_stamps.check_format` takes it; empty: ISO 8601, or numbers.
-    drops : bool
-        Whether lines of more or fewer cells, and those whose time is none, are left out and counted.
-    said : tuple of str
-        The options that were given, as they are typed.
-    """
+    """How CSV is read."""
 
     delimiter: str = ""
     quote: str = '"'
@@ -120,20 +96,7 @@ BY_COMMAS = CsvRules(delimiter=COMMA)
 
 
 def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
-    """The rules of the options of a command.
-
-    Parameters
-    ----------
-    words : mapping
-        By the names of the command's parameters, of which those that begin with ``csv_`` count.
-    is_all : bool
-        Whether nothing more is said elsewhere, as of one side.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """The rules of the options of a command."""
     own = {key: value for key, value in words.items() if key.startswith(_PREFIX)}
     said = [key for key, value in own.items() if value not in (None, [], 0)]
     given = {key.removeprefix(_PREFIX): own[key] for key in said}

@@ -46,13 +46,7 @@ class WrittenTimes:
         )
 
     def look_at(self, texts: Texts) -> None:
-        """See the next texts.
-
-        Raises
-        ------
-        pa.ArrowInvalid
-            If one is no number.
-        """
+        """See the next texts."""
         texts = _plain(texts, self._decimal)
         numbers = texts.cast(pa.float64())
         self._places = max(self._places, _places(texts))
@@ -73,13 +67,7 @@ class WrittenTimes:
 
 
 def as_numbers(texts: Texts, kind: pa.DataType, decimal: str = ".") -> Texts:
-    """Texts as floats or decimals.
-
-    Raises
-    ------
-    pa.ArrowInvalid
-        If one is no number.
-    """
+    """Texts as floats or decimals."""
     texts = _plain(texts, decimal)
     if not pa.types.is_decimal(kind):
         return texts.cast(kind)
@@ -111,13 +99,7 @@ def floats_of(schema: pa.Schema, names: Collection[str]) -> list[str]:
 
 
 def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> pa.Table:
-    """All rows of an input, with numbers for the texts of these columns.
-
-    Raises
-    ------
-    pa.ArrowInvalid
-        If a text is no number.
-    """
+    """All rows of an input, with numbers for the texts of these columns."""
     for name in names:
         texts, written = table.column(name), WrittenTimes(decimal)
         written.look_at(texts)
@@ -161,12 +143,7 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def check_format(option: str, text: str) -> str:
-    """A format of times, if it names a day.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """A format of times, if it names a day."""
     parts = re.findall("%(.)", text.replace("%%", ""))
     unknown = [part for part in parts if part not in _FIELDS]
     if unknown or len(set(parts)) < len(parts) or text.replace("%%", "").endswith("%"):
@@ -188,16 +165,7 @@ def has_offset(text: str) -> bool:
 
 
 def times_of(texts: pa.ChunkedArray, kind: pa.DataType, form: str) -> pa.ChunkedArray:
-    """Texts as timestamps; null where one is no time.
-
-    Parameters
-    ----------
-    texts : pa.ChunkedArray
-    kind : pa.TimestampType
-        With the zone UTC: each has an offset. Without a zone: none has.
-    form : str
-        As `check_format` takes it; empty: ISO 8601.
-    """
+    """Texts as timestamps; null where one is no time."""
     if not form:
         try:
             return texts.cast(kind)
@@ -302,13 +270,7 @@ _UTC = "UTC"
 
 
 def clock_type(option: str, zone: str) -> pa.DataType:
-    """The type of a column of wall-clock times of a zone: that of the instants which they are.
-
-    Raises
-    ------
-    ConditionError
-        If there is no such zone.
-    """
+    """The type of a column of wall-clock times of a zone: that of the instants which they are."""
     kind = pa.timestamp("us", zone)
     try:
         pc.assume_timezone(pa.array([0], pa.timestamp("us")), zone)
@@ -331,21 +293,7 @@ def as_shown(schema: pa.Schema) -> pa.Schema:
 
 
 def as_instants(table: pa.Table, schema: pa.Schema, place: Callable[[int], str]) -> pa.Table:
-    """What was read by `as_shown`, as instants.
-
-    Parameters
-    ----------
-    table : pa.Table
-    schema : pa.Schema
-        With the types of clocks.
-    place : callable
-        Words for where a row of the table is.
-
-    Raises
-    ------
-    DataError
-        If a clock showed a time twice, or never, as at the ends of summer time.
-    """
+    """What was read by `as_shown`, as instants."""
     for i, field in enumerate(schema):
         if _has_clocks(field.type):
             shown = table.column(i)
@@ -398,15 +346,6 @@ def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.T
     """All rows of an input as numbers again, in columns where each number prints as it was written.
 
     Others stay text: ``007``, ``+7`` and ``1e3`` may be names, and as numbers would be those of others.
-
-    Parameters
-    ----------
-    table : pa.Table
-        As read by `with_texts`.
-    schema : pa.Schema
-        The types that the beginning of the first file suggests.
-    decimal : str
-        What stands before decimals.
     """
     for i, field in enumerate(schema):
         if field.type != table.schema.field(i).type:
@@ -418,20 +357,7 @@ def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.T
 
 
 class WrittenNumbers:
-    """Whether the texts of a column print as numbers as they were written, seen part by part.
-
-    Parameters
-    ----------
-    kind : pa.DataType
-        Of the numbers.
-    decimal : str
-        What stands before decimals.
-
-    Attributes
-    ----------
-    are_whole : bool
-        Whether they are so, of floats.
-    """
+    """Whether the texts of a column print as numbers as they were written, seen part by part."""
 
     def __init__(self, kind: pa.DataType, decimal: str = ".") -> None:
         self.kind = kind

@@ -44,13 +44,7 @@ def named(table: pa.Table, path: str, names: Sequence[str]) -> pa.Table:
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What files call columns.
-
-    Parameters
-    ----------
-    stored : dict of str to str
-        Of all columns that are needed, by what they are called here; empty: as in the files.
-    """
+    """What files call columns."""
 
     stored: Mapping[str, str] = field(default_factory=dict)
 
@@ -101,21 +95,7 @@ Given = str | os.PathLike[str] | Sequence[str]
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """The files of one side, in order of their names.
-
-    Parameters
-    ----------
-    side : str
-        ``"left"`` or ``"right"``, for messages.
-    filesystem : pyarrow.fs.FileSystem
-    paths : tuple of str
-    words : tuple of str
-        What was given: each names a file, a folder or several.
-    folder : str or None
-        The folder that was given, if it was one.
-    names : ColumnNames
-        Of columns that are called otherwise here.
-    """
+    """The files of one side, in order of their names."""
 
     side: str
     filesystem: fs.FileSystem
@@ -145,20 +125,7 @@ class ParquetFiles:
 
 
 def find_files(side: str, given: Given) -> ParquetFiles:
-    """Look up files.
-
-    Parameters
-    ----------
-    side : str
-    given : str or path, or a sequence of them
-        A file, a folder (with all below, names beginning with ``_`` or ``.`` apart), or a glob; a path
-        of this machine or a URI that PyArrow understands. Several must be on one file system.
-
-    Raises
-    ------
-    DataError
-        If nothing is there.
-    """
+    """Look up files."""
     words = words_of(given)
     if not words:
         raise DataError(f"{side}: no files were given")
@@ -193,20 +160,7 @@ def local_path(word: str) -> str | None:
 
 
 def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
-    """The file system and the path that a word names.
-
-    Parameters
-    ----------
-    what : str
-        A side or ``"output"``, for messages.
-    word : str
-        A path of this machine or a URI.
-
-    Raises
-    ------
-    DataError
-        If PyArrow cannot open the file system.
-    """
+    """The file system and the path that a word names."""
     if not word.strip():  # would be the working folder
         raise DataError(f"{what}: an empty name; name a path or a URI")
     here = local_path(word)

@@ -33,25 +33,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, eq=False)
 class Footer:
-    """What the footer of one file tells.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-        Names and types; INT96 is an instant.
-    int96 : frozenset of str
-        Columns of Spark's old timestamps, which cover years that nanoseconds cannot count; also those
-        that hold such within lists or structs.
-    old_calendar : bool
-        Whether times before 1900 are of the calendar that Spark had before version 3.
-    index, rows : int64 arrays, shape (groups,)
-        Of its row groups, those without rows left out: which of the file's, and how many rows.
-    ranges : dict of str to (Stored or None, list of Range or None)
-        Of the columns that were asked for, as `coincide.engine.files.footers.ranges`.
-    bytes : float
-        Of its rows in the needed columns, before they were compressed, about.
-    stamp : FileStamp
-    """
+    """What the footer of one file tells."""
 
     schema: pa.Schema
     int96: frozenset[str]
@@ -66,21 +48,7 @@ class Footer:
 def read_footers(
     files: ParquetFiles, ranged: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> list[Footer]:
-    """The footers of all files of a side, in their order, read in parallel.
-
-    Parameters
-    ----------
-    files : ParquetFiles
-    ranged : sequence of str
-        The columns whose statistics are wanted.
-    needed : sequence of str
-        The columns that will be read.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or Arrow has no type for a column; the file is named.
-    """
+    """The footers of all files of a side, in their order, read in parallel."""
 
     def footer(path: str) -> Footer:
         with files.reading(path), files.filesystem.open_input_file(path) as source:
@@ -141,13 +109,7 @@ def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[s
 def check_alike(
     files: ParquetFiles, footers: Sequence[Footer], schema: pa.Schema, names: list[str]
 ) -> None:
-    """Refuse files in which a needed column, which all have, is of another type than in the first.
-
-    Raises
-    ------
-    SchemaError
-        That names the file.
-    """
+    """Refuse files in which a needed column, which all have, is of another type than in the first."""
     for path, found in file_schemas(files, footers):
         for name in [] if found is schema else names:
             kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
@@ -174,16 +136,7 @@ ONLY_NULLS = (math.inf, -math.inf)
 
 @dataclass(frozen=True)
 class Stored:
-    """How a file stores a column.
-
-    Parameters
-    ----------
-    family : {"integer", "float", "text"}
-    least, most : int
-        What an integer can be.
-    nanoseconds : int or None
-        Length of one step of a timestamp or date.
-    """
+    """How a file stores a column."""
 
     family: str
     least: int = 0
@@ -236,14 +189,7 @@ def _stored_as(physical: str, logical: str) -> Stored | None:
 
 
 def ranges(footer: pq.FileMetaData, name: str) -> tuple[Stored | None, list[Range | None]]:
-    """How a column is stored, and its range in each row group of a file that has rows.
-
-    Returns
-    -------
-    Stored or None
-    list of Range or None
-        None: nothing is told.
-    """
+    """How a column is stored, and its range in each row group of a file that has rows."""
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
     groups = [group for group in groups if group.num_rows]
     place, stored = _place(footer, name)
@@ -275,20 +221,7 @@ def chunk_range(chunk: pq.ColumnChunkMetaData, stored: Stored) -> Range | None:
 def range_ticks(
     stored: Stored, found: Sequence[Range | None], scale: TimeScale
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of ranges in ticks, rounded as rows are, or outwards.
-
-    Parameters
-    ----------
-    stored : Stored
-    found : sequence of Range or None
-    scale : TimeScale
-        Of the column as it is read.
-
-    Returns
-    -------
-    two int64 arrays, shape (ranges,)
-        Held within ±2^61, which stands for "not told" too.
-    """
+    """Ends of ranges in ticks, rounded as rows are, or outwards."""
     low = [-math.inf if one is None or one[0] is None else one[0] for one in found]
     high = [math.inf if one is None or one[1] is None else one[1] for one in found]
     if stored.family == "float":
@@ -324,20 +257,7 @@ class MissingColumn(SchemaError):
 def check_present(
     side: str, schemas: Iterable[tuple[str, pa.Schema]], names: Sequence[str]
 ) -> None:
-    """Refuse files that lack a column which others have; one that none has is not looked for.
-
-    Parameters
-    ----------
-    side : str
-    schemas : iterable of (str, pa.Schema)
-        Path and schema of each file.
-    names : sequence of str
-
-    Raises
-    ------
-    MissingColumn
-        That names the file.
-    """
+    """Refuse files that lack a column which others have; one that none has is not looked for."""
     found = [(path, set(schema.names)) for path, schema in schemas]
     for name in names:
         lacking = [path for path, own in found if name not in own]

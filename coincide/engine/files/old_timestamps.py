@@ -23,20 +23,7 @@ def int96_times(schema: pa.Schema, footers: Iterable[pq.FileMetaData]) -> list[s
 
 
 def exact_instants(side: str, table: pa.Table, nanoseconds: pa.Table) -> pa.Table:
-    """A table whose INT96 columns were read as microseconds, with what that has cut off.
-
-    Parameters
-    ----------
-    side : str
-    table : pa.Table
-    nanoseconds : pa.Table
-        Those columns read as nanoseconds, which wrap around in years that these cannot count.
-
-    Raises
-    ------
-    DataError
-        If a column has years that nanoseconds cannot count beside times finer than microseconds.
-    """
+    """A table whose INT96 columns were read as microseconds, with what that has cut off."""
     for name in nanoseconds.column_names:
         whole, fine = table.column(name), nanoseconds.column(name)
         steps = [_numbers(column) for column in (whole, fine)]
@@ -58,12 +45,7 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def check_calendar(side: str, table: pa.Table, footers: Iterable[pq.FileMetaData]) -> None:
-    """Refuse times of the old calendar that differ in the new one.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse times of the old calendar that differ in the new one."""
     if not any(map(is_of_the_old_calendar, footers)):
         return
     for name in (f.name for f in table.schema if holds_dates(f.type)):

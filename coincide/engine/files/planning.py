@@ -63,31 +63,7 @@ def plan_files(
     compares_slices: bool = False,
     names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
 ) -> DirectJoin:
-    """Plan a join from the footers of its files.
-
-    Parameters
-    ----------
-    left, right : str, path or sequence of str
-        As `find_files` takes them; without `right` the arguments say that there is one stream.
-    arguments : JoinArguments
-    parallelism : int
-        Tasks that run at once.
-    compares_slices : bool
-        Whether what slices find is compared, as a matching needs.
-    names : (ColumnNames, ColumnNames)
-        Of columns that the arguments call otherwise than the files do, which are settled then.
-
-    Raises
-    ------
-    NotDirect
-        If there are shifts or a matching, a needed column is INT96, row groups have no statistics of
-        their times, or so little order that rows would be read more than ``options.max_replication`` times.
-    DataError
-        If a file is missing or cannot be read.
-    SchemaError
-        If a column is missing, or differs between the files of a side; `MissingColumn` if only some
-        files of a side have it.
-    """
+    """Plan a join from the footers of its files."""
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
     can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
@@ -128,12 +104,7 @@ def plan_files(
 
 
 def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:
-    """The arguments for files of these columns: `JoinArguments.settled`. The first file of a side tells.
-
-    Raises
-    ------
-    DataError, ConditionError, SchemaError
-    """
+    """The arguments for files of these columns: `JoinArguments.settled`. The first file of a side tells."""
     if not arguments.is_open:
         return arguments
     called = arguments.sides
@@ -203,12 +174,7 @@ def _ordered_plan(
 
 
 def check_readable(file: str, footer: Footer, names: Sequence[str]) -> None:
-    """Refuse what PyArrow does not read, and old times, of which only Spark knows what they mean.
-
-    Raises
-    ------
-    NotDirect
-    """
+    """Refuse what PyArrow does not read, and old times, of which only Spark knows what they mean."""
     old = sorted(footer.int96.intersection(names))
     if old:
         raise NotDirect(
@@ -332,19 +298,6 @@ class LocalFilesJoin:
     """A join of Parquet files, batch by batch, in memory bounded by ``options.slice_rows``.
 
     Used like `coincide.engine.join.join.TableJoin`. Two slices are in memory at a time.
-
-    Parameters
-    ----------
-    left, right : str, path or sequence of them
-        Without `right` the arguments say that there is one stream.
-    arguments : JoinArguments
-    say : callable
-        Told which slice of how many is joined.
-
-    Raises
-    ------
-    NotDirect
-        If the files do not lie in time order.
     """
 
     def __init__(

@@ -43,23 +43,6 @@ class Publication:
     On file systems of this machine, and network mounts with locks, any number of runs may write to one
     output: none touches what another, living one has aside, and what is published last stands, whole.
     Where there are no locks (HDFS, object stores) one run at a time may.
-
-    Parameters
-    ----------
-    name : str
-        For messages: ``"the output pairs"``.
-    filesystem : pyarrow.fs.FileSystem
-    path : str
-    check : callable
-        Told what stands in the place, when the publication is made and again when that is to be
-        replaced: raises where it must not be.
-    is_folder : bool
-        Whether `aside` is to be a folder of files.
-
-    Raises
-    ------
-    DataError
-        If the file system refuses; also from the methods.
     """
 
     def __init__(
@@ -127,19 +110,7 @@ class Publication:
         return sum(info.size for info in self.results())
 
     def publish(self, paths: Collection[str] | None = None) -> None:
-        """Put what is aside in place, instead of an older output.
-
-        Parameters
-        ----------
-        paths : collection of str or None
-            The files of a folder, which gets the mark of success, too; others that are aside come from
-            attempts that were given up, and go. None: all Parquet files.
-
-        Raises
-        ------
-        DataError
-            If it cannot take the place; an older output stands then.
-        """
+        """Put what is aside in place, instead of an older output."""
         with self._writing():
             if not self._is_folder:
                 return self._take_place()
@@ -292,24 +263,6 @@ class Output(Publication):
     """A file, or a folder of files, which are written aside, and then published.
 
     As a context manager: leaving it takes away what was not published.
-
-    Parameters
-    ----------
-    output : str or path
-        A path of this machine or a URI.
-    overwrite : bool
-        Whether older results may be replaced.
-    inputs : iterable of ParquetFiles
-        None of them may be replaced, nor get the output among its files.
-    is_folder : bool
-        Whether it is to be a folder.
-    replaces_files : bool
-        Whether it may replace a file, too: nobody can tell whether that is a result.
-
-    Raises
-    ------
-    DataError
-        If something is there that must not, or cannot, be replaced, or the parent is missing.
     """
 
     def __init__(
@@ -346,13 +299,7 @@ class Output(Publication):
         return self.uri_of(self.aside)
 
     def uri_of(self, path: str) -> str:
-        """A path of this run as Spark names it.
-
-        Raises
-        ------
-        DataError
-            If the output's URI holds what Spark would not understand.
-        """
+        """A path of this run as Spark names it."""
         if is_local(self.filesystem):
             return f"file://{path}"
         if holds_settings(self._given):
@@ -435,24 +382,7 @@ _NAME = "lock"
 
 
 def lock_if_free(folder: str) -> int | None:
-    """Lock a run's folder.
-
-    Parameters
-    ----------
-    folder : str
-        On a file system of this machine.
-
-    Returns
-    -------
-    int or None
-        A descriptor, whose closing unlocks; None if the folder's run lives. On a mount without locks
-        none is ever taken.
-
-    Raises
-    ------
-    OSError
-        If the folder is gone, or another user's.
-    """
+    """Lock a run's folder."""
     lock = os.open(os.path.join(folder, _NAME), os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

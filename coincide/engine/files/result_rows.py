@@ -39,16 +39,7 @@ class ResultRows(Protocol):
 
 
 class _Opened:
-    """A sink that is closed at the end.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    opened : callable
-        The sink.
-    schema : pa.Schema
-    """
+    """A sink that is closed at the end."""
 
     def __init__(self, name: str, opened: Callable[[], pa.NativeFile], schema: pa.Schema) -> None:
         self._check(schema)
@@ -99,15 +90,7 @@ class _Opened:
 
 
 class CsvRows(_Opened):
-    """CSV with a header and commas. Texts stand in quotes in batches in which one needs them.
-
-    Raises
-    ------
-    SchemaError
-        For arrays and other columns that CSV cannot hold.
-    DataError
-        If the file cannot be written; also from its methods.
-    """
+    """CSV with a header and commas. Texts stand in quotes in batches in which one needs them."""
 
     def _check(self, schema: pa.Schema) -> None:
         for field in schema:
@@ -133,13 +116,7 @@ class CsvRows(_Opened):
 
 
 class ArrowRows(_Opened):
-    """Arrow IPC: a file, or a stream, where nobody can look back.
-
-    Raises
-    ------
-    DataError
-        If it cannot be written; also from its methods.
-    """
+    """Arrow IPC: a file, or a stream, where nobody can look back."""
 
     is_stream = False
 
@@ -183,19 +160,6 @@ class ParquetRows:
     plainly and packed by LZ4 (where events have so many partners that the same ids come again and
     again): whichever makes the first rows smaller, which is also the faster one. Parquet's dictionaries
     are neither.
-
-    Parameters
-    ----------
-    filesystem : pyarrow.fs.FileSystem
-    path : str
-    schema : pa.Schema
-
-    Raises
-    ------
-    SchemaError
-        If Parquet cannot hold a column.
-    DataError
-        If the file cannot be written, as on a full disk; also from its methods.
     """
 
     def __init__(self, filesystem: fs.FileSystem, path: str, schema: pa.Schema) -> None:

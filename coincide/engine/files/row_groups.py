@@ -38,14 +38,7 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where row groups are, and their rows.
-
-    Parameters
-    ----------
-    file, index : int32 arrays, shape (groups,)
-        Index into the paths of the side, and in the file.
-    rows : int64 array, shape (groups,)
-    """
+    """Where row groups are, and their rows."""
 
     file: np.ndarray
     index: np.ndarray
@@ -71,20 +64,7 @@ def places_of(footers: Sequence[Footer]) -> Places:
 
 @dataclass(frozen=True, eq=False)
 class RowGroups:
-    """All row groups of a side that have rows.
-
-    Parameters
-    ----------
-    places : Places
-    spans : Spans
-        Where events that can be of a pair are, whatever else is in a row group; within ±2^62.
-    likely : Spans
-        Where most of them will be: without what looks like a single time out of range.
-    is_known : bool array, shape (groups,)
-        Whether statistics tell of the times.
-    is_open : bool array, shape (groups,)
-        Whether some end is not told, or out of range: values such as NaN, infinity, 2^63 - 1.
-    """
+    """All row groups of a side that have rows."""
 
     places: Places
     spans: Spans
@@ -101,16 +81,7 @@ class RowGroups:
 def row_groups(
     footers: Sequence[Footer], times: TimestampColumns, longest: int = _ENDLESS
 ) -> RowGroups:
-    """All row groups of a side.
-
-    Parameters
-    ----------
-    footers : sequence of Footer
-        With the ranges of both time columns.
-    times : TimestampColumns
-    longest : int
-        No interval of a pair is longer, ticks.
-    """
+    """All row groups of a side."""
     places = places_of(footers)
     lower, upper = (_Column.of(footers, scale) for scale in times.scales)
     assert times.beyond is not None  # such times are not planned with

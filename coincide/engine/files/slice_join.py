@@ -76,15 +76,7 @@ class DirectJoin(Sliced):
 
 @dataclass(frozen=True, eq=False)
 class SliceRows:
-    """What a slice has read.
-
-    Parameters
-    ----------
-    left, right : Side
-        Its left events, and the right ones that they can reach.
-    counts : (SideCounts, SideCounts)
-        Of the rows that it accounts for.
-    """
+    """What a slice has read."""
 
     left: Side
     right: Side
@@ -92,21 +84,7 @@ class SliceRows:
 
 
 def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRows:
-    """Read what a slice needs.
-
-    Parameters
-    ----------
-    join : DirectJoin
-    number : int
-        Of the slice.
-    threads : bool
-        Whether PyArrow may use several.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or rows are invalid and that is to be an error.
-    """
+    """Read what a slice needs."""
     slice_, plan, tables = join.plan.slices[number], join.plan, join.tables
     left, left_counts = _read(join, tables, LEFT, slice_.left, threads)
     able = left.up_to(tables.spec.largest_useful[LEFT])
@@ -191,22 +169,7 @@ class PlannedFiles:
     def read(
         self, parts: Parts, names: Sequence[str], threads: bool, is_numbered: bool = False
     ) -> pa.Table:
-        """Some columns of parts of row groups, file by file.
-
-        Parameters
-        ----------
-        parts : Parts
-        names : sequence of str
-        threads : bool
-            Whether PyArrow may use several.
-        is_numbered : bool
-            Whether `ROW_NUMBERS` are added, which say where a row is.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read, or is another than was planned with.
-        """
+        """Some columns of parts of row groups, file by file."""
         order = np.lexsort((parts.places.index, parts.places.file))
         parts = parts.take(order)
         edges = np.flatnonzero(np.diff(parts.places.file)) + 1

@@ -53,15 +53,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class DirectSlice:
-    """What one task joins.
-
-    Parameters
-    ----------
-    left : Parts
-    accounts_for : int64 array
-        Numbers of the right row groups whose rows this slice checks and counts, whether it needs them
-        or not.
-    """
+    """What one task joins."""
 
     left: Parts
     accounts_for: np.ndarray
@@ -69,17 +61,7 @@ class DirectSlice:
 
 @dataclass(frozen=True, eq=False)
 class Slices(Sequence[DirectSlice]):
-    """All slices.
-
-    Parameters
-    ----------
-    left : Places
-        In order of time: a slice is a run of their rows.
-    cuts : int64 array, shape (slices + 1,), ascending
-        First of the rows of each slice, among all of `left`; at the end their number.
-    owned : int64 array, shape (slices + 1,), ascending
-        The right row groups from owned[s] to owned[s + 1] are accounted for by slice s.
-    """
+    """All slices."""
 
     left: Places
     cuts: np.ndarray
@@ -102,18 +84,7 @@ class Slices(Sequence[DirectSlice]):
 
 @dataclass(frozen=True, eq=False)
 class DirectPlan:
-    """What all tasks do.
-
-    Parameters
-    ----------
-    slices : Slices
-    right : Places
-        All right row groups.
-    spans : Spans
-        When their events are.
-    reads : float
-        Rows to decode over rows in the files, estimated.
-    """
+    """What all tasks do."""
 
     slices: Slices
     right: Places
@@ -137,18 +108,6 @@ def direct_plan(
     """Cut the left row groups into slices of about equal work, in order of time.
 
     Time and memory grow with the number of row groups and of slices, not with their product.
-
-    Parameters
-    ----------
-    left, right : RowGroups
-    window : Window
-        Ticks.
-    parallelism : int
-        Tasks that run at once.
-    slices : int or None
-        Slices asked for; None: chosen from the rows.
-    slice_rows : int
-        Rows of both sides that a slice should hold.
     """
     rows = int(left.places.rows.sum() + right.places.rows.sum())
     places, spans = left.places.take(left.in_time), left.likely.take(left.in_time)
@@ -173,17 +132,6 @@ def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:
     """Which right row groups can hold partners of some of these left events, by their very times.
 
     A pair of positive probability has lo <= T_right - T_left <= hi for some times in its intervals.
-
-    Parameters
-    ----------
-    spans : Spans
-        Of the right row groups.
-    left : Side
-    window : Window
-
-    Returns
-    -------
-    int64 array, ascending
     """
     low, high = left.min_time, left.max_time
     if left.matchable is not None:

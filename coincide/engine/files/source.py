@@ -27,25 +27,7 @@ COMPRESSED = (".gz", ".bz2", ".zst")
 
 @dataclass(frozen=True)
 class Source:
-    """One input.
-
-    Parameters
-    ----------
-    side : str
-        ``"left"`` or ``"right"``, for messages.
-    text : str
-        As the user wrote it.
-    file_format : str
-        A key of `FORMATS`.
-    looked_up : ParquetFiles or None
-        The files; None of a URI, where perhaps only Spark can look.
-    csv : CsvRules
-        How it is written, if it is CSV.
-    held : object
-        What goes with it.
-    skipped : dict of str to int
-        Lines of CSV that were left out, by file, once these were read.
-    """
+    """One input."""
 
     side: str
     text: str
@@ -62,13 +44,7 @@ class Source:
 
     @cached_property
     def found(self) -> ParquetFiles:
-        """The files.
-
-        Raises
-        ------
-        DataError
-            If nothing is there, or PyArrow cannot look.
-        """
+        """The files."""
         return self.looked_up or find_files(self.side, self.text)
 
     @property
@@ -80,22 +56,7 @@ class Source:
 def find_source(
     side: str, text: str, file_format: str | None = None, csv: CsvRules = PLAIN
 ) -> Source:
-    """Look up what an input word names.
-
-    Parameters
-    ----------
-    side : str
-    text : str
-        A path, a glob, or a URI with a scheme.
-    file_format : str or None
-        A key of `FORMATS`; None: from the names of the files.
-    csv : CsvRules
-
-    Raises
-    ------
-    DataError
-        If nothing is there, or its format cannot be told.
-    """
+    """Look up what an input word names."""
     if not text.strip():
         raise DataError(f"the {side} input has no name; name a file, a folder, a glob or a URI")
     if local_path(text) is None:

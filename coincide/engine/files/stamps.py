@@ -25,15 +25,7 @@ _UNTOLD = -1
 
 @dataclass(frozen=True)
 class FileStamp:
-    """A file at some time.
-
-    Parameters
-    ----------
-    size, modified : int
-        Bytes, and nanoseconds since 1970; -1 where the file system does not tell.
-    digest : int
-        Of the footer, hence of all statistics and of where all pages are, and of the store's ETag.
-    """
+    """A file at some time."""
 
     size: int
     modified: int
@@ -75,13 +67,7 @@ def open_footer(source: pa.NativeFile) -> tuple[pq.FileMetaData, int]:
 
 
 def stamp_of(filesystem: fs.FileSystem, path: str, digest: int) -> FileStamp:
-    """The stamp of a file as it is now, the digest of its footer being known.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is gone.
-    """
+    """The stamp of a file as it is now, the digest of its footer being known."""
     there = filesystem.get_file_info(path)
     if there.type == fs.FileType.NotFound:
         raise FileNotFoundError(path)
@@ -98,12 +84,7 @@ def plain_stamp(filesystem: fs.FileSystem, path: str) -> FileStamp:
 
 
 def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) -> None:
-    """Refuse a file that is not the one that was planned with.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse a file that is not the one that was planned with."""
     if planned != found:
         raise DataError(
             f"{side}: {path} has changed since the join was planned; run it again, or plan anew the"
@@ -112,13 +93,7 @@ def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) 
 
 
 class _ParsedFooters:
-    """Footers parsed lately, by their digest: of many row groups that takes longer than reading them.
-
-    Parameters
-    ----------
-    most_bytes : int
-        Of the footers of all that are kept, as they are in their files.
-    """
+    """Footers parsed lately, by their digest: of many row groups that takes longer than reading them."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes, self._bytes = most_bytes, 0

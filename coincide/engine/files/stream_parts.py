@@ -24,17 +24,7 @@ _LEAST_ROWS, AIMED_ROWS = 500_000, 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class StreamPart:
-    """What one task reads.
-
-    Parameters
-    ----------
-    places : Places
-        In order of files and row groups.
-    owns : bool array, shape (groups,)
-        Whether rows that are of no stream are this part's.
-    above, last : Value
-        It has the streams above the one and up to the other, as they are stored; None: no end.
-    """
+    """What one task reads."""
 
     places: Places
     owns: np.ndarray
@@ -44,16 +34,7 @@ class StreamPart:
 
 @dataclass(frozen=True, eq=False)
 class StreamParts:
-    """All parts.
-
-    Parameters
-    ----------
-    places : Places
-    first, final : int64 arrays, shape (groups,)
-        The first and the last of the parts that read a row group. Rows of no stream are the first one's.
-    cuts : list of Value
-        The last stream of each part but the last one, ascending.
-    """
+    """All parts."""
 
     places: Places
     first: np.ndarray
@@ -94,17 +75,7 @@ class StreamParts:
 
 
 def stream_parts(footers: Sequence[Footer], stream: str, parallelism: int) -> StreamParts | None:
-    """Cut files into parts of about equal work; None if a row group has no statistics of its streams.
-
-    Parameters
-    ----------
-    footers : sequence of Footer
-        With the ranges of the streams, which all files store alike.
-    stream : str
-        Their column.
-    parallelism : int
-        Tasks that run at once.
-    """
+    """Cut files into parts of about equal work; None if a row group has no statistics of its streams."""
     places = places_of(footers)
     ranges = [one for footer in footers for one in footer.ranges[stream][1]]
     told = [_known(one) for one in ranges]

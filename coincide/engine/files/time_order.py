@@ -26,16 +26,7 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeOrdered:
-    """Row groups in order of time.
-
-    Parameters
-    ----------
-    files : ParquetFiles
-    schema : pa.Schema
-        The columns to read, in the types in which they are handed out.
-    groups : list
-        Where each is.
-    """
+    """Row groups in order of time."""
 
     files: ParquetFiles
     schema: pa.Schema
@@ -43,21 +34,7 @@ class TimeOrdered:
 
     @classmethod
     def of(cls, files: ParquetFiles, time: str, schema: pa.Schema) -> TimeOrdered | None:
-        """The row groups of files, if their statistics tell that no two of them share a time.
-
-        Parameters
-        ----------
-        files : ParquetFiles
-        time : str
-            The time column.
-        schema : pa.Schema
-            The columns to read, plain ones of the files.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read.
-        """
+        """The row groups of files, if their statistics tell that no two of them share a time."""
         footers = read_footers(files, [time])
         stored = {footer.ranges[time][0] for footer in footers if footer.rows.size}
         if not _are_alike(footers, schema) or None in stored or len(stored) > 1:
@@ -76,13 +53,7 @@ class TimeOrdered:
         return cls(files, schema, timeless + timed)
 
     def tables(self) -> Iterator[pa.Table]:
-        """The rows of one row group after the other.
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read.
-        """
+        """The rows of one row group after the other."""
         for group in self.groups:
             path = self.files.paths[group.file]
             with self.files.reading(path), self.files.filesystem.open_input_file(path) as source:

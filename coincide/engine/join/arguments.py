@@ -34,17 +34,7 @@ _OTHER_WAY: dict[str, Way] = {
 
 @dataclass(frozen=True)
 class JoinArguments(PairArguments):
-    """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`.
-
-    Raises
-    ------
-    SchemaError
-        If the condition is none.
-    ConditionError
-        If an argument makes no sense.
-    BackendError
-        If there is no such backend.
-    """
+    """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`."""
 
     condition: TimingCondition
     left_time: GivenTimes = ("min_time", "max_time")
@@ -157,13 +147,7 @@ class JoinArguments(PairArguments):
         self.longest(tick)
 
     def longest(self, tick: Tick) -> tuple[int | None, int | None]:
-        """The declared longest lengths of both sides, in ticks.
-
-        Raises
-        ------
-        ConditionError
-            If one is negative.
-        """
+        """The declared longest lengths of both sides, in ticks."""
         given = self._longest
         if self.is_one_stream:
             given = given[:1] * 2
@@ -180,13 +164,7 @@ class JoinArguments(PairArguments):
         return self.options.left_longest, self.options.right_longest
 
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
-        """What is computed, in ticks; the numbers are for what the options leave open.
-
-        Raises
-        ------
-        ConditionError
-            As `check_symmetric`.
-        """
+        """What is computed, in ticks; the numbers are for what the options leave open."""
         left, right = times
         window = self.condition.window(left.scales[0].tick)
         self.check_symmetric(window.lo + window.hi == 0)

@@ -37,19 +37,6 @@ class FilteredPairs(CountedJoin):
 
     Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
     memory does not grow with those that do not pass, but for a bit each that says whether one has.
-
-    Parameters
-    ----------
-    join : CountedJoin
-        Of either backend.
-    test : PairTest
-        May be called by several threads at the same time.
-    batch_pairs : int
-        Pairs of the join to look at in one go.
-    threads : int
-    itself : bool array, shape (n_left,), or None
-        Of one stream, where only pairs of an event with itself fail: which events have one, by row. Nothing
-        is looked at then to count the others.
     """
 
     def __init__(
@@ -151,14 +138,7 @@ class FilteredPairs(CountedJoin):
 
 
 class FilteredJoin(FilteredPairs):
-    """The same of an `EventJoin`, with the best partner of each event.
-
-    Parameters
-    ----------
-    join, test, batch_pairs, threads, itself
-        As of `FilteredPairs`.
-    merits : PairMerits
-    """
+    """The same of an `EventJoin`, with the best partner of each event."""
 
     def __init__(
         self,
@@ -191,15 +171,7 @@ class FilteredJoin(FilteredPairs):
 
 
 def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:
-    """Whether the pairs first ... last have passed: bool array.
-
-    Parameters
-    ----------
-    ends : int64 array, shape (runs + 1,)
-        First pair of each run, and the end of the last one.
-    bits : list of uint8 arrays
-        Packed, of each run.
-    """
+    """Whether the pairs first ... last have passed: bool array."""
     run = int(np.searchsorted(ends, first, side="right")) - 1
     found = [np.zeros(0, np.uint8)]
     while first < last:
@@ -212,20 +184,7 @@ def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) ->
 
 @dataclass(frozen=True)
 class OneStream:
-    """What a join of one stream with itself tells of its pairs.
-
-    Parameters
-    ----------
-    doubt : int
-        As of `order_of_pairs`.
-    decides : PairTest
-        From right rows, to be left ones, and left rows, to be right ones, to whether these pairs meet the
-        condition on their times, and places.
-    itself : callable
-        Gives the left events that meet it with themselves: bool array, by row.
-    shift : int
-        Ticks by which right times have been moved.
-    """
+    """What a join of one stream with itself tells of its pairs."""
 
     doubt: int
     decides: PairTest
@@ -240,24 +199,7 @@ def pair_test(
     stream: OneStream | None,
     measures: tuple[Measure, Measure] = (no_measures, no_measures),
 ) -> tuple[PairTest | None, np.ndarray | None]:
-    """What pairs must pass; None: all pass.
-
-    Parameters
-    ----------
-    left, right : Side
-        Of one stream with ranks.
-    spec : AnySpec
-    stream : OneStream or None
-        None of two sides, and where a join finds no pairs but those that are asked for.
-    measures : (Measure, Measure)
-        Of pairs, and of right rows, to be left ones, and left rows.
-
-    Returns
-    -------
-    PairTest or None
-    bool array or None
-        `FilteredPairs.itself`.
-    """
+    """What pairs must pass; None: all pass."""
     where = None if spec.where is None else spec.where.between(left, right, measures[0])
     if stream is None:
         return where, None
@@ -284,14 +226,6 @@ def given_once(
     """Whether the order of a pair of one stream is the one that is given.
 
     It is, if the left event is the earlier, or if the other order does not qualify.
-
-    Parameters
-    ----------
-    left, right : Side
-        With ranks.
-    stream : OneStream
-    where : (PairTest, PairTest) or None
-        The condition of its own, of pairs in this order, and of right rows and left rows in the other.
     """
     stamps = stamps_of(left), stamps_of(right)
 

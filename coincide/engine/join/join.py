@@ -53,13 +53,6 @@ class TableJoin:
     """A join of two tables, or of one with itself, batch by batch.
 
     Everything that can be known without the rows is checked when it is made.
-
-    Parameters
-    ----------
-    left : pa.Table
-    right : pa.Table or None
-        None where the arguments say that there is one stream.
-    arguments : JoinArguments
     """
 
     plan_kind: ClassVar[type[TablePlan]]
@@ -80,13 +73,7 @@ class TableJoin:
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run the join. `summary` stands when the last batch was taken.
-
-        Raises
-        ------
-        DataError
-            If rows are invalid and ``options.invalid`` is ``"raise"``.
-        """
+        """Run the join. `summary` stands when the last batch was taken."""
         started, plan = time.perf_counter(), self._plan
         left, right, counts = self._read()
         emission = plan.join(left, right)
@@ -125,23 +112,7 @@ class Joined(Protocol):
 
 @dataclass(frozen=True)
 class TablePlan:
-    """A join of tables of two schemas: everything but the rows, resolved and checked.
-
-    Parameters
-    ----------
-    by : (list of str, list of str)
-        Key columns, left and right.
-    payload : (list of str, list of str)
-        Columns to hand out, left and right.
-    times : (TimestampColumns, TimestampColumns)
-        Left and right.
-    invalid : {"raise", "drop"}
-    spec : JoinSpec
-    schema : pa.Schema
-        Of the output.
-    tested : (list of str, list of str)
-        Columns of a condition on pairs, left and right.
-    """
+    """A join of tables of two schemas: everything but the rows, resolved and checked."""
 
     by: tuple[list[str], list[str]]
     payload: tuple[list[str], list[str]]
@@ -191,13 +162,7 @@ class TablePlan:
         return list(dict.fromkeys(names))
 
     def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
-        """The events of the left (0) or right (1) table.
-
-        Raises
-        ------
-        DataError
-            If rows are invalid and `invalid` is ``"raise"``.
-        """
+        """The events of the left (0) or right (1) table."""
         numbers = [name for name in ROW_NUMBERS if name in table.column_names]
         parts = self.payload[side], self.tested[side], numbers
         events, counts = self._read(side, table, parts)
@@ -265,13 +230,7 @@ TableJoin.plan_kind = TablePlan
 
 @dataclass(frozen=True)
 class AlonePlan(TablePlan):
-    """A join that hands out right events without a partner: here they are left, and it is an anti join.
-
-    Parameters
-    ----------
-    measures : int
-        How many columns of `schema`, which has those of pairs, are of pairs: the last ones.
-    """
+    """A join that hands out right events without a partner: here they are left, and it is an anti join."""
 
     measures: int = 0
 
@@ -327,15 +286,7 @@ def plan_alone(
 def plan_tables(
     left: pa.Schema, right: pa.Schema, arguments: PairArguments, kind: type[TablePlan] = TablePlan
 ) -> TablePlan:
-    """Resolve the arguments of a join against two schemas.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing or of a type that cannot serve.
-    ConditionError
-        If durations and units do not go together.
-    """
+    """Resolve the arguments of a join against two schemas."""
     keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
     schemas = left, right
     _check_key_types(schemas, arguments)

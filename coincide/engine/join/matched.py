@@ -304,12 +304,7 @@ class Optimal(Matched):
         return gains
 
     def _check_partners(self) -> None:
-        """Refuse, before any pair is made, an event whose partners alone are too many.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse, before any pair is made, an event whose partners alone are too many."""
         counts, most = self.join.counts, self._spec.partners.largest_group
         if counts.max(initial=0) < most:
             return
@@ -320,12 +315,7 @@ class Optimal(Matched):
         )
 
     def _check_sizes(self, groups: Groups, rows: Rows) -> None:
-        """Refuse groups that would take too long, or too much memory.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse groups that would take too long, or too much memory."""
         most, sizes = self._spec.partners.largest_group, groups.sizes.sum(axis=1)
         if sizes.max(initial=0) <= most:
             return

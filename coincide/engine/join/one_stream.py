@@ -35,12 +35,6 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
 
     Events of equal identity are alike in all that is asked of them. Each side has all of them, in
     whatever order, so that the k-th of one side may be taken for the k-th of the other.
-
-    Returns
-    -------
-    Side, Side
-    two int64 arrays
-        Ascending. An event has the same number on both sides.
     """
     first, second = (
         np.concatenate([own.to_numpy(), other.to_numpy()])
@@ -65,21 +59,7 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
 
 
 def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
-    """The part of a window that holds all pairs as they are given once.
-
-    Parameters
-    ----------
-    window : Window
-    left, right : Side
-        Of one stream, with ranks.
-
-    Returns
-    -------
-    Window
-        Narrower only where all events are exact instants, of which the delay says who is earlier.
-    bool
-        Whether it holds no other pairs, so that none needs to be looked at for it.
-    """
+    """The part of a window that holds all pairs as they are given once."""
     if not (_are_instants(left) and _are_instants(right)):
         return window, False
     if window.lo > 0 or window.hi < 0:

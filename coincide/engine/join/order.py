@@ -26,15 +26,7 @@ _DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
 
 
 class PairOrder:
-    """The order of partners, of either side.
-
-    Parameters
-    ----------
-    left, right : Side
-    spec : JoinSpec
-    probabilities : callable
-        From left and right rows to the probabilities of these pairs.
-    """
+    """The order of partners, of either side."""
 
     def __init__(
         self,
@@ -84,23 +76,7 @@ class PairOrder:
         return distances_from_middle(left, right, window.lo, window.hi)
 
     def best(self, rows: Rows, of: int, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """The k best partners of each event, of one side.
-
-        Parameters
-        ----------
-        rows : (int64 array, int64 array)
-            All pairs among which they can be, in any order.
-        of : int
-            The side of the partners.
-        k : int
-
-        Returns
-        -------
-        int64 array
-            Numbers of pairs, by the row of the event, the best one first.
-        int64 array
-            The how-many-best of its event each is, from 1.
-        """
+        """The k best partners of each event, of one side."""
         events = rows[LEFT if of == RIGHT else RIGHT]
         least_first = [self.preferred(rows), *self.after_preferred(rows), self.ranks(of)[rows[of]]]
         order = np.lexsort((*reversed(least_first), events))
@@ -149,12 +125,7 @@ _MOST_DIGITS = 18
 
 
 def check_preferred(side: str, name: str, kind: pa.DataType) -> None:
-    """Refuse a column by which partners cannot be ordered.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column by which partners cannot be ordered."""
     types = pa.types
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     is_number |= types.is_decimal(kind) and kind.precision <= _MOST_DIGITS

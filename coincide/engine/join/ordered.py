@@ -28,11 +28,6 @@ class OrderedJoin(CountedJoin):
     """Used like the join, of either backend, from which all its pairs come.
 
     It keeps the target position of each pair.
-
-    Parameters
-    ----------
-    join : CountedJoin
-    threads : int
     """
 
     def __init__(self, join: Any, threads: int) -> None:

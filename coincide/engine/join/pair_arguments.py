@@ -344,11 +344,6 @@ def condition_of(
     """The condition that is meant: as it was given, or of a window and a confidence.
 
     Of exact times, which meet or do not, no confidence is needed.
-
-    Raises
-    ------
-    ConditionError
-        If it is given both ways, or not whole.
     """
     can_be_alone = are_exact(times)
     if (
@@ -383,13 +378,7 @@ def are_exact(times: Sequence[GivenTimes]) -> bool:
 
 
 def window_of(window: GivenWindow) -> Within:
-    """The window on delta: a predicate as it is, two ends, or one duration for both.
-
-    Raises
-    ------
-    ConditionError
-        If it is none of these.
-    """
+    """The window on delta: a predicate as it is, two ends, or one duration for both."""
     if isinstance(window, Within):
         return window
     if isinstance(window, (tuple, list)):
@@ -403,12 +392,7 @@ def window_of(window: GivenWindow) -> Within:
 
 
 def check_second(right: object) -> None:
-    """Refuse a condition where the second side belongs.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse a condition where the second side belongs."""
     if isinstance(right, (TimingCondition, Within)):
         raise ConditionError(
             "right is a condition: to join one stream with itself say condition=..., as in"

@@ -28,18 +28,7 @@ def no_measures(left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.n
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """A condition on pairs, and the columns that it needs.
-
-    Parameters
-    ----------
-    expression : pc.Expression
-    left, right : tuple of str
-        Names of columns, without ``left_`` and ``right_``, or what else `pair` has for them.
-    pair : PairColumns
-        All that it may be on.
-    measures : tuple of str
-        Columns of the pair itself that it needs.
-    """
+    """A condition on pairs, and the columns that it needs."""
 
     expression: pc.Expression
     left: tuple[str, ...]
@@ -70,14 +59,7 @@ class Where:
 
 @dataclass(frozen=True, eq=False)
 class PairFilter:
-    """A condition on pairs whose columns have types, for workers.
-
-    Parameters
-    ----------
-    where : Where
-    kinds : (list of pa.DataType, list of pa.DataType)
-        Of its left and right columns; workers may have them coded as int64.
-    """
+    """A condition on pairs whose columns have types, for workers."""
 
     where: Where
     kinds: tuple[list[pa.DataType], list[pa.DataType]]
@@ -106,14 +88,7 @@ class PairFilter:
         return [*self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)]
 
     def between(self, left: Side, right: Side, measure: Measure = no_measures) -> PairTest:
-        """The test of pairs of two sides. Null counts as no.
-
-        Parameters
-        ----------
-        left, right : Side
-        measure : callable
-            Gives the columns of pairs of their own, if the condition needs any.
-        """
+        """The test of pairs of two sides. Null counts as no."""
         sides = [
             # A column by which partners are preferred may come after those of the condition.
             list(map(in_kind, side.tested[: len(kinds)], kinds))
@@ -169,12 +144,7 @@ def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def where_of(
     given: GivenWhere, left: pa.Schema, right: pa.Schema, pair: PairColumns = SIDES_ALONE
 ) -> Where | None:
-    """What is meant, of pairs of two sides of these columns.
-
-    Raises
-    ------
-    ConditionError, SchemaError
-    """
+    """What is meant, of pairs of two sides of these columns."""
     if given is None:
         return None
     check_where(given, pair)
@@ -196,12 +166,7 @@ def where_of(
 
 
 def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
-    """Refuse what is no condition on pairs; None is none.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what is no condition on pairs; None is none."""
     if given is not None and not isinstance(given, (str, pc.Expression, Where)):
         own, other = pair.prefixes
         raise ConditionError(

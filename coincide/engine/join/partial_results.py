@@ -17,20 +17,7 @@ _SIGN = np.uint64(1 << 63)
 def sortable_distances(
     midpoints: pa.Array, latest: pa.Array, earliest: pa.Array, window: Window
 ) -> pa.Array:
-    """Distances of partners from the middle of the window, in an order that Spark has numbers for.
-
-    Parameters
-    ----------
-    midpoints : pa.Array of int64
-        Doubled midpoints of the events, half ticks.
-    latest, earliest : pa.Array of int64
-        max_time and min_time of their partners, ticks; what is null gives any number.
-    window : Window
-
-    Returns
-    -------
-    pa.Array of int64
-    """
+    """Distances of partners from the middle of the window, in an order that Spark has numbers for."""
     own, high, low = (
         column.fill_null(0).to_numpy(zero_copy_only=False)
         for column in (midpoints, latest, earliest)
@@ -45,21 +32,7 @@ def sortable(distances: np.ndarray) -> np.ndarray:
 
 
 def parts_of_best(spec: AnySpec, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Of best partners that a task has found, what the best of several tasks is chosen by, last.
-
-    Parameters
-    ----------
-    spec : AnySpec
-        From `AnySpec.with_merits`.
-    columns : sequence of pa.Array
-        Doubled midpoints of the events, columns of their partners, max_time and min_time of these, and what
-        `spec` measures of pairs.
-
-    Returns
-    -------
-    list of pa.Array
-        Columns of partners, measures, how far from the middle of the window, max_time and min_time.
-    """
+    """Of best partners that a task has found, what the best of several tasks is chosen by, last."""
     midpoint, *others = columns
     found, measured = others[: -len(spec.measures)], others[-len(spec.measures) :]
     *found, latest, earliest = found

@@ -19,12 +19,7 @@ _EXAMPLE = "('30s', '-30s', '47s')"
 
 
 def check_shifts(given: object) -> None:
-    """Refuse what are no shifts; None is none.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what are no shifts; None is none."""
     if given is None:
         return
     if isinstance(given, (str, bytes)) or not isinstance(given, Collection):
@@ -38,12 +33,7 @@ def check_shifts(given: object) -> None:
 
 
 def check_told(shifts: object, report: object) -> None:
-    """Refuse shifts that nobody would hear of.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse shifts that nobody would hear of."""
     if shifts is not None and report is None:
         raise ConditionError(
             "what shifts count is told in a report: add report=JoinReport(), or leave out shifts"
@@ -52,16 +42,7 @@ def check_told(shifts: object, report: object) -> None:
 
 @dataclass(frozen=True)
 class ShiftPlan:
-    """The joins that count accidental pairs.
-
-    Parameters
-    ----------
-    given : tuple of int and str
-        The shifts as they were given.
-    specs : tuple of AnySpec
-        For each what is computed: counts, of the right side moved by it.
-    tick : Tick
-    """
+    """The joins that count accidental pairs."""
 
     given: tuple[int | str, ...]
     specs: tuple[AnySpec, ...]
@@ -69,14 +50,7 @@ class ShiftPlan:
 
     @classmethod
     def of(cls, given: Shifts, spec: AnySpec, tick: Tick) -> ShiftPlan | None:
-        """The joins for given shifts of the join of a spec; None without shifts.
-
-        Raises
-        ------
-        ConditionError
-            If a shift is 0, given twice, out of range, no whole number of ticks, or so short that pairs
-            of the answer would be counted as accidental.
-        """
+        """The joins for given shifts of the join of a spec; None without shifts."""
         if given is None:
             return None
         given = tuple(given)
@@ -100,12 +74,7 @@ class ShiftPlan:
         return AccidentalPairs(self.given, tuple(counts))
 
     def check_times(self, first: int, last: int) -> None:
-        """Refuse shifts by which right times, of which these are the first and last, leave their range.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse shifts by which right times, of which these are the first and last, leave their range."""
         for words in self.given:
             size = self.tick.count(words)
             if max(abs(first + size), abs(last + size)) >= TIME_LIMIT:
@@ -119,13 +88,6 @@ class ShiftPlan:
 
         Of a confidence above 1/2 there are none: the probabilities of two windows that have nothing in
         common add up to no more than 1.
-
-        Parameters
-        ----------
-        spec : AnySpec
-            Of the join.
-        longest : (int, int)
-            Longest timestamp of each side, ticks.
         """
         if spec.widest.confidence > 0.5 or not any(longest):
             return
@@ -179,12 +141,7 @@ def without_payload(side: Side) -> Side:
 
 
 def check_shifted(shifts: ShiftPlan, spec: AnySpec, left: Side, right: Side) -> None:
-    """Refuse shifts that move times out of their range, and warn of short ones.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse shifts that move times out of their range, and warn of short ones."""
     lengths = []
     for side in (left, right):
         rows = slice(None) if side.matchable is None else side.matchable

@@ -169,26 +169,7 @@ MERITS_OF_BOTH = (
 
 @dataclass(frozen=True)
 class JoinSpec(AnySpec):
-    """What a join by probability computes, resolved to ticks.
-
-    Parameters
-    ----------
-    is_one_stream : bool
-        Whether both sides are of one stream: then no event meets itself.
-    pairs_once : bool
-        Whether of one stream each pair counts in one order only.
-    shift : int
-        Ticks by which right times are taken to be moved when two events of one stream are put in order,
-        where accidental pairs are counted. The window has moved already.
-    case_fold : bool
-        Whether keys that are texts are equal if they are so in lower case.
-    where : PairFilter or None
-        What pairs must meet besides the window.
-    partners : Partners
-        Which partners of an event are handed out.
-    merits : bool
-        Whether a best pair tells by what it was chosen.
-    """
+    """What a join by probability computes, resolved to ticks."""
 
     window: Window
     how: How = "inner"
@@ -261,12 +242,7 @@ def output_schema(
 
 
 def check_output_names(names: list[str]) -> None:
-    """Refuse output columns of the same name, and an output without columns.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse output columns of the same name, and an output without columns."""
     if not names:
         raise ConditionError(
             "the output would have no columns; ask for at least one, such as an id"
@@ -277,12 +253,7 @@ def check_output_names(names: list[str]) -> None:
 
 
 def check_emission(how: str, emit: str, probability: bool) -> None:
-    """Refuse combinations that have no meaning.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse combinations that have no meaning."""
     if how in ("right", "full") and emit != "pairs":
         raise ConditionError(
             f"how={how!r} gives right events without a partner beside pairs, and emit={emit!r} a row for"

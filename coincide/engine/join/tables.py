@@ -130,12 +130,7 @@ def correlate_tables(
 
 
 def given_tables(left: Any, right: Any, arguments: JoinArguments) -> list[pa.Table]:
-    """What was given as Arrow tables of the needed columns; one table without `right`.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """What was given as Arrow tables of the needed columns; one table without `right`."""
     tables = []
     inputs = (left,) if right is None else (left, right)
     asked = zip(SIDES, inputs, arguments.columns, arguments.numbers, strict=False)
@@ -148,11 +143,6 @@ def given_tables(left: Any, right: Any, arguments: JoinArguments) -> list[pa.Tab
 
 
 def check_table(side: str, given: object) -> None:
-    """Refuse what offers no Arrow table.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse what offers no Arrow table."""
     if not offers_arrow(given):
         raise SchemaError(f"{side} must be {TABLES}; found {kind_of(given)}. {_TO_ARROW}")

@@ -81,16 +81,7 @@ def interval(number: str, unit: str) -> pa.Scalar | None:
 
 
 def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | None, str]:
-    """An expression as another type; None, and what is wrong, where that has no one meaning.
-
-    Parameters
-    ----------
-    given : pc.Expression
-    word : str
-        The type in SQL.
-    kind : pa.DataType or None
-        What it is; None where nobody knows yet.
-    """
+    """An expression as another type; None, and what is wrong, where that has no one meaning."""
     target = _CASTS.get(word.upper())
     if target is None:
         return None, f"CAST knows {TARGETS}; found {word}"
@@ -167,15 +158,7 @@ def _steps(number: pc.Expression, kind: Kind) -> pc.Expression:
 
 @dataclass(frozen=True)
 class PairColumns:
-    """The names of a pair's columns.
-
-    Parameters
-    ----------
-    prefixes : (str, str)
-        Of the columns of its left and of its right event.
-    measures : tuple of (str, pa.DataType)
-        Columns of the pair itself.
-    """
+    """The names of a pair's columns."""
 
     prefixes: tuple[str, str] = SIDES
     measures: tuple[tuple[str, pa.DataType], ...] = ()
@@ -230,18 +213,6 @@ def expression_of(
     """What a condition in SQL is in Arrow, and the names that it uses.
 
     Nulls count as they do in SQL: a comparison with one is neither true nor false.
-
-    Parameters
-    ----------
-    text : str
-    pair : PairColumns
-    fields : mapping of str to pa.DataType or None
-        The columns of a pair; None where nobody knows them yet, and text alone is checked.
-
-    Raises
-    ------
-    ConditionError
-        If it is none of the subset.
     """
     reader = _Reader(text, pair, fields or {})
     try:

@@ -23,18 +23,7 @@ UNSET = "name something, or leave the option out (is a variable of the shell uns
 
 
 def worded_join(words: dict[str, Any]) -> JoinArguments:
-    """The arguments of a join that words say.
-
-    Parameters
-    ----------
-    words : dict
-        By the names of the options of `coincide join`; others are passed over.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense.
-    """
+    """The arguments of a join that words say."""
     is_one_stream = words.get("right", "") is None
     if is_one_stream:
         words = _of_one_stream(words)
@@ -57,12 +46,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
 
 
 def keys(words: Sequence[str] | None) -> list[Key]:
-    """Keys, LEFT=RIGHT where they are called otherwise on the right.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Keys, LEFT=RIGHT where they are called otherwise on the right."""
     found: list[Key] = []
     for word in _entries("--by", words):
         parts = [plain(part) for part in parted(word, "=")]
@@ -77,13 +61,7 @@ def keys(words: Sequence[str] | None) -> list[Key]:
 
 
 def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
-    """What is said of one stream holds for both sides.
-
-    Raises
-    ------
-    ConditionError
-        If something is said of a second one.
-    """
+    """What is said of one stream holds for both sides."""
     clocks = [f"{{}}_{name}" for name in CLOCKS]
     for name in (*clocks, "{}_unit", "{}_longest"):
         option = name.format("right")
@@ -99,13 +77,7 @@ def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
 
 
 def names(option: str, words: Sequence[str] | None) -> list[str]:
-    """Names, separated by commas or in several options; in double quotes where one holds a comma.
-
-    Raises
-    ------
-    ConditionError
-        If one is empty: a join without the keys that were meant would still give an answer.
-    """
+    """Names, separated by commas or in several options; in double quotes where one holds a comma."""
     return [plain(entry) for entry in _entries(option, words)]
 
 
@@ -118,13 +90,7 @@ def _entries(option: str, words: Sequence[str] | None) -> list[str]:
 
 
 def numbers(option: str, text: str) -> list[float]:
-    """Numbers, separated by commas.
-
-    Raises
-    ------
-    ConditionError
-        If one is none.
-    """
+    """Numbers, separated by commas."""
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
@@ -142,13 +108,7 @@ def duration(text: str) -> Duration:
 
 
 def both_ends(text: str) -> tuple[str, str]:
-    """The two ends of a window for which one duration is given, as words.
-
-    Raises
-    ------
-    ConditionError
-        If it is negative, or no duration.
-    """
+    """The two ends of a window for which one duration is given, as words."""
     window = mutual_deadline(duration(text))
     return str(window.lo), str(window.hi)
 
@@ -189,13 +149,7 @@ def timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
 
 
 def _clock(side: str, time: str, width: str | None, step: str | None) -> Around:
-    """What --SIDE-around, or else --SIDE-resolution, says of the column of --SIDE-time.
-
-    Raises
-    ------
-    ConditionError
-        If both say something, or it makes no sense.
-    """
+    """What --SIDE-around, or else --SIDE-resolution, says of the column of --SIDE-time."""
     option = f"--{side}-time"
     if width is None:
         assert step is not None

@@ -30,23 +30,7 @@ _FACTORS = (10**3, 10**6, 10**9)
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of the events of one side.
-
-    Parameters
-    ----------
-    scale : TimeScale
-        Of its min column.
-    events : int
-        Rows that can match; of the other three nothing is known if there are none.
-    shortest : int
-        Shortest length of a timestamp, ticks.
-    first, last : int
-        No min_time is earlier, no max_time later, ticks.
-    is_all : bool
-        Whether these are of all rows; else of those that were looked at.
-    typical : int or None
-        Half of the timestamps are at least so long, ticks; None if nobody has counted.
-    """
+    """What is known of the events of one side."""
 
     scale: TimeScale
     events: int
@@ -85,24 +69,7 @@ def evidence_of(side: Side, scale: TimeScale) -> Evidence:
 
 @dataclass(frozen=True)
 class NoPairs:
-    """Why a join finds nothing.
-
-    Parameters
-    ----------
-    reasons : tuple of str
-        Each of which alone leaves no pair.
-    hints : tuple of str
-        What else is known, and what looks wrong about it.
-    highest_probability : float or None
-        No pair of such lengths can reach a higher one; None without events.
-    left_times, right_times : (str, str) or None
-        When the events of each side begin and end.
-    keys : KeyOverlap or None
-    is_asked_for : bool
-        Whether the join asks for events without a partner, as ``how="anti"``: no cause for a warning.
-    nearest_delta : int or None
-        Of exact times: T_right - T_left of the pair of equal keys that is nearest to the window, ticks.
-    """
+    """Why a join finds nothing."""
 
     reasons: tuple[str, ...]
     hints: tuple[str, ...]
@@ -131,18 +98,7 @@ def explain_emptiness(
     keys: KeyOverlap | None,
     nearest: NearestMiss | None = None,
 ) -> NoPairs:
-    """What speaks against any pair.
-
-    Parameters
-    ----------
-    left, right : Evidence
-        Equal of one stream.
-    spec : AnySpec
-    keys : KeyOverlap or None
-        None without keys, or if nobody has looked.
-    nearest : NearestMiss or None
-        Of exact times, where it is known.
-    """
+    """What speaks against any pair."""
     window, how = spec.widest, spec.how
     without = [side.scale.column.side for side in (left, right) if not side.events]
     if without:
@@ -358,30 +314,14 @@ def _probabilities(pairs: HistogramPairs, s: np.ndarray, pair: np.ndarray) -> np
 
 
 class Instants(NamedTuple):
-    """Exact times of a side that can match.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Equal where keys are.
-    times : int64 array, shape (n,)
-        Ticks.
-    """
+    """Exact times of a side that can match."""
 
     keys: np.ndarray
     times: np.ndarray
 
 
 class NearestMiss(NamedTuple):
-    """The pair of equal keys that is nearest to the window.
-
-    Parameters
-    ----------
-    delta : int
-        T_right - T_left, ticks.
-    is_all : bool
-        Whether all pairs were looked at.
-    """
+    """The pair of equal keys that is nearest to the window."""
 
     delta: int
     is_all: bool = True
@@ -429,21 +369,7 @@ def nearest_miss(
 
 
 def nearest_delta(left: Instants, right: Instants | None, lo: int, hi: int) -> int | None:
-    """T_right - T_left, ticks, of the pair of equal keys that is nearest to a window that none meets.
-
-    Parameters
-    ----------
-    left : Instants
-    right : Instants or None
-        None: the same stream, of which no event is paired with itself.
-    lo, hi : int
-        The window.
-
-    Returns
-    -------
-    int or None
-        None of no pair.
-    """
+    """T_right - T_left, ticks, of the pair of equal keys that is nearest to a window that none meets."""
     others = left if right is None else right
     n = left.times.size
     keys = np.concatenate([left.keys, others.keys])

@@ -21,21 +21,7 @@ _LIKENESS: tuple[tuple[str, Callable[[pa.Array], pa.Array]], ...] = (
 
 @dataclass(frozen=True)
 class KeyOverlap:
-    """Distinct keys of two sides.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the key columns.
-    left, right, shared : int
-        Distinct keys of the rows that can match.
-    is_all : bool
-        Whether `shared` is of all rows; else of those that were looked at.
-    examples : (str, str) or None
-        A left key that right has not, and a right one that left has not.
-    alike : (str, str, str) or None
-        A left text and a right one, and all in that they differ.
-    """
+    """Distinct keys of two sides."""
 
     names: tuple[str, ...]
     left: int
@@ -70,18 +56,7 @@ def key_overlap(
     is_all: bool = True,
     case_fold: bool = False,
 ) -> KeyOverlap | None:
-    """Compare the keys of two sides; None without keys.
-
-    Parameters
-    ----------
-    left, right : Side
-    names : sequence of str
-        Of their keys.
-    is_all : bool
-        Whether these are all rows.
-    case_fold : bool
-        As of `grouped_events`.
-    """
+    """Compare the keys of two sides; None without keys."""
     if not names:
         return None
     events = grouped_events(left, right, case_fold=case_fold)

@@ -158,12 +158,7 @@ class JoinReport:
 
 
 def check_report(report: object) -> None:
-    """Refuse what is no report.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse what is no report."""
     if report is not None and not isinstance(report, JoinReport):
         raise ConditionError(f"report must be a JoinReport(); found {report!r}")
 

@@ -20,20 +20,7 @@ _FEW = 10
 
 
 def warn_of_late(table: str, rows: int, late: int, by: int, tick: Tick, cure: str) -> None:
-    """Warn of rows that came too late, if there are any.
-
-    Parameters
-    ----------
-    table : str
-        What messages call the rows.
-    rows, late : int
-        All, and those that were too late.
-    by : int
-        How far the latest of them lay behind what had come before it, ticks.
-    tick : Tick
-    cure : str
-        What would have taken them; ``{delay}`` in it is a delay that does.
-    """
+    """Warn of rows that came too late, if there are any."""
     if late:
         words = cure.format(delay=delay_argument(by, tick))
         warn(
@@ -80,21 +67,7 @@ def losses(
     tick: Tick | None,
     hint: str = "",
 ) -> list[Loss]:
-    """What is lost of rows.
-
-    Parameters
-    ----------
-    dropped : mapping of str to int
-        Rows that were left out, by reason.
-    words : mapping of str to str
-        Of each reason, that follow a number of rows.
-    rounded : float
-        Largest change of a time by rounding it to ticks, in ticks.
-    tick : Tick or None
-        In what times are counted; None before the first row.
-    hint : str
-        What may help against what was left out.
-    """
+    """What is lost of rows."""
     found: list[Loss] = []
     count = sum(dropped.values())
     if count:

@@ -16,20 +16,7 @@ from coincide.model.units import Duration, Tick, size_of
 
 @dataclass(frozen=True)
 class StreamArguments:
-    """What is asked of a join of streams.
-
-    Parameters
-    ----------
-    join : JoinArguments
-        All that a join of tables is asked.
-    left_delay, right_delay : int, str or timedelta
-        How long after its max_time an event of the side may arrive. None: there is no right side.
-
-    Raises
-    ------
-    ConditionError
-        If a delay is no duration, or negative.
-    """
+    """What is asked of a join of streams."""
 
     join: JoinArguments
     left_delay: Duration
@@ -67,13 +54,7 @@ class StreamArguments:
         return self.join.sides[: 1 if self.join.is_one_stream else 2]
 
     def settled(self, schemas: Sequence[pa.Schema]) -> StreamArguments:
-        """The same for streams of these columns: it is known then which are handed out and needed.
-
-        Raises
-        ------
-        ConditionError, SchemaError
-            If `where` makes no sense of them.
-        """
+        """The same for streams of these columns: it is known then which are handed out and needed."""
         return replace(self, join=self.join.settled(schemas[0], schemas[-1]))
 
     @property
@@ -83,25 +64,13 @@ class StreamArguments:
         return join.how == "inner" and join.emit == "pairs" and join.matching is None
 
     def delays(self, tick: Tick) -> tuple[int, int]:
-        """Both delays in ticks.
-
-        Raises
-        ------
-        ConditionError
-            If one is no whole number of ticks, or ticks are bare and it has a unit.
-        """
+        """Both delays in ticks."""
         right = self.left_delay if self.right_delay is None else self.right_delay
         return tick.count(self.left_delay), tick.count(right)
 
 
 def given_schema(side: str, given: Any) -> pa.Schema | None:
-    """The schema that a caller declares for a side, or that of a table like those to come.
-
-    Raises
-    ------
-    SchemaError
-        If it is none.
-    """
+    """The schema that a caller declares for a side, or that of a table like those to come."""
     if given is None or isinstance(given, pa.Schema):
         return given
     if hasattr(given, "__arrow_c_schema__"):

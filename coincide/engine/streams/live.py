@@ -35,14 +35,7 @@ _MUCH = 4
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Events of a side, with the marks of their keys.
-
-    Parameters
-    ----------
-    side : Side
-        Of events that can match, ``matchable`` is None. Ranks are in order of arrival.
-    marks : uint16 array, shape (n,)
-    """
+    """Events of a side, with the marks of their keys."""
 
     side: Side
     marks: np.ndarray
@@ -79,14 +72,7 @@ def joined(parts: Sequence[Part]) -> Part:
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Events in parts, each much larger than the next: so an event is seldom copied, and parts are few.
-
-    Parameters
-    ----------
-    none : Part
-        Without events.
-    parts : tuple of Part
-    """
+    """Events in parts, each much larger than the next: so an event is seldom copied, and parts are few."""
 
     none: Part
     parts: tuple[Part, ...] = ()
@@ -136,14 +122,7 @@ class Live:
         )
 
     def near(self, others: Part, reach: tuple[int, int]) -> Part:
-        """Those that may have a partner among others of the other side: the rest need not be sorted.
-
-        Parameters
-        ----------
-        others : Part
-        reach : (int, int)
-            Least and largest difference between a max_time of these and one of the others, ticks.
-        """
+        """Those that may have a partner among others of the other side: the rest need not be sorted."""
         mask = others.side.matchable
         times = others.side.max_time if mask is None else others.side.max_time[mask]
         if not times.size:
@@ -274,16 +253,7 @@ _POWERS = np.cumprod(np.full(_LONGEST, _FACTOR | np.uint64(1), np.uint64))
 
 
 def marks_of(keys: Sequence[pa.Array], rows: int, *, case_fold: bool = False) -> np.ndarray:
-    """Marks of rows: uint16 array, shape (n,). They stay the same from process to process.
-
-    Parameters
-    ----------
-    keys : sequence of pa.Array
-        The `by` columns, without nulls.
-    rows : int
-    case_fold : bool
-        Whether texts are equal if they are so in lower case.
-    """
+    """Marks of rows: uint16 array, shape (n,). They stay the same from process to process."""
     mixed = np.zeros(rows, np.uint64)
     for key in keys:
         encoded = pc.dictionary_encode(stored(key))

@@ -30,14 +30,7 @@ Masks = tuple[np.ndarray, np.ndarray]
 
 
 class Settled(NamedTuple):
-    """Which events of a side are settled: those before a max_time, ticks, that have come.
-
-    Parameters
-    ----------
-    until : int
-    taken : int
-        Events that have come; their ranks are lower.
-    """
+    """Which events of a side are settled: those before a max_time, ticks, that have come."""
 
     until: int
     taken: int
@@ -50,13 +43,7 @@ class Settled(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a call settles.
-
-    Parameters
-    ----------
-    before, now : (Settled, Settled)
-        Left and right.
-    """
+    """What a call settles."""
 
     before: tuple[Settled, Settled]
     now: tuple[Settled, Settled]
@@ -68,14 +55,7 @@ class Step(NamedTuple):
 
 
 def kept_from(horizon: Horizon, until: tuple[int, int]) -> tuple[int, int]:
-    """The least max_time of either side that a call to come can need.
-
-    Parameters
-    ----------
-    horizon : Horizon
-    until : (int, int)
-        From which max_time on events of either side are not settled, ticks.
-    """
+    """The least max_time of either side that a call to come can need."""
     left, right = until
     first, last = horizon
     # News, their partners, and the partners of those.
@@ -88,17 +68,7 @@ def kept_from(horizon: Horizon, until: tuple[int, int]) -> tuple[int, int]:
 def decided(
     plan: TablePlan, horizon: Horizon, live: tuple[Live, Live], step: Step
 ) -> tuple[pa.Table, JoinCounters]:
-    """The rows that a call makes final, and what was looked at for them.
-
-    Parameters
-    ----------
-    plan : TablePlan
-        Of mutual pairs.
-    horizon : Horizon
-    live : (Live, Live)
-        With the events of the call.
-    step : Step
-    """
+    """The rows that a call makes final, and what was looked at for them."""
     news = [step.news(side, events) for side, events in enumerate(live)]
     if not any(map(len, news)):
         return plan.schema.empty_table(), JoinCounters()

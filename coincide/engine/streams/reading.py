@@ -27,23 +27,7 @@ _ROW = ROW_NUMBERS[-1]
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """What a push brings.
-
-    Parameters
-    ----------
-    events : tuple of Part
-        In time; they can match. Of one stream twice: as left events and as right ones.
-    matchless : Part or None
-        With a null time or key; None if there are none.
-    late : pa.Table
-        Rows that came later than the delay permits, as they were pushed.
-    clock : int
-        The latest max_time of the side by now, ticks.
-    counts : SideCounts
-        Of all rows.
-    behind : int
-        How far the latest of the late rows lies behind what came before it, ticks.
-    """
+    """What a push brings."""
 
     events: tuple[Part, ...]
     matchless: Part | None
@@ -60,23 +44,6 @@ def read_arrivals(
 
     An event arrives at the largest max_time that its side has seen, over all keys. It is late if its own
     is more than the delay below that.
-
-    Parameters
-    ----------
-    plan : TablePlan
-    number : int
-        LEFT or RIGHT.
-    table : pa.Table
-    clock : int
-        The largest max_time so far, ticks.
-    delay : int
-    taken : int
-        Events of the side that were in time so far: ranks go on from there.
-
-    Raises
-    ------
-    DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``.
     """
     sides, counts = _read(plan, number, table)
     can_match = sides[0].matchable
@@ -132,13 +99,7 @@ _BYTES = {pa.binary(), pa.large_binary()}
 
 
 def needed_schema(side: str, schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """The columns that are needed, in plain types.
-
-    Raises
-    ------
-    SchemaError
-        If one is missing or stands twice.
-    """
+    """The columns that are needed, in plain types."""
     return pa.schema([(name, type_of(schema, side, name)) for name in names])
 
 
@@ -153,15 +114,7 @@ def open_names(schema: pa.Schema, number: int, join: JoinArguments) -> list[str]
 
 
 def in_schema(side: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The needed columns of a later table, in the types of the first.
-
-    Raises
-    ------
-    SchemaError
-        If one is missing, stands twice, or is of another type.
-    DataError
-        If texts of more than 2 GiB are to be of the first table's type.
-    """
+    """The needed columns of a later table, in the types of the first."""
     columns = []
     for field in schema:
         check_name(side, field.name, table.column_names)
@@ -191,10 +144,6 @@ def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> Non
     """Refuse the rows of a side whose partner's columns nobody knows yet, where they are invalid.
 
     The tick of both together may be finer: what this side's own would round is looked at once it is known.
-
-    Raises
-    ------
-    SchemaError, DataError
     """
     side, join = SIDES[number], arguments.join
     names = join.times[number]

@@ -23,20 +23,7 @@ _END = 8 * TIME_LIMIT
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """Two streams whose columns are known.
-
-    Parameters
-    ----------
-    plan : TablePlan
-    delays : (int, int)
-        Ticks.
-    horizon : Horizon
-    at_once : bool
-        Whether rows are pairs, given out when the second event comes; else rows tell of left events,
-        and are given out when no partner can come any more.
-    streams : (Stream, Stream)
-    counters : JoinCounters
-    """
+    """Two streams whose columns are known."""
 
     plan: TablePlan
     delays: tuple[int, int]
@@ -47,13 +34,7 @@ class Running:
 
     @classmethod
     def of(cls, plan: TablePlan, schemas: list[pa.Schema], arguments: StreamArguments) -> Running:
-        """Before the first event.
-
-        Raises
-        ------
-        ConditionError
-            If delays and units do not go together.
-        """
+        """Before the first event."""
         left, right = (Stream.of(plan, n, schemas[n % len(schemas)]) for n in (LEFT, RIGHT))
         return cls(
             plan,
@@ -69,13 +50,7 @@ class Running:
         return self.streams[LEFT].clock, self.streams[RIGHT].clock
 
     def pushed(self, number: int, table: pa.Table) -> tuple[Running, pa.Table]:
-        """After a push of one side, and what it makes final.
-
-        Raises
-        ------
-        DataError
-            If rows are invalid and are to be refused.
-        """
+        """After a push of one side, and what it makes final."""
         stream, delay = self.streams[number], self.delays[number]
         arrivals = read_arrivals(self.plan, number, table, stream.clock, delay, stream.taken)
         if not self.plan.spec.is_one_stream:
@@ -145,14 +120,7 @@ class Running:
         return join_block(self.plan, self.horizon, near, events)
 
     def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
-        """Give out left events that have become final, besides others that are.
-
-        Parameters
-        ----------
-        settled : int
-            Those before this max_time have been given out.
-        final : list of Part
-        """
+        """Give out left events that have become final, besides others that are."""
         left, right = (stream.live for stream in self.streams)
         rows = joined([left.between(settled, self._until[LEFT]), *final])
         near = right.near(rows, (self.horizon.first, self.horizon.last))
@@ -162,16 +130,7 @@ class Running:
     def _decided(
         self, before: Running, matchless: Part | None = None, number: int = LEFT
     ) -> tuple[Running, pa.Table]:
-        """Give out one-to-one pairs that have become final since a state before this one.
-
-        Parameters
-        ----------
-        before : Running
-        matchless : Part, optional
-            Events that have come since and match nothing.
-        number : int
-            Of which side these are.
-        """
+        """Give out one-to-one pairs that have become final since a state before this one."""
         left, right = (stream.live for stream in self.streams)
         step = Step(before._progress, self._progress)
         found, counters = decided(self.plan, self.horizon, (left, right), step)
@@ -227,23 +186,7 @@ class Running:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """One side so far.
-
-    Parameters
-    ----------
-    live : Live
-        Events that are kept.
-    clock : int
-        Its largest max_time so far, or the time to which it was advanced, ticks.
-    late : tuple of pa.Table
-        Late rows that were not taken yet.
-    counts : SideCounts
-    late_count : int
-    behind : int
-        How far the latest of the rows that were late in the last push lay behind the clock, ticks.
-    taken : int
-        Events that were in time.
-    """
+    """One side so far."""
 
     live: Live
     clock: int

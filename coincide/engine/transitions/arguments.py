@@ -37,13 +37,7 @@ _OPTIONS = ("unit", "tick", "invalid")
 
 @dataclass(frozen=True)
 class TransitionArguments:
-    """What is asked of region transitions: the arguments of `coincide.transition_tables`.
-
-    Raises
-    ------
-    ConditionError
-        If an argument makes no sense.
-    """
+    """What is asked of region transitions: the arguments of `coincide.transition_tables`."""
 
     within: Duration
     confidence: float | None = None
@@ -109,13 +103,7 @@ class TransitionArguments:
         )
 
     def times(self, clocks: Sequence[TimeColumn]) -> IntervalColumns:
-        """How the two time columns become ticks.
-
-        Raises
-        ------
-        SchemaError, ConditionError
-            If they do not go together, or not with what the options say.
-        """
+        """How the two time columns become ticks."""
         lower, upper = clocks
         if lower.family != upper.family:
             raise SchemaError(
@@ -127,13 +115,7 @@ class TransitionArguments:
         return IntervalColumns((scales[0], scales[1]))
 
     def rule(self, tick: Tick) -> DwellRule:
-        """The decision on dwell times, in ticks.
-
-        Raises
-        ------
-        ConditionError
-            If `within` is no whole number of ticks, or reaches 2**61 ticks.
-        """
+        """The decision on dwell times, in ticks."""
         return DwellRule.of(self._condition.window(tick))
 
 
@@ -161,17 +143,7 @@ def _check_options(options: CorrelateOptions) -> None:
 
 @dataclass(frozen=True)
 class EventColumns:
-    """The columns of one schema; everything but the rows is known and checked.
-
-    Parameters
-    ----------
-    arguments : TransitionArguments
-    times : IntervalColumns
-    rule : DwellRule
-        In ticks.
-    schema : pa.Schema
-        Of the result.
-    """
+    """The columns of one schema; everything but the rows is known and checked."""
 
     arguments: TransitionArguments
     times: IntervalColumns
@@ -180,15 +152,7 @@ class EventColumns:
 
     @classmethod
     def of(cls, schema: pa.Schema, arguments: TransitionArguments) -> EventColumns:
-        """The columns that arguments name.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing or of a type that cannot serve.
-        ConditionError
-            If durations and units do not go together.
-        """
+        """The columns that arguments name."""
         kinds = [type_of(schema, SIDE, name) for name in arguments.columns]
         kind_of = dict(zip(arguments.columns, kinds, strict=True))
         ids = [kind_of[name] for name in arguments.ids]
@@ -220,20 +184,7 @@ class EventColumns:
         return self.schema.types[0], stream
 
     def instant(self, argument: str, value: Any) -> int:
-        """A time that a caller gives, in ticks.
-
-        Parameters
-        ----------
-        argument : str
-            What the caller calls it.
-        value : int, float, datetime, numpy.datetime64 or pa.Scalar
-            As the time columns hold it.
-
-        Raises
-        ------
-        ConditionError
-            If it is no time like those of the columns.
-        """
+        """A time that a caller gives, in ticks."""
         return instant_of(argument, value, self.times.scales[1], self.arguments.options)
 
 

@@ -263,12 +263,7 @@ _BATCH_ROWS = 1_000_000
 
 
 class OpenWatches:
-    """The last event of each query and stream, on which the next one is decided.
-
-    Parameters
-    ----------
-    columns : EventColumns
-    """
+    """The last event of each query and stream, on which the next one is decided."""
 
     def __init__(self, columns: EventColumns) -> None:
         self._columns = columns
@@ -289,18 +284,7 @@ class OpenWatches:
         return int((~self._events.told).sum())
 
     def take(self, batch: Batch) -> tuple[pa.Table, TransitionCounts]:
-        """What new events decide. A refused batch leaves everything as it was.
-
-        Parameters
-        ----------
-        batch : Batch
-            Those of one query and stream in order of their midpoints.
-
-        Raises
-        ------
-        DataError
-            If events are late and invalid ones are refused; if they repeat others and these are.
-        """
+        """What new events decide. A refused batch leaves everything as it was."""
         ids, keys = self._ids.keyed(batch.ids)
         order = stable_order(ids.compact(keys))
         keys, events = keys[order], batch.crossings.rows(order)

@@ -24,15 +24,7 @@ HINT = "leave such rows out with options=CorrelateOptions(invalid='drop')"
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Events, in the order in which they came.
-
-    Parameters
-    ----------
-    ids : (pa.Array, pa.Array)
-        Query and stream, shape (n,), without nulls.
-    crossings : Crossings
-        Shape (n,).
-    """
+    """Events, in the order in which they came."""
 
     ids: tuple[pa.Array, pa.Array]
     crossings: Crossings
@@ -48,20 +40,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a table.
-
-    Parameters
-    ----------
-    batch : Batch
-    rows : int
-        Rows in.
-    dropped : dict of str to int
-        Rows left out, by reason.
-    rounded : float
-        Largest change of a time by rounding it, ticks.
-    behind : int
-        How far the earliest of the events lies before the clock, ticks; 0 if none does.
-    """
+    """What was read of a table."""
 
     batch: Batch
     rows: int
@@ -71,22 +50,7 @@ class Reading:
 
 
 def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Reading:
-    """The events of a table.
-
-    Parameters
-    ----------
-    table : pa.Table
-    columns : EventColumns
-    clock : int or None
-        A time before which no event may lie, ticks.
-
-    Raises
-    ------
-    DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``.
-    ConditionError
-        If timestamps are intervals and there is no confidence to decide them with.
-    """
+    """The events of a table."""
     arguments, times = columns.arguments, columns.times.read(table)
     *ids, words = (contiguous(column_of(table, SIDE, n)) for n in (*arguments.ids, arguments.event))
     query, stream = ids if arguments.stream else (ids[0], pa.array(np.zeros(len(words), np.int64)))
@@ -158,18 +122,7 @@ def words_of_invalid(
     null: Sequence[str],
     clock: int | None = None,
 ) -> str:
-    """What is wrong with invalid events, and what to do.
-
-    Parameters
-    ----------
-    columns : EventColumns
-    faults : mapping of str to (int, str)
-        By reason, how many events there are, and one of them in words.
-    null : sequence of str
-        The columns that have nulls.
-    clock : int or None
-        As of `read_events`.
-    """
+    """What is wrong with invalid events, and what to do."""
     messages = []
     for reason, (count, example) in faults.items():
         if reason in INVALID_REASONS:
@@ -194,12 +147,7 @@ def _words(columns: EventColumns, reason: str, null: Sequence[str], clock: int |
 
 
 def check_exact(batch: Batch, columns: EventColumns) -> None:
-    """Refuse intervals where there is no confidence to decide them with.
-
-    Raises
-    ------
-    ConditionError
-    """
+    """Refuse intervals where there is no confidence to decide them with."""
     if columns.arguments.confidence is not None:
         return
     crossings = batch.crossings
@@ -247,12 +195,7 @@ _STREAM_BITS = 32
 
 @dataclass(frozen=True, eq=False)
 class PairIds:
-    """Ids of queries and streams, and keys that a pair of them has for good.
-
-    Parameters
-    ----------
-    queries, streams : Ids
-    """
+    """Ids of queries and streams, and keys that a pair of them has for good."""
 
     queries: Ids
     streams: Ids

@@ -26,23 +26,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class TransitionCounts:
-    """What became of events.
-
-    Parameters
-    ----------
-    events : int
-        Rows in.
-    dropped : dict of str to int
-        Rows left out, by reason: ``"null"``, ``"event"`` (neither I nor O), ``"not_finite"``,
-        ``"range"``, ``"order"`` (min above max), ``"late"``.
-    repeated : int
-        I after I or O after O.
-    found : dict of str to int
-        Rows of the result, by transition.
-    neither, both : int
-        Dwell times of which neither the transition nor the stay reaches the confidence, and those of which
-        both do, so that there are two rows of them: none above a confidence of 0.5.
-    """
+    """What became of events."""
 
     events: int = 0
     dropped: dict[str, int] = field(default_factory=dict)

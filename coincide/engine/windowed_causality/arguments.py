@@ -32,15 +32,7 @@ _CELLS = 4
 
 @dataclass(frozen=True)
 class WindowArguments:
-    """What is asked of causality through a window: the arguments of `coincide.WindowedCausality`.
-
-    Raises
-    ------
-    SchemaError
-        If the condition is none.
-    ConditionError
-        If an argument makes no sense.
-    """
+    """What is asked of causality through a window: the arguments of `coincide.WindowedCausality`."""
 
     condition: CausalityCondition
     time: str = "time"

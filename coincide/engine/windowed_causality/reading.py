@@ -28,12 +28,7 @@ _ROLES = ("cause", "effect")
 
 @dataclass(frozen=True)
 class ArrivingColumns(IntervalColumns):
-    """Exact instants, and when they arrived: `coincide.engine.events.timestamps.TimestampColumns`.
-
-    Parameters
-    ----------
-    arrival : TimeScale or None
-    """
+    """Exact instants, and when they arrived: `coincide.engine.events.timestamps.TimestampColumns`."""
 
     arrival: TimeScale | None = None
 
@@ -72,22 +67,7 @@ class _ReadArriving(ReadIntervals):
 
 @dataclass(frozen=True, eq=False)
 class Arriving:
-    """Tuples that arrived, in their order, without those that match nothing.
-
-    Parameters
-    ----------
-    times, clocks : int64 arrays, shape (n,)
-        Ticks; without an arrival column the clock is the latest valid time so far.
-    points : Points or None
-    roles : int64 array, shape (n,)
-    payload : list of pa.Array
-    counts : SideCounts
-        Of all rows.
-    backwards : int
-        Rows left out since they arrived before the one before them.
-    behind : int
-        How far the latest of these lay behind, ticks.
-    """
+    """Tuples that arrived, in their order, without those that match nothing."""
 
     times: np.ndarray
     clocks: np.ndarray
@@ -134,19 +114,7 @@ class WindowColumns:
     __hash__ = None  # type: ignore[assignment]
 
     def read(self, table: pa.Table, clock: int | None) -> Arriving:
-        """The tuples of a table.
-
-        Parameters
-        ----------
-        table : pa.Table
-        clock : int or None
-            Of the last one before them, ticks.
-
-        Raises
-        ------
-        DataError
-            If rows are invalid and are to be refused.
-        """
+        """The tuples of a table."""
         arguments = self.arguments
         names = [*arguments.payload, *arguments.other_columns]
         side, counts = self._side(table, names)
@@ -168,13 +136,7 @@ class WindowColumns:
         )  # fmt: skip
 
     def unmatchable(self, table: pa.Table) -> SideCounts:
-        """What rows are that match nothing, whatever stands in them: their times and places are checked.
-
-        Raises
-        ------
-        DataError
-            As `read`.
-        """
+        """What rows are that match nothing, whatever stands in them: their times and places are checked."""
         _, counts = self._side(table, [])
         return replace(counts, unmatchable=counts.rows - counts.dropped)
 

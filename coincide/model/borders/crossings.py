@@ -20,19 +20,7 @@ EVENTS = ("O", "I")
 
 
 class Found(NamedTuple):
-    """A chunk of what a search has found.
-
-    Attributes
-    ----------
-    start, stop : int
-        The points that it is of.
-    points : int64 array, shape (n,)
-        Where each crossing was seen, ascending.
-    rows : int32 array, shape (n,)
-        Of the queries, in the index.
-    events : int8 array, shape (n,)
-        `OUT`, `IN` or `PASSED`.
-    """
+    """A chunk of what a search has found."""
 
     start: int
     stop: int
@@ -42,21 +30,7 @@ class Found(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """Crossings of a batch of readings, n of them.
-
-    Attributes
-    ----------
-    rows : int64 array
-        The reading, of the batch, at which each was seen.
-    queries : int64 array
-        Numbers of the queries.
-    events : int8 array
-        `OUT` or `IN`.
-    min_times, max_times : int64 array
-        When it happened: between the reading before and this one.
-    instants : int64 array or None
-        When a straight move from reading to reading meets the border.
-    """
+    """Crossings of a batch of readings, n of them."""
 
     rows: np.ndarray
     queries: np.ndarray
@@ -88,22 +62,7 @@ def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
 
 @compiled(allocates=True)
 def accepted(streams, times, is_gap, known, last_times):
-    """Which readings come after all of their stream before them.
-
-    Parameters
-    ----------
-    streams, times : int64 arrays, shape (n,)
-        By stream, in order of arrival.
-    is_gap : bool array, shape (n,)
-        Readings that are none.
-    known : bool array, last_times : int64 array, by stream
-
-    Returns
-    -------
-    bool array, shape (n,)
-    int, int
-        Late ones, and ones that repeat a time.
-    """
+    """Which readings come after all of their stream before them."""
     kept = ~is_gap
     late = repeated = 0
     stream, begun, last = -1, False, 0
@@ -129,20 +88,7 @@ _COLUMNS = ("known", "times", "values", "segments")
 
 
 class Points(NamedTuple):
-    """Readings of a batch by stream and in order of time, before each stream's the last one known.
-
-    Attributes
-    ----------
-    values : float64 array, shape (n, d)
-    times : int64 array, shape (n,)
-    kinds : int8 array, shape (n,)
-        `FIRST`, `FROM_OUTSIDE` or `MOVE`, from the point before.
-    rows : int64 array, shape (n,)
-        Of the batch; -1: known before it.
-    streams : int64 array, shape (n,)
-    near : int32 array, shape (n, d, 2)
-        Segments near which the points that begin a stream lie.
-    """
+    """Readings of a batch by stream and in order of time, before each stream's the last one known."""
 
     values: np.ndarray
     times: np.ndarray
@@ -159,17 +105,7 @@ class Points(NamedTuple):
 
 @dataclass
 class Taken:
-    """What became of the readings of a batch, or of many.
-
-    Parameters
-    ----------
-    readings : int
-        All.
-    gaps : int
-        With a value that is null or NaN: the stream is taken to be where it was.
-    repeated, late : int
-        Of a time that their stream has had, or is past: left out.
-    """
+    """What became of the readings of a batch, or of many."""
 
     readings: int = 0
     gaps: int = 0
@@ -183,13 +119,7 @@ class Taken:
 
 
 class StreamTable:
-    """The last reading of each stream, and its region segments: 9 + 16 d bytes a stream.
-
-    Parameters
-    ----------
-    dimensions : int
-        d.
-    """
+    """The last reading of each stream, and its region segments: 9 + 16 d bytes a stream."""
 
     def __init__(self, dimensions: int) -> None:
         self.known = np.zeros(0, np.bool_)
@@ -238,16 +168,6 @@ class StreamTable:
 
         A reading that is not later than all of its stream before it is left out, so that any batching of
         readings gives the same points.
-
-        Parameters
-        ----------
-        streams, times : int64 arrays, shape (n,)
-        values : float64 array, shape (n, d)
-        from_outside : bool
-            Whether a stream's first reading is told as coming from outside.
-        in_any_order : bool
-            Whether readings of a stream are to be put in order of their times, of equal ones the least
-            values first.
         """
         rows = np.argsort(streams, kind="stable") if (np.diff(streams) < 0).any() else None
         if in_any_order and _is_disordered(streams, times, rows):
@@ -288,13 +208,7 @@ class StreamTable:
         return points
 
     def keep(self, points: Points, segments: np.ndarray) -> None:
-        """Remember the last point of each stream, and its segments.
-
-        Parameters
-        ----------
-        points : Points
-        segments : int32 array, shape (n, d, 2)
-        """
+        """Remember the last point of each stream, and its segments."""
         ends = points.ends
         streams = points.streams[ends]
         self.known[streams] = True

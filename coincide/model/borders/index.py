@@ -18,23 +18,7 @@ _DEAD = np.iinfo(np.int32).min
 
 
 class Borders(NamedTuple):
-    """The arrays that kernels search, of N queries in d dimensions.
-
-    Attributes
-    ----------
-    values : float64 array, shape (d, 2, N)
-        Lower borders in order, and upper ones.
-    keys : int32 array, shape (d, 2, N)
-        At a lower border: the place p of its query's upper border. At an upper border: ~p of the lower
-        one, so that in both orders a scan looks for keys that are at least something.
-    queries : int32 array, shape (d, 2, N)
-        Row of the query that a border is of.
-    levels : int64 array
-    peaks : int32 array, shape (d, 2, levels[-1])
-        Over the keys: `coincide.model.borders.index`.
-    places : int32 array, shape (N, d, 2)
-        Of each query's borders, by row.
-    """
+    """The arrays that kernels search, of N queries in d dimensions."""
 
     values: np.ndarray
     keys: np.ndarray
@@ -45,15 +29,7 @@ class Borders(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows to remove.
-
-    Attributes
-    ----------
-    rows : int64 array, shape (n,)
-        Ascending.
-    places : intp array, shape (2, d, n)
-        Of their borders in each order.
-    """
+    """Rows to remove."""
 
     rows: np.ndarray
     places: np.ndarray
@@ -61,20 +37,7 @@ class Removal(NamedTuple):
 
 @dataclass(eq=False)
 class BorderIndex:
-    """Sorted borders of queries.
-
-    Parameters
-    ----------
-    borders : Borders
-    numbers : int64 array, shape (N,)
-        What each row's query is called outside, ascending.
-    closed : uint8 array, shape (N,)
-        Which ends each row's range holds: bits of `coincide.model.borders.index`.
-    is_live : bool array, shape (N,)
-        False: removed, and matched by nothing any more.
-    removed : int
-        How many.
-    """
+    """Sorted borders of queries."""
 
     borders: Borders
     numbers: np.ndarray
@@ -90,17 +53,7 @@ class BorderIndex:
         numbers: np.ndarray,
         closed: np.ndarray | None = None,
     ) -> BorderIndex:
-        """Sort the borders of queries: O(N log N).
-
-        Parameters
-        ----------
-        lower, upper : float64 arrays, shape (N, d)
-            lower <= upper, none of them NaN.
-        numbers : int64 array, shape (N,)
-            Ascending.
-        closed : uint8 array, shape (N,), optional
-            None: all are [lower, upper).
-        """
+        """Sort the borders of queries: O(N log N)."""
         closed = np.zeros(numbers.size, np.uint8) if closed is None else closed
         lower, upper = half_open(lower, upper, closed)
         orders = np.stack(
@@ -238,15 +191,6 @@ class LiveIndex:
 
     All are searched. What is added is merged into the smallest one, and now and then a level into the one
     before it, in linear time.
-
-    Parameters
-    ----------
-    dimensions : int
-
-    Attributes
-    ----------
-    levels : list of BorderIndex
-        The indexes to search, the large one first.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -331,16 +275,7 @@ def peak_levels(size: int) -> np.ndarray:
 
 
 def write_peaks(keys: np.ndarray, levels: np.ndarray, peaks: np.ndarray) -> None:
-    """Write the peaks of all levels.
-
-    Parameters
-    ----------
-    keys : int32 array, shape (n,)
-    levels : int64 array
-        From `peak_levels`.
-    peaks : int32 array, shape (levels[-1],)
-        Takes them.
-    """
+    """Write the peaks of all levels."""
     below = keys
     for start, stop in zip(levels[:-1].tolist(), levels[1:].tolist(), strict=True):
         padded = np.full((stop - start) * RUN, _LOWEST, np.int32)
@@ -351,17 +286,7 @@ def write_peaks(keys: np.ndarray, levels: np.ndarray, peaks: np.ndarray) -> None
 
 @compiled(forceinline=True)
 def next_reaching(keys, levels, peaks, keys_from, peaks_from, place, stop, bound):
-    """The first place, of those before `stop`, whose key reaches a bound; `stop` if there is none.
-
-    Parameters
-    ----------
-    keys, levels, peaks : arrays
-        As `write_peaks`; a peak may be too high, where keys have been lowered.
-    keys_from, peaks_from : int
-        Where these keys begin in `keys`, and theirs in `peaks`.
-    place, stop : int
-    bound : int
-    """
+    """The first place, of those before `stop`, whose key reaches a bound; `stop` if there is none."""
     while place < stop:
         if place & (RUN - 1) == 0:
             place = next_run(levels, peaks, peaks_from, place, bound)
@@ -414,19 +339,7 @@ def closed_bits(words: list[str]) -> np.ndarray:
 def half_open(
     lower: np.ndarray, upper: np.ndarray, closed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Borders of the ranges [lower, upper) that hold the same floats.
-
-    Parameters
-    ----------
-    lower, upper : float64 arrays, shape (n, d)
-        lower <= upper.
-    closed : uint8 array, shape (n,)
-
-    Returns
-    -------
-    float64 arrays, shape (n, d)
-        lower <= upper; equal where a range holds no float.
-    """
+    """Borders of the ranges [lower, upper) that hold the same floats."""
     if not closed.any():
         return lower, upper
     lower = _stepped(lower, closed & OPEN_BELOW)

@@ -34,23 +34,6 @@ def crossing_offsets(
     """How long after the first reading a straight move crosses a query's border, rounded down to ticks.
 
     A range is entered when the last dimension enters it, and left when the first one leaves it.
-
-    Parameters
-    ----------
-    before, after : float64 arrays, shape (n, d)
-        The values that a stream moves from and to.
-    span : int64 array, shape (n,)
-        Ticks between them.
-    lower, upper : float64 arrays, shape (n, d)
-        Of the query that each crossing is of.
-    closed : uint8 array, shape (n,)
-        Which ends its range holds: bits of `coincide.model.borders.index`.
-    events : int8 array, shape (n,)
-        `IN` or `OUT`.
-
-    Returns
-    -------
-    int64 array, shape (n,)
     """
     entering = (events == IN)[:, np.newaxis]
     end = np.where(entering, before, after)
@@ -139,20 +122,7 @@ def meets(
     upper: np.ndarray,
     closed: np.ndarray,
 ) -> np.ndarray:
-    """Whether straight moves meet ranges that hold neither of their ends.
-
-    Parameters
-    ----------
-    before, after : float64 arrays, shape (n, d)
-    lower, upper : float64 arrays, shape (n, d)
-        Ranges that meet what lies between both ends in every dimension.
-    closed : uint8 array, shape (n,)
-        Which ends they hold: bits of `coincide.model.borders.index`.
-
-    Returns
-    -------
-    bool array, shape (n,)
-    """
+    """Whether straight moves meet ranges that hold neither of their ends."""
     rises, falls = after > before, after < before
     near, far = np.where(rises, lower, upper), np.where(rises, upper, lower)
     with np.errstate(all="ignore"):

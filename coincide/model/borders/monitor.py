@@ -49,15 +49,7 @@ NewSearch = Callable[[BorderIndex, np.ndarray, np.ndarray, np.ndarray | None], S
 
 
 class Monitor:
-    """Streams and the queries that watch them (section 4 of the BMQ paper).
-
-    Parameters
-    ----------
-    dimensions : int
-    options : BorderOptions
-    new_search : callable
-        From an index, values, kinds and near segments to a search.
-    """
+    """Streams and the queries that watch them (section 4 of the BMQ paper)."""
 
     def __init__(self, dimensions: int, options: BorderOptions, new_search: NewSearch) -> None:
         self.options, self._new_search = options, new_search
@@ -97,22 +89,6 @@ class Monitor:
 
         A stream that is in the range of a new query leaves it when it is seen outside; it has entered it
         without an event. Whatever fails on the way, nothing has changed then.
-
-        Parameters
-        ----------
-        lower, upper : float64 arrays, shape (n, d)
-        closed : uint8 array, shape (n,), optional
-            Bits of `coincide.model.borders.index`; None: ranges are [lower, upper).
-
-        Returns
-        -------
-        int64 array, shape (n,)
-            Their numbers.
-
-        Raises
-        ------
-        DataError
-            With hysteresis, if more than 2³¹ queries were added in all, removed ones among them.
         """
         if self._open is not None and self.queries + lower.shape[0] > MOST_QUERIES:
             raise DataError(
@@ -168,16 +144,6 @@ class Monitor:
 
         The batch is taken when this is called; what it says is found while one goes through it, to its
         end.
-
-        Parameters
-        ----------
-        streams : int64 array, shape (n,)
-            From 0 to below the number of streams that the table has room for.
-        times : int64 array, shape (n,)
-        values : float64 array, shape (n, d)
-            A reading with a NaN is a gap.
-        in_any_order : bool
-            As `StreamTable.take`.
         """
         from_outside = self.options.first == "outside" or self._open is not None
         points, taken = self.streams.take(
@@ -317,18 +283,7 @@ class OpenPairs:
         return int(self.pairs.nbytes)
 
     def told(self, streams: np.ndarray, queries: np.ndarray, events: np.ndarray) -> np.ndarray:
-        """Which crossings are told; what they leave open is kept.
-
-        Parameters
-        ----------
-        streams, queries : int64 arrays, shape (n,)
-        events : int8 array, shape (n,)
-            In order of time, of each stream.
-
-        Returns
-        -------
-        bool array, shape (n,)
-        """
+        """Which crossings are told; what they leave open is kept."""
         self._take_out()
         pairs = streams << _QUERY_BITS | queries
         order = np.argsort(pairs, kind="stable")

@@ -18,19 +18,7 @@ WALK, PEAKS, EITHER = 0, 1, 2
 
 @compiled(forceinline=True)
 def is_held(places, query, segments, value):
-    """Whether a query's range holds a value, in the dimension in which both are given.
-
-    Parameters
-    ----------
-    places : int32 array
-        `Borders.places`.
-    query : int
-        Where the two places of the query's borders lie.
-    segments : int32 array
-        How many lower and upper borders there are up to each value.
-    value : int
-        Where the two numbers of the value lie.
-    """
+    """Whether a query's range holds a value, in the dimension in which both are given."""
     return (
         places[query + LOWER] < segments[value + LOWER]
         and places[query + UPPER] >= segments[value + UPPER]
@@ -140,15 +128,7 @@ def next_place(keys, levels, peaks, origin, peaks_origin, place, stop, bound, is
 
 @compiled(forceinline=True)
 def border_after(borders, value, low, high):
-    """The first place, from `low` to `high`, of a border above a value: O(log(high - low)).
-
-    Parameters
-    ----------
-    borders : float64 array
-        Ascending between these places.
-    value : float64
-    low, high : int
-    """
+    """The first place, from `low` to `high`, of a border above a value: O(log(high - low))."""
     while low < high:
         middle = (low + high) >> 1
         if borders[middle] <= value:
@@ -160,16 +140,7 @@ def border_after(borders, value, low, high):
 
 @compiled(forceinline=True)
 def borders_up_to(borders, value, near):
-    """How many borders are at most a value, sought from a place that is likely near: O(log distance).
-
-    Parameters
-    ----------
-    borders : float64 array
-        Ascending.
-    value : float64
-    near : int
-        At least 0.
-    """
+    """How many borders are at most a value, sought from a place that is likely near: O(log distance)."""
     size = borders.size
     # There may have been more borders when the place was near.
     near = min(near, size)

@@ -141,13 +141,7 @@ class BorderWords(TypedDict, total=False):
 
 
 def with_words(options: BorderOptions, words: Mapping[str, Any]) -> BorderOptions:
-    """Options, in which arguments of their own come first.
-
-    Raises
-    ------
-    ConditionError
-        If an option makes no sense, or there is none of a name.
-    """
+    """Options, in which arguments of their own come first."""
     if not isinstance(options, BorderOptions):
         raise ConditionError(f"options must be BorderOptions(...); found {brief(options)}")
     known = [field.name for field in fields(BorderOptions)]

@@ -16,25 +16,7 @@ _DENSE = 4
 
 
 class Buckets(NamedTuple):
-    """Events sorted by (bucket, time, row); those that match nothing are last, in no bucket.
-
-    Parameters
-    ----------
-    order : int64 array, shape (n,)
-        Row of each event in the caller's arrays.
-    ranks : int64 array, shape (n,)
-        What decides among simultaneous events of one stream: `order`, unless the caller has numbers.
-    times, lengths : int64 arrays, shape (n,)
-        Ticks; `lengths` is empty where all are exact instants.
-    points : Points
-        Those of events that have no places, where these have none.
-    numbers : int64 array, shape (buckets,)
-        Ascending.
-    offsets : int64 array, shape (buckets + 1,)
-        First event of each bucket.
-    boxes : float64 array, shape (buckets, 2, 3)
-        Least and largest x, y and z of the events of each bucket.
-    """
+    """Events sorted by (bucket, time, row); those that match nothing are last, in no bucket."""
 
     order: Int64s
     ranks: Int64s
@@ -47,15 +29,7 @@ class Buckets(NamedTuple):
 
 
 def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
-    """Sort events into buckets.
-
-    Parameters
-    ----------
-    events : PlacedEvents
-    numbers : int64 array, shape (n,)
-        Bucket of each event; `most` for none.
-    most : int
-    """
+    """Sort events into buckets."""
     points = no_points() if events.points is None else events.points
     lengths = np.empty(0, np.int64) if events.lengths is None else events.lengths
     if most == 1 and events.group is None and is_ascending(events.times):
@@ -155,18 +129,7 @@ def _runs(numbers, order, most):
 
 @compiled(allocates=True)
 def cell_numbers(cells, points, group, none):
-    """The number of each event's cell.
-
-    Parameters
-    ----------
-    cells : CellNumbers
-    points : Points
-        Those of no event, where no dimension has more than one cell.
-    group : int64 array, shape (n,)
-        Codes of keys, negative for events that match nothing.
-    none : int64
-        The number of those.
-    """
+    """The number of each event's cell."""
     numbers = np.empty(group.size, np.int64)
     for i in range(group.size):
         if group[i] < 0:
@@ -212,17 +175,7 @@ def gap_to_side(value, low, high):
 
 @compiled(allocates=True)
 def gallop(values, at, end, bound):
-    """The first position from `at` on, before `end`, of a value that is at least `bound`, or `end`.
-
-    Parameters
-    ----------
-    values : int64 array, ascending from `at` to `end`
-    at, end, bound : int64
-
-    Returns
-    -------
-    int64
-    """
+    """The first position from `at` on, before `end`, of a value that is at least `bound`, or `end`."""
     if at >= end or values[at] >= bound:
         return at
     step = 1
@@ -244,22 +197,7 @@ _DIGIT_BITS = 11
 
 @compiled(allocates=True)
 def sorted_rows(order, numbers, most):
-    """Sort rows by a number, those of equal numbers as they are in `order`.
-
-    Parameters
-    ----------
-    order : int64 array, shape (n,)
-        Rows; overwritten.
-    numbers : int64 array, shape (rows,)
-        At least 0.
-    most : int64
-        The largest number.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        The rows in order.
-    """
+    """Sort rows by a number, those of equal numbers as they are in `order`."""
     other = np.empty_like(order)
     shift = 0
     while most >> shift > 0:

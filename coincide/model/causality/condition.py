@@ -104,22 +104,7 @@ class CausalityCondition:
 
 @dataclass(frozen=True, eq=False)
 class CausalityModel:
-    """A causality condition in ticks, as a join takes it.
-
-    Parameters
-    ----------
-    rule : PairRule
-        Decides pairs.
-    reach : float
-        No pair that is farther apart qualifies; infinity if there is no such distance.
-    window : (int, int)
-        Least and most delta of a pair of exact instants that qualifies, or a little more, ticks: where to
-        look for pairs.
-    deltas : (int, int)
-        The same, exactly.
-    is_forward, is_symmetric : bool
-        As of `Limits`.
-    """
+    """A causality condition in ticks, as a join takes it."""
 
     rule: PairRule
     reach: float

@@ -31,17 +31,7 @@ def squared_gap(dx, dy, dz):
 
 @compiled(forceinline=True)
 def squared_distance(curvature, gap, dh):
-    """The squared distance of two places: `coincide.model.causality.spaces`.
-
-    Parameters
-    ----------
-    curvature : float64
-        As `PairRule.curvature`.
-    gap : float64
-        |x - y|².
-    dh : float64
-        Difference of heights.
-    """
+    """The squared distance of two places: `coincide.model.causality.spaces`."""
     if curvature == 0.0:
         return gap
     return product(curvature, squared_arc(gap)) + product(dh, dh)
@@ -81,18 +71,7 @@ def is_inside(ellipsoid, distance2, delta):
 
 @compiled(forceinline=True)
 def accepts(rule, gap, dh, delta):
-    """Whether a pair of exact instants qualifies.
-
-    Parameters
-    ----------
-    rule : PairRule
-    gap : float64
-        |x - y|².
-    dh : float64
-        Difference of heights.
-    delta : int64
-        T_effect - T_cause, ticks.
-    """
+    """Whether a pair of exact instants qualifies."""
     if delta < rule.lo or delta > rule.hi or not gap <= rule.near:
         return False
     if not rule.measured:
@@ -113,22 +92,7 @@ def accepts(rule, gap, dh, delta):
 
 @compiled
 def probability_of(rule, gap, dh, s, l1, l2):
-    """The probability that a pair of interval timestamps qualifies.
-
-    Parameters
-    ----------
-    rule, gap, dh
-        As `accepts`.
-    s : int64
-        max_effect - max_cause, ticks.
-    l1, l2 : int64
-        Lengths of the cause's and of the effect's timestamp, ticks.
-
-    Returns
-    -------
-    float64
-        That delta lies between the first and the last tick that the rule accepts at this distance.
-    """
+    """The probability that a pair of interval timestamps qualifies."""
     if l1 == 0 and l2 == 0:
         return 1.0 if accepts(rule, gap, dh, s) else 0.0
     lo, hi = window_of(rule, gap, dh)
@@ -159,11 +123,6 @@ def window_between(rule, nearest, farthest):
     """The window on delta of pairs whose squared distance is from `nearest` to `farthest`.
 
     Of one distance it is exact: the deltas from lo to hi are those that `accepts` accepts.
-
-    Returns
-    -------
-    lo, hi : int64
-        Ticks, inclusive; lo > hi if there is none.
     """
     # One by one: a loop over the tuple would keep it in memory.
     lo = max(rule.lo, _first_behind(rule.behind, nearest), _first_behind(rule.also_behind, nearest))
@@ -235,28 +194,7 @@ _GUARD = 1e-9
 
 
 class PairRule(NamedTuple):
-    """Decides pairs: `coincide.model.causality.deciding`.
-
-    Parameters
-    ----------
-    lo, hi : int
-        The window on delta whatever the distance, ticks, inclusive.
-    near : float
-        The largest |x - y|²: in a plane the largest squared distance, on a sphere a squared chord.
-    measured : bool
-        Whether anything else depends on the distance.
-    bound : float
-        The largest squared distance.
-    curvature : float
-        Squared radius of the sphere; 0 of a plane.
-    behind, also_behind : Front
-        That the effect lies behind.
-    ahead, also_ahead : Front
-        That it does not lie behind.
-    ellipsoid, also_ellipsoid : Ellipsoid
-    threshold : float
-        The least probability that qualifies, where timestamps are intervals.
-    """
+    """Decides pairs: `coincide.model.causality.deciding`."""
 
     lo: int
     hi: int
@@ -278,19 +216,7 @@ class PairRule(NamedTuple):
         return not self.measured and math.isinf(self.near)
 
     def meets(self, gap, dh, s, left, right):
-        """Whether a pair qualifies.
-
-        Parameters
-        ----------
-        gap : float64
-            |x - y|².
-        dh : float64
-            Difference of heights over a sphere.
-        s : int64
-            max_effect - max_cause, ticks.
-        left, right : int64
-            Lengths of the cause's and of the effect's timestamp, ticks: of instants 0.
-        """
+        """Whether a pair qualifies."""
         if left == 0 and right == 0:
             return accepts(self, gap, dh, s)
         return probability_of(self, gap, dh, s, left, right) >= self.threshold
@@ -319,16 +245,7 @@ class PairRule(NamedTuple):
 
 
 def pair_rule(limits: Limits, space: Space, heights: bool, confidence: float) -> PairRule:
-    """The rule of limits in a space.
-
-    Parameters
-    ----------
-    limits : Limits
-    space : Space
-    heights : bool
-        Whether places on a sphere have heights: then the arc alone does not say how far they are.
-    confidence : float
-    """
+    """The rule of limits in a space."""
     near, bound = limits.bound, math.inf
     if isinstance(space, Sphere):
         near = _largest_chord(limits, space)

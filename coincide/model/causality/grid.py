@@ -32,17 +32,7 @@ NEVER = 1, 0
 
 
 class CellNumbers(NamedTuple):
-    """How events get the number of their cell.
-
-    Parameters
-    ----------
-    origin : float64 array, shape (4,)
-        Where cells begin, by x, y, z, h.
-    per_unit : float64 array, shape (4,)
-        Cells in one unit; 0 where there is but one.
-    stride : int64 array, shape (5,)
-        What one cell further adds to the number, then what the next group adds.
-    """
+    """How events get the number of their cell."""
 
     origin: Float64s
     per_unit: Float64s
@@ -50,17 +40,7 @@ class CellNumbers(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """The runs of cell numbers around a cell, a row of cells each.
-
-    Parameters
-    ----------
-    shifts : int64 array, shape (rows,)
-        First number of the run, less the cell's own.
-    widths : int64 array, shape (rows,)
-        Cells in the run.
-    slabs : int64 array, shape (rows, most cells of a run, 2)
-        Least and most delta of a pair of the two cells, ticks; the first above the second for none.
-    """
+    """The runs of cell numbers around a cell, a row of cells each."""
 
     shifts: np.ndarray
     widths: np.ndarray
@@ -69,19 +49,7 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Cells and their neighbours.
-
-    Parameters
-    ----------
-    numbers : CellNumbers
-    neighbours : Neighbours
-    most : int
-        Every number is below it.
-    cells : int
-        About how many cells of a group there are where events can be.
-    gap : float
-        The largest |x - y|² of a pair that can qualify, or a little more.
-    """
+    """Cells and their neighbours."""
 
     numbers: CellNumbers
     neighbours: Neighbours
@@ -93,25 +61,7 @@ class Grid:
 def make_grid(
     rule: PairRule, reach: float, low: np.ndarray, high: np.ndarray, groups: int, fineness: int
 ) -> Grid | None:
-    """A grid over the places of two sides.
-
-    Parameters
-    ----------
-    rule : PairRule
-    reach : float
-        No pair farther apart qualifies.
-    low, high : float64 arrays, shape (4,)
-        Least and largest x, y, z and h.
-    groups : int
-        Number of codes of keys, which no pair crosses.
-    fineness : int
-        Cells are so many to the reach.
-
-    Returns
-    -------
-    Grid or None
-        None where all events would be in one cell.
-    """
+    """A grid over the places of two sides."""
     extent = np.maximum(high - low, 0.0)
     size, steps = _sizes(rule, reach, extent, groups, fineness)
     cells = np.array(

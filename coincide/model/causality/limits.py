@@ -35,18 +35,7 @@ _GUARD = 1e-9
 
 
 class Front(NamedTuple):
-    """A front that leaves the place of the cause `shift` ticks before it, or so long after it if negative.
-
-    Parameters
-    ----------
-    speed : float
-        Distance per so many ticks as the square root of `per2`.
-    per2 : float
-    shift : int
-        Ticks.
-    kind : int
-        `NOWHERE`, or `BEHIND` or `AHEAD`, plus `STRICT`.
-    """
+    """A front that leaves the place of the cause `shift` ticks before it (negative: after it)."""
 
     speed: float = 1.0
     per2: float = 1.0
@@ -60,18 +49,7 @@ class Front(NamedTuple):
 
 
 class Ellipsoid(NamedTuple):
-    """distance² · duration2 + delta² · radius2 <= both, or below it if `strict`.
-
-    Parameters
-    ----------
-    radius2 : float
-        Squared.
-    duration2 : float
-        Squared, ticks²; negative of no ellipsoid.
-    both : float
-        Their product.
-    strict : bool
-    """
+    """distance² · duration2 + delta² · radius2 <= both, or below it if `strict`."""
 
     radius2: float = 1.0
     duration2: float = -1.0
@@ -81,19 +59,7 @@ class Ellipsoid(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one predicate, or several at once, ask of a pair.
-
-    Parameters
-    ----------
-    lo, hi : int
-        Window on delta, inclusive, ticks.
-    radius : float
-        Largest distance; infinity for none.
-    strict : bool
-        Whether the radius itself is too far.
-    fronts : tuple of Front
-    ellipsoids : tuple of Ellipsoid
-    """
+    """What one predicate, or several at once, ask of a pair."""
 
     lo: int = -UNBOUNDED
     hi: int = UNBOUNDED
@@ -210,12 +176,7 @@ class Limits:
         return max([self.lo, *(-each for each in durations)]), min([self.hi, *durations])
 
     def checked(self, condition: object) -> Limits:
-        """Refuse limits that nothing meets, or that bound neither time nor distance.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse limits that nothing meets, or that bound neither time nor distance."""
         lo, hi = self.window
         if lo > hi:
             raise ConditionError(
@@ -251,13 +212,7 @@ def all_of(limits: Iterable[Limits]) -> Limits:
 
 
 def ticks_per(per: str | None, tick: Tick) -> tuple[Fraction, str]:
-    """Ticks in the unit of time of a speed, and that unit in words.
-
-    Raises
-    ------
-    ConditionError
-        If nobody says how long a tick is.
-    """
+    """Ticks in the unit of time of a speed, and that unit in words."""
     if per is None:
         return Fraction(1), "tick"
     if tick.nanoseconds is None:

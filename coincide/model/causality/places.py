@@ -29,17 +29,7 @@ _SAMPLE = 2048
 
 
 class Links(NamedTuple):
-    """Of each place of a cause the places of effects that it can have, and at what deltas.
-
-    Parameters
-    ----------
-    starts : int64 array, shape (places of causes + 1,)
-        First link of each place.
-    targets : int64 array, shape (links,)
-        Places of effects.
-    windows : int64 array, shape (links, 2)
-        Least and most delta, ticks.
-    """
+    """Of each place of a cause the places of effects that it can have, and at what deltas."""
 
     starts: Int64s
     targets: np.ndarray
@@ -47,15 +37,7 @@ class Links(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The distinct places of a side's events.
-
-    Parameters
-    ----------
-    numbers : int64 array, shape (n,)
-        Place of each event; events at one place have one group. `count` of events that match nothing.
-    rows : int64 array, shape (count,)
-        An event at each place. Places are sorted by the group of their events.
-    """
+    """The distinct places of a side's events."""
 
     numbers: np.ndarray
     rows: np.ndarray
@@ -69,14 +51,7 @@ def repeats(points: np.ndarray, group: np.ndarray) -> bool:
 
 
 def numbered_places(points: np.ndarray, group: np.ndarray) -> Places:
-    """Number the places of events.
-
-    Parameters
-    ----------
-    points : Points
-    group : int64 array, shape (n,)
-        Codes of keys, negative for events that match nothing.
-    """
+    """Number the places of events."""
     numbers, rows = _numbered(points.view(np.uint64), group)
     order = np.argsort(group[rows], kind="stable")
     renumbered = np.empty(rows.size + 1, np.int64)
@@ -87,14 +62,7 @@ def numbered_places(points: np.ndarray, group: np.ndarray) -> Places:
 
 @compiled(allocates=True)
 def _numbered(points, group):
-    """Numbers of places in the order in which they come, and the first row of each: a hash table.
-
-    Parameters
-    ----------
-    points : uint64 array, shape (3 or 4, n)
-        Bits of the coordinates.
-    group : int64 array, shape (n,)
-    """
+    """Numbers of places in the order in which they come, and the first row of each: a hash table."""
     n = group.size
     slots = 64
     while slots < 2 * n:
@@ -140,24 +108,7 @@ def pairs_of_places(own: np.ndarray, others: np.ndarray, groups: int) -> int:
 
 @compiled(allocates=True)
 def link_places(rule, own, own_group, others, others_group, margins, least):
-    """The links of all pairs of places.
-
-    Parameters
-    ----------
-    rule : PairRule
-    own, others : Points
-        Places of causes and of effects.
-    own_group, others_group : int64 arrays
-        Their groups, ascending.
-    margins : (int64, int64)
-        By how much windows begin earlier and end later, ticks.
-    least : int64
-        No window begins before it.
-
-    Returns
-    -------
-    Links
-    """
+    """The links of all pairs of places."""
     starts, first = np.zeros(own_group.size + 1, np.int64), np.int64(0)
     for p in range(own_group.size):
         first = gallop(others_group, first, others_group.size, own_group[p])
@@ -215,19 +166,7 @@ def choose_layout(
     way: Way | None,
     run: Run,
 ) -> tuple[Way, Sides]:
-    """Put both sides in buckets, by the way that suits them.
-
-    Parameters
-    ----------
-    causes : PlacedEvents
-    effects : PlacedEvents or None
-        None: the causes themselves, each pair in the order of time.
-    model : CausalityModel
-    way : {"place", "grid", "time"} or None
-        None: chosen from the data.
-    run : callable
-        Calls functions, perhaps at once, and gives their results.
-    """
+    """Put both sides in buckets, by the way that suits them."""
     sides = (causes,) if effects is None or effects is causes else (causes, effects)
     self_join = effects is None or causes.ranks is not None
     placed = all(side.points is not None for side in sides)
@@ -358,26 +297,7 @@ def _margins(causes: PlacedEvents, effects: PlacedEvents) -> tuple[tuple[int, in
 
 
 class Layout(NamedTuple):
-    """How the buckets of causes and of effects lie to each other.
-
-    Parameters
-    ----------
-    by_place : bool
-        Whether buckets are places, which `starts`, `targets` and `windows` link
-        (`coincide.model.causality.places.Links`), or cells, whose neighbours `shifts`, `widths`
-        and `slabs` tell (`coincide.model.causality.grid.Neighbours`).
-    sure : bool
-        Whether every pair within a window qualifies: nothing is tested.
-    self_join : bool
-        Whether causes and effects are of one stream, of which the earlier is the cause, and of
-        simultaneous ones the one of the lower rank.
-    most : int
-        Most links of a bucket.
-    gap : float
-        The largest |x - y|² of a pair that can qualify.
-    plain : bool
-        Whether within a window this is all that is asked.
-    """
+    """How the buckets of causes and of effects lie to each other."""
 
     by_place: bool
     sure: bool

@@ -166,18 +166,7 @@ _COSINE = tuple((-1.0) ** k / math.factorial(2 * k) for k in range(9, 0, -1))
 
 @compiled(forceinline=True)
 def squared_arc(c):
-    """The squared arc, radians², of a squared chord of the unit sphere.
-
-    Parameters
-    ----------
-    c : float64
-        0 to 4; a rounding error above 4 counts as 4.
-
-    Returns
-    -------
-    float64
-        0 to pi², good to some units of 2**-53.
-    """
+    """The squared arc, radians², of a squared chord of the unit sphere."""
     if c <= _NEARER:
         return product(
             c, 1.0 + product(c, _A2 + product(c, _A3 + product(c, _A4 + product(c, _A5))))
@@ -221,15 +210,7 @@ def _sine_and_cosine(angle):
 
 @compiled
 def unit_vectors(latitude, longitude, out):
-    """Unit vectors of n places: all longitudes of a pole are one place, and both of the date line.
-
-    Parameters
-    ----------
-    latitude, longitude : float64 arrays, shape (n,)
-        Degrees. What is no place gives NaN.
-    out : float64 array, shape (3 or more, n), written
-        x, y and z.
-    """
+    """Unit vectors of n places: all longitudes of a pole are one place, and both of the date line."""
     for i in range(latitude.size):
         if not (abs(latitude[i]) <= 90.0 and abs(longitude[i]) <= 360.0):
             out[0, i] = out[1, i] = out[2, i] = np.nan
@@ -252,28 +233,7 @@ X, Y, Z, H = range(4)
 
 @dataclass(frozen=True, eq=False)
 class PlacedEvents:
-    """Events of one side.
-
-    Parameters
-    ----------
-    times : int64 array, shape (n,), C-contiguous
-        Ticks, |time| < 2**61; of intervals the later end.
-    points : Points or None
-        Finite where the event's group is not negative. None: events have no places.
-    lengths : int64 array, shape (n,), or None
-        Lengths of interval timestamps, ticks, >= 0; None: exact instants. Of histograms the numbers of
-        their templates.
-    group : int64 array, shape (n,), or None
-        Dense code of the event's keys: only events of equal code are paired. Events with a negative
-        code match nothing. None: one group.
-    groups : int
-        Number of codes, above every code.
-    ranks : int64 array, shape (n,), ascending, or None
-        Where both sides are parts of one stream: the number of each event in it. Of two events the
-        earlier is the cause then, and of simultaneous ones the one of the lower number.
-    templates : TemplateTable or None
-        Of histogram timestamps; then the other side of a join has templates, too.
-    """
+    """Events of one side."""
 
     times: np.ndarray
     points: np.ndarray | None = None
@@ -318,23 +278,7 @@ DISTANCE_LIMIT = 1e100
 
 
 def checked_number(name: str, value: object, *, zero: bool = False, hint: str = "") -> float:
-    """A positive number as a float.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    value : object
-    zero : bool
-        Whether 0 will do, too.
-    hint : str
-        What else will do, for the error.
-
-    Raises
-    ------
-    ConditionError
-        If it is no number, negative, 0, NaN, infinite, or too large or small to be squared.
-    """
+    """A positive number as a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ConditionError(f"{name} must be a number{hint}; found {brief(value)}")
     number = as_float(value)

@@ -26,17 +26,7 @@ from coincide.model.templates.template import Buckets, TemplateTable
 
 
 class TemplateRule(NamedTuple):
-    """Decides pairs of histograms: methods as of `PairRule`, shapes being numbers of templates.
-
-    Parameters
-    ----------
-    pair : PairRule
-        Of exact instants, and the window of a distance.
-    left, right : Buckets
-        Of the templates of causes and of effects.
-    left_masses, right_masses : float64 arrays
-        As `TemplateTable.exact_masses`.
-    """
+    """Decides pairs of histograms: methods as of `PairRule`, shapes being numbers of templates."""
 
     pair: PairRule
     left: Buckets

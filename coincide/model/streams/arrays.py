@@ -25,15 +25,7 @@ ARRIVALS = Column("arrival")
 
 
 def integers(column: Column, values: npt.ArrayLike) -> np.ndarray:
-    """An int64 array of one dimension.
-
-    Raises
-    ------
-    SchemaError
-        If it is none of integers.
-    DataError
-        If an entry is null, or beyond 2**61 where NumPy has no int64 for it.
-    """
+    """An int64 array of one dimension."""
     array = _array(column.name, values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         _check_range(column.name, array)
@@ -47,14 +39,7 @@ def integers(column: Column, values: npt.ArrayLike) -> np.ndarray:
 
 
 def marks_of(sides: npt.ArrayLike) -> np.ndarray:
-    """The sides of a mixed push: uint8 array.
-
-    Raises
-    ------
-    SchemaError
-    DataError
-        If an entry is null.
-    """
+    """The sides of a mixed push: uint8 array."""
     array = _array("sides", sides)
     expected = "sides must be a one-dimensional array of 0 (left) and 1 (right)"
     if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
@@ -127,12 +112,7 @@ def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def check_size(name: str, array: np.ndarray, like: str, size: int) -> None:
-    """Refuse an array that has not one entry for each event.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse an array that has not one entry for each event."""
     if array.size != size:
         raise SchemaError(
             f"{name} has {array.size} entries, but {like} has {size}; give one for each event"
@@ -145,24 +125,7 @@ FINE, OUT_OF_RANGE, REVERSED, TOO_LONG, TOO_SHORT, UNKNOWN, ARRIVAL, BACKWARDS =
 
 @compiled
 def first_interval_trouble(sides, lows, highs, lengths, limit):
-    """The first interval that cannot be taken in.
-
-    Parameters
-    ----------
-    sides, lows, highs : arrays
-        As a Batch has them, with the ends of intervals.
-    lengths : int64 array, shape (2, 2)
-        Shortest and longest of each side, ticks.
-    limit : int64
-        Times lie below it and above its negative.
-
-    Returns
-    -------
-    int64
-        What is wrong; FINE if nothing is.
-    int64
-        Position of the event; their number if nothing is wrong.
-    """
+    """The first interval that cannot be taken in."""
     for i in range(lows.size):
         low, high, side = lows[i], highs[i], sides[i]
         if low <= -limit or high >= limit or low >= limit or high <= -limit:
@@ -178,17 +141,7 @@ def first_interval_trouble(sides, lows, highs, lengths, limit):
 
 @compiled
 def first_template_trouble(sides, max_times, templates, counts, limit):
-    """The first event of a template that cannot be taken in.
-
-    Parameters
-    ----------
-    sides, max_times, templates : arrays
-        As a Batch has them.
-    counts : int64 array, shape (2,)
-        Templates of each side.
-    limit : int64
-        As `first_interval_trouble`; so is what is returned.
-    """
+    """The first event of a template that cannot be taken in."""
     for i in range(max_times.size):
         if not 0 <= templates[i] < counts[sides[i]]:
             return UNKNOWN, i
@@ -199,17 +152,7 @@ def first_template_trouble(sides, max_times, templates, counts, limit):
 
 @compiled
 def first_arrival_trouble(sides, arrival, clock, limit):
-    """The first event whose arrival instant cannot be.
-
-    Parameters
-    ----------
-    sides, arrival : arrays
-        As a Batch has them.
-    clock : int64 array, shape (2,)
-        Latest arrival instant of each side so far.
-    limit : int64
-        As `first_interval_trouble`; so is what is returned.
-    """
+    """The first event whose arrival instant cannot be."""
     left, right = clock[0], clock[1]
     for i in range(arrival.size):
         if not -limit < arrival[i] < limit:

@@ -315,12 +315,6 @@ class LazyCorrelator(StreamCorrelator):
     """Correlates a block of events at a time, Lee & Lee (2010), Algorithms 4 and 5.
 
     Or, with live blocks that use a look-up table, Algorithms 6 and 7.
-
-    Parameters
-    ----------
-    options : StreamOptions
-    live : LiveBlockStep
-        Of the algorithm; empty.
     """
 
     def __init__(self, options: StreamOptions, live: LiveBlockStep) -> None:
@@ -368,12 +362,6 @@ class ClassedCorrelator(LazyCorrelator):
 
     Classes are cut once some hundred events of a side were seen; they change the work, never the
     answer.
-
-    Parameters
-    ----------
-    options : StreamOptions
-    live : LiveBlockStep
-        Of the algorithm; empty.
     """
 
     def __init__(self, options: StreamOptions, live: LiveBlockStep) -> None:

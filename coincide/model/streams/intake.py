@@ -37,16 +37,7 @@ NO_ARRIVAL = np.empty(0, np.int64)
 
 
 class Batch(NamedTuple):
-    """Checked events of one or both sides, in order of arrival.
-
-    Parameters
-    ----------
-    sides : uint8 array, shape (n,)
-    max_time, shapes : int64 arrays, shape (n,)
-        Ticks; as the timestamps' model gives them.
-    arrival : int64 array, shape (n,) or (0,)
-        Arrival instants, ticks; none: each event comes as late as its side's largest max_time.
-    """
+    """Checked events of one or both sides, in order of arrival."""
 
     sides: np.ndarray
     max_time: np.ndarray
@@ -202,12 +193,7 @@ class OneKindIntake(ABC):
 
 
 def refuse_groups(group: object) -> None:
-    """Refuse events that have groups.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse events that have groups."""
     if group is not None:
         raise DataError(
             "a stream correlator knows no groups; coincide.stream_tables joins tables by keys. Push events"
@@ -237,15 +223,7 @@ def _untimely(
 
 
 class IntervalIntake(OneKindIntake):
-    """The `Intake` of `IntervalEvents` and of pairs of arrays (min_time, max_time).
-
-    Parameters
-    ----------
-    lengths : int64 array, shape (2, 2)
-        Shortest and longest of the left and the right side, ticks.
-    rule : NamedTuple, optional
-        As `OneKindIntake`.
-    """
+    """The `Intake` of `IntervalEvents` and of pairs of arrays (min_time, max_time)."""
 
     COLUMNS = (Column("min_time"), Column("max_time"))
 
@@ -301,16 +279,7 @@ class IntervalIntake(OneKindIntake):
 
 
 class MixedIntake:
-    """The `Intake` of a pair of kinds. The shape of an interval is the number of its length.
-
-    Parameters
-    ----------
-    interval_side : int
-    intervals : IntervalIntake
-        Knows the declared lengths.
-    templates : TemplateIntake
-    numbers : LengthNumbers
-    """
+    """The `Intake` of a pair of kinds. The shape of an interval is the number of its length."""
 
     def __init__(
         self,
@@ -386,15 +355,7 @@ _TEMPLATE = Column(
 
 
 class TemplateIntake(OneKindIntake):
-    """The `Intake` of `HistogramEvents` and of pairs of arrays (max_time, template).
-
-    Parameters
-    ----------
-    tables : (TemplateTable, TemplateTable)
-        Of the left and the right side.
-    rule : NamedTuple, optional
-        As `OneKindIntake`.
-    """
+    """The `Intake` of `HistogramEvents` and of pairs of arrays (max_time, template)."""
 
     COLUMNS = (Column("max_time"), _TEMPLATE)
 

@@ -94,17 +94,6 @@ class LengthNumbers:
     """Numbers lengths in the order in which they come, and solves the table for them.
 
     Numbers stay, so that what a kernel keeps of earlier events remains true.
-
-    Parameters
-    ----------
-    window : Window
-        Ticks.
-    side : int
-        Of the intervals.
-    table : TemplateTable
-        Of the other side.
-    most : int
-        Lengths that may come.
     """
 
     def __init__(self, window: Window, side: int, table: TemplateTable, most: int) -> None:
@@ -127,17 +116,7 @@ class LengthNumbers:
         return self._known.lengths.lengths
 
     def numbered(self, lengths: np.ndarray) -> np.ndarray:
-        """The numbers of lengths, new ones included: int64 array, shape (n,).
-
-        Parameters
-        ----------
-        lengths : int64 array, shape (n,)
-
-        Raises
-        ------
-        MemoryBudgetError
-            If there are too many new ones. None is taken then.
-        """
+        """The numbers of lengths, new ones included: int64 array, shape (n,)."""
         if not self._known.lengths.has_all(lengths):
             self._known = self._with(np.setdiff1d(lengths, self._known.lengths.ordered))
         return self._known.lengths.numbered(lengths)
@@ -179,13 +158,7 @@ class _Solved(HistogramPairs):
 
 
 class _Known(NamedTuple):
-    """What is known of the lengths so far.
-
-    Parameters
-    ----------
-    lengths : KnownLengths
-    rule : NamedTuple
-    """
+    """What is known of the lengths so far."""
 
     lengths: KnownLengths
     rule: Any

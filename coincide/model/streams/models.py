@@ -25,13 +25,7 @@ _MOST_BINS = 64
 
 @dataclass(frozen=True)
 class IntervalStreams(IntervalPairs):
-    """Streams of intervals: `coincide.model.streams.model.StreamModel`.
-
-    Parameters
-    ----------
-    window : Window
-        The timing condition, ticks.
-    """
+    """Streams of intervals: `coincide.model.streams.model.StreamModel`."""
 
     def intake(self, limits: tuple[SideLimits, SideLimits]) -> IntervalIntake:
         """As `StreamModel`, like all that follow."""
@@ -71,18 +65,7 @@ class IntervalStreams(IntervalPairs):
 
 
 def covering_classes(lengths: np.ndarray, most: int, shortest: int, longest: int) -> ShapeClasses:
-    """Classes that are narrow where the given lengths are many, and hold every declared length.
-
-    Parameters
-    ----------
-    lengths : int64 array, shape (n,)
-        Lengths seen so far, ticks; n > 0.
-    most : int
-        Upper limit on classes for the lengths seen. Where they take no more values than that, each
-        value has a class of its own, and the gaps between have classes too, which may stay empty.
-    shortest, longest : int
-        The declared limits.
-    """
+    """Classes that are narrow where the given lengths are many, and hold every declared length."""
     tight = length_classes(lengths, most)
     tops = set(tight.highest.tolist())
     if (tight.lowest == tight.highest).all():
@@ -127,14 +110,7 @@ def _tidy(outer_lo: int, inner_lo: int, inner_hi: int, outer_hi: int) -> list[in
 
 @dataclass(frozen=True)
 class HistogramStreams(HistogramPairs):
-    """Streams of templates on both sides: `coincide.model.streams.model.StreamModel`.
-
-    Parameters
-    ----------
-    window : Window
-        The timing condition, ticks.
-    left, right : TemplateTable
-    """
+    """Streams of templates on both sides: `coincide.model.streams.model.StreamModel`."""
 
     def intake(self, limits: tuple[SideLimits, SideLimits]) -> TemplateIntake:
         """As `StreamModel`, like all that follow."""
@@ -152,18 +128,6 @@ class MixedStreams:
     An interval is a template of one bucket, and its shape the number of its length, in the order in
     which lengths come: its `Intake` has the table. So regions are bounded over all declared lengths: from
     outside by what supports can reach, from inside by where the longest are within the window for sure.
-
-    Parameters
-    ----------
-    window : Window
-        The timing condition, ticks.
-    interval_side : int
-    lengths : (int, int)
-        Shortest and longest interval that is declared, ticks.
-    table : TemplateTable
-        Of the other side.
-    most_lengths : int
-        Different lengths that may come.
     """
 
     window: Window
@@ -256,14 +220,7 @@ def max_time_regions(options: StreamOptions) -> Regions:
 
 
 def key_regions(options: StreamOptions, classes: tuple[ShapeClasses, ShapeClasses]) -> Regions:
-    """Regions on the keys of targets, of intervals doubled midpoints, per class.
-
-    Parameters
-    ----------
-    options : StreamOptions
-    classes : (ShapeClasses, ShapeClasses)
-        Of the left and of the right side.
-    """
+    """Regions on the keys of targets, of intervals doubled midpoints, per class."""
     model = options.model
     most = max(each.count for each in classes)
     bands = np.zeros((2, most, most, 4), np.int64)

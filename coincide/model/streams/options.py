@@ -18,15 +18,7 @@ Emit = Literal["pairs", "counts"]
 
 @dataclass(frozen=True)
 class SideLimits:
-    """What is promised about the events of one side, in ticks.
-
-    Parameters
-    ----------
-    delay : int
-        The papers' largest delay: an event arrives no later than this after its max_time.
-    shortest, longest : int
-        Least and largest shape of the timestamps: of intervals, the papers' rho and pi.
-    """
+    """What is promised about the events of one side, in ticks."""
 
     delay: int
     shortest: int
@@ -35,24 +27,7 @@ class SideLimits:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """Everything that a correlator needs to know before the first event.
-
-    Parameters
-    ----------
-    model : StreamModel
-        Of the timestamps, with the condition on them.
-    limits : (SideLimits, SideLimits)
-        Left and right.
-    block : int or None
-        Re-evaluate once a side has this many unprocessed events.
-    every : int or None
-        Re-evaluate once this much stream time, ticks, has passed since the last time.
-    emit : {"pairs", "counts"}
-    classes : int or None
-        Length classes a side; None: a default.
-    response : bool
-        Whether to measure response times.
-    """
+    """Everything that a correlator needs to know before the first event."""
 
     model: StreamModel
     limits: tuple[SideLimits, SideLimits]
@@ -77,13 +52,7 @@ class StreamOptions:
 
 
 def side_limits(side: str, delay: object, shortest: object, longest: object) -> SideLimits:
-    """The limits of one side.
-
-    Raises
-    ------
-    ConditionError
-        If one is negative, no whole number or 2**62 ticks and more, or rho is above pi.
-    """
+    """The limits of one side."""
     delay, shortest, longest = (
         _ticks(f"{side}_{name}", value)
         for name, value in (("delay", delay), ("shortest", shortest), ("longest", longest))
@@ -96,13 +65,7 @@ def side_limits(side: str, delay: object, shortest: object, longest: object) -> 
 
 
 def window_in_ticks(condition: Window | TimingCondition) -> Window:
-    """The condition as a checked window.
-
-    Raises
-    ------
-    ConditionError
-        If it is neither a Window nor a TimingCondition, or makes no sense as one.
-    """
+    """The condition as a checked window."""
     if isinstance(condition, TimingCondition):
         _refuse_text(condition.predicate)
         return condition.window(Tick())
@@ -133,13 +96,7 @@ def _refuse_text(ends: Window | Within) -> None:
 
 
 def count_of(name: str, value: object) -> int:
-    """A whole number of at least 1.
-
-    Raises
-    ------
-    ConditionError
-        If it is none.
-    """
+    """A whole number of at least 1."""
     number = _whole(name, value)
     if number < 1:
         raise ConditionError(f"{name} must be at least 1; found {number}")

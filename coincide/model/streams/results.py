@@ -26,16 +26,7 @@ from coincide.model.streams.state import (
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Pairs that became final.
-
-    Parameters
-    ----------
-    count : int
-        Number of pairs.
-    left, right : int64 arrays, shape (count,)
-        Arrival numbers of the two events of each pair: the first event pushed to a side is its number
-        0, and late events have numbers too. In no promised order. Empty with ``emit="counts"``.
-    """
+    """Pairs that became final."""
 
     count: int
     left: np.ndarray
@@ -44,15 +35,7 @@ class Matches:
 
 @dataclass(frozen=True, eq=False)
 class LateEvents:
-    """Intervals of one side that arrived later than its delay permits, and were not correlated.
-
-    Parameters
-    ----------
-    numbers : int64 array, shape (n,)
-        Arrival numbers.
-    min_time, max_time : int64 arrays, shape (n,)
-        Timestamps, ticks.
-    """
+    """Intervals of one side that arrived later than its delay permits, and were not correlated."""
 
     numbers: np.ndarray
     min_time: np.ndarray
@@ -64,15 +47,7 @@ class LateEvents:
 
 @dataclass(frozen=True, eq=False)
 class LateHistogramEvents:
-    """As `LateEvents`, of a side whose timestamps are histograms.
-
-    Parameters
-    ----------
-    numbers : int64 array, shape (n,)
-        Arrival numbers.
-    max_time, template : int64 arrays, shape (n,)
-        Ticks; numbers of templates.
-    """
+    """As `LateEvents`, of a side whose timestamps are histograms."""
 
     numbers: np.ndarray
     max_time: np.ndarray
@@ -181,34 +156,7 @@ def _is_free(slab: _Slab) -> bool:
 
 @dataclass(frozen=True)
 class StreamStats:
-    """What a correlator has looked at, found and kept so far.
-
-    Parameters
-    ----------
-    pairs : int
-        Pairs found.
-    evaluations : int
-        Evaluations of the probability formula.
-    sure : int
-        Pairs admitted by the satisfaction region, without evaluation.
-    hits : int
-        Candidates in probe regions that the look-up table decided.
-    response_mean, response_max : float or None
-        Response time of the pairs, ticks: the clock at which a pair was found less the larger max_time
-        of its two events; Lee & Lee (2010), section 5.1. The clock is the stream's, so time spent in
-        computing is not in it. Negative where a pair was found before that max_time, since its events
-        came before they were over. 0 if there are no pairs. None unless the correlator was made with
-        ``response=True``.
-    buffer_mean, buffer_max : (float, float), (int, int)
-        Events in the buffers, left and right, correlated or waiting: mean and maximum over the
-        arrivals of both sides, taken right after each.
-    invalidated : (int, int)
-        Events removed as obsolete, left and right.
-    late : (int, int)
-        Events that came later than the delay permits, left and right.
-    arrived : (int, int)
-        Events pushed, late ones included, left and right.
-    """
+    """What a correlator has looked at, found and kept so far."""
 
     pairs: int
     evaluations: int
@@ -244,14 +192,7 @@ def new_response() -> np.ndarray:
 
 
 def stats_of(tally: np.ndarray, response: np.ndarray | None, arrived: np.ndarray) -> StreamStats:
-    """Put a tally into words.
-
-    Parameters
-    ----------
-    tally : int64 array, shape (TALLY_SIZE,)
-    response : float64 array, shape (2,), or None
-    arrived : int64 array, shape (2,)
-    """
+    """Put a tally into words."""
 
     def sides(entry: int) -> tuple[int, int]:
         return int(tally[entry]), int(tally[entry + 1])

@@ -19,16 +19,7 @@ MOST_LENGTHS = 4096
 
 
 class Side(NamedTuple):
-    """What is declared about one stream.
-
-    Parameters
-    ----------
-    name : {"left", "right"}
-    delay, shortest, longest : object
-        As given; the last two of intervals only, longest None if not given.
-    templates : object
-        Templates, in ticks or a TemplateTable; None: the stream has intervals.
-    """
+    """What is declared about one stream."""
 
     name: str
     delay: object
@@ -38,15 +29,7 @@ class Side(NamedTuple):
 
     @property
     def table(self) -> TemplateTable | None:
-        """The templates, checked.
-
-        Raises
-        ------
-        ConditionError
-            If it is something else, or its edges have a unit.
-        DataError
-            If a template makes no histogram.
-        """
+        """The templates, checked."""
         if self.templates is None:
             return None
         if isinstance(self.templates, TemplateTable):
@@ -61,12 +44,7 @@ class Side(NamedTuple):
 
     @property
     def limits(self) -> SideLimits:
-        """Limits of the shapes: of numbers of templates, or of lengths.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Limits of the shapes: of numbers of templates, or of lengths."""
         if (table := self.table) is None:
             if self.longest is None:
                 raise ConditionError(
@@ -99,23 +77,7 @@ def _in_bare_ticks(name: str, templates: Templates) -> TemplateTable:
 def declared(
     window: Window, left: Side, right: Side, most_lengths: object
 ) -> tuple[StreamModel, tuple[SideLimits, SideLimits]]:
-    """The model of two streams, and the limits of their shapes.
-
-    Parameters
-    ----------
-    window : Window
-        Ticks.
-    left, right : Side
-    most_lengths : object
-        As given: of intervals beside templates.
-
-    Raises
-    ------
-    ConditionError
-        If what is declared makes no sense.
-    MemoryBudgetError
-        If there are too many pairs of templates.
-    """
+    """The model of two streams, and the limits of their shapes."""
     most = count_of("most_lengths", most_lengths)
     sides = left.limits, right.limits
     first, second = left.table, right.table

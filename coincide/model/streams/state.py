@@ -69,13 +69,7 @@ RESPONSE_SUM, RESPONSE_MAX = range(2)
 
 
 class Waiting(NamedTuple):
-    """Events that wait for the next re-evaluation, in order of arrival; `Progress` has their number.
-
-    Parameters
-    ----------
-    max_times, shapes, numbers : int64 arrays, shape (2, capacity)
-        Ticks; as the timestamps' model gives them; arrival numbers.
-    """
+    """Events that wait for the next re-evaluation, in order of arrival; `Progress` has their number."""
 
     max_times: np.ndarray
     shapes: np.ndarray
@@ -83,17 +77,7 @@ class Waiting(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far the streams have come.
-
-    Parameters
-    ----------
-    clock : int64 array, shape (2,)
-        Latest arrival instant of each side, ticks; NEVER before the first.
-    arrived, waiting : int64 arrays, shape (2,)
-        Events arrived, and those not yet processed.
-    evaluated_at : int64 array, shape (1,)
-        Time of the last re-evaluation, ticks.
-    """
+    """How far the streams have come."""
 
     clock: np.ndarray
     arrived: np.ndarray
@@ -102,25 +86,7 @@ class Progress(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The options that kernels need.
-
-    Parameters
-    ----------
-    pair_rule : NamedTuple
-        Decides pairs: `coincide.model.timestamps.protocol.Rule`.
-    lookup : bool
-        Whether a look-up table may spare evaluations.
-    certain : float
-        The probability from which on it may: `StreamModel.certainty`.
-    delays : int64 array, shape (2,)
-        Ticks.
-    block, every : int
-        The re-evaluation condition: events of a side, ticks.
-    pairs : bool
-        Whether to write pairs, or only count them.
-    response : bool
-        Whether to note response times.
-    """
+    """The options that kernels need."""
 
     pair_rule: Any
     lookup: bool
@@ -133,22 +99,7 @@ class Rules(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """Where the targets of a base event lie, per base side, class of the base and class of targets.
-
-    Parameters
-    ----------
-    bands : int64 array, shape (2, K1, K2, 4)
-        Bounds on (key of a target, or its doubled max_time) - (key of the base event), half ticks,
-        inclusive: outer low, inner low, inner high, outer high. An empty range has its high one
-        below its low.
-    tops : int64 array, shape (2, K1)
-        Largest shape of each class of a base side.
-    target_tops : int64 array, shape (2, K2)
-        Largest shape of each class of a side's targets.
-    keep : int64 array, shape (2, K2)
-        A target is obsolete when its key is below this much from twice the smallest max_time that can
-        still come on the base side: L_H(e_inv), Lee & Lee (2010), Algorithm 2.
-    """
+    """Where the targets of a base event lie, per base side, class of the base and class of targets."""
 
     bands: np.ndarray
     tops: np.ndarray
@@ -157,18 +108,7 @@ class Regions(NamedTuple):
 
 
 class LiveEvents(NamedTuple):
-    """The live events of one side, by class, ascending by key within.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Half ticks: as the timestamps' model gives them, or doubled max_times (the papers' order).
-    shapes : int64 array, shape (n,)
-    numbers : int64 array, shape (n,)
-        Arrival numbers.
-    offsets : int64 array, shape (K + 1,)
-        First event of each class.
-    """
+    """The live events of one side, by class, ascending by key within."""
 
     keys: np.ndarray
     shapes: np.ndarray
@@ -293,30 +233,7 @@ def live_counts(buffers):
 
 @compiled
 def wait_for_block(start, batch, live, waiting, progress, rules, tally, late):
-    """Put events aside until re-evaluation is due, Lee & Lee (2010), Algorithm 4.
-
-    Parameters
-    ----------
-    start : int64
-        First event of the batch to take.
-    batch : Batch
-    live : int64 array, shape (2,)
-        Events in the buffers.
-    waiting : Waiting, written
-        With room for the rest of the batch.
-    progress : Progress, written
-    rules : Rules
-    tally : int64 array, written
-    late : int64 array, shape (n,), written
-        Arrival numbers of late events.
-
-    Returns
-    -------
-    int64
-        First event not taken.
-    bool
-        Whether re-evaluation is due.
-    """
+    """Put events aside until re-evaluation is due, Lee & Lee (2010), Algorithm 4."""
     left = live[LEFT] + progress.waiting[LEFT]
     right = live[RIGHT] + progress.waiting[RIGHT]
     samples, left_sum, right_sum = 0, 0, 0

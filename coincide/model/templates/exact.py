@@ -19,16 +19,7 @@ SLACK = Fraction(1, 2**50)
 
 
 class ExactTemplate(NamedTuple):
-    """A template in integers.
-
-    Parameters
-    ----------
-    jumps : tuple of (int, int)
-        Edge, and by how much the density, times `scale`, rises there.
-    atoms : tuple of (int, int)
-        Zero-length buckets: place and mass, times `scale`.
-    scale : int
-    """
+    """A template in integers."""
 
     jumps: tuple[tuple[int, int], ...]
     atoms: tuple[tuple[int, int], ...]
@@ -113,17 +104,7 @@ def least_beyond_exactly(
 def with_undecided(
     x: ExactTemplate, y: ExactTemplate, window: Window, pieces: Iterable[tuple[int, int, int]]
 ) -> list[Range]:
-    """All ranges of s that qualify, of some that do and others that floats could not decide.
-
-    Parameters
-    ----------
-    x, y : ExactTemplate
-        Of the left and of the right event.
-    window : Window
-    pieces : iterable of (int, int, int)
-        First and last s, ticks, ascending, and whether they qualify:
-        `coincide.model.templates.narrow.QUALIFIES`, or not known.
-    """
+    """All ranges of s that qualify, of some that do and others that floats could not decide."""
     bound, kinks = allowance(window.confidence), sorted(set(_kinks(x, y, window)))
 
     def ranges() -> Iterator[Range]:

@@ -54,18 +54,7 @@ def fitted_to_delays(
     pool: bool,
     unit: str | None,
 ) -> TemplateFit:
-    """Templates of samples: `coincide.templates_from_delays` says what arguments mean.
-
-    Parameters
-    ----------
-    delays : mapping of str to int64 array
-        Delays by template, in `unit`.
-
-    Raises
-    ------
-    DataError
-        If a template has too few delays, or there is none.
-    """
+    """Templates of samples: `coincide.templates_from_delays` says what arguments mean."""
     check_count("buckets", buckets)
     check_count("fewest", fewest)
     check_choice("method", method, ("quantile", "width"))
@@ -152,35 +141,7 @@ def fitted_to_density(
     error: float,
     most: int,
 ) -> tuple[list[int], list[float], float]:
-    """A histogram of a density, whose buckets are split where it is worst.
-
-    Parameters
-    ----------
-    cdf : callable
-        Distribution function, of an array.
-    low, high : float
-        Where the histogram begins and ends; the mass beyond goes into its first and last bucket.
-    scale : float
-        Units of the edges in one of the density's.
-    error : float
-        Most that the probability of a pair may be off because of this template.
-    most : int
-        Upper limit on buckets.
-
-    Returns
-    -------
-    list of int
-        Edges.
-    list of float
-        Masses.
-    float
-        Bound on the difference of the two distribution functions: half the error of a probability.
-
-    Raises
-    ------
-    ConditionError
-        If so many buckets do not reach the error.
-    """
+    """A histogram of a density, whose buckets are split where it is worst."""
     edges = [math.floor(low * scale), math.ceil(high * scale)]
     if edges[0] == edges[1]:
         edges[1] += 1

@@ -24,30 +24,7 @@ _DEPTH = _HALVINGS + 130
 
 @compiled(allocates=True)
 def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, out, stack):
-    """The ranges of s in which a pair qualifies, and those that floats cannot decide.
-
-    Parameters
-    ----------
-    x, y : Buckets
-    i, j : int64
-    lo, hi : int64
-        The window, ticks.
-    bound : float64
-        Most probability outside of it.
-    first, last : int64
-        None qualifies outside of these.
-    out : int64 array, shape (any, 3), written
-        Room for ranges.
-    stack : int64 array, shape (_DEPTH, 3), and float64 array, shape (_DEPTH, 4); written
-
-    Returns
-    -------
-    int64 array, shape (any, 3)
-        `out`, or a larger one: first and last s and the state of each range, of those that qualify or are
-        unsure; none follows another one of its state.
-    int64
-        How many ranges.
-    """
+    """The ranges of s in which a pair qualifies, and those that floats cannot decide."""
     ends, tails = stack
     # A stack of stretches to look at, the earliest on top: start, end and depth of each, and what is
     # outside of the window on either side at its start and at its end.
@@ -209,26 +186,7 @@ def _of_slope(x, i, y, j, lo, hi, bound, start, stop, near, out, found):
 
 @compiled(allocates=True)
 def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
-    """The ranges of all pairs of some templates of X with all of Y for which a window is narrow.
-
-    Parameters
-    ----------
-    x, y : Buckets
-    lo, hi, bound
-        As `ranges_of_pair`.
-    start, stop : int64
-        Templates of X.
-    first, last : int64 arrays, shape (X, Y), written
-        In: outside of what no s qualifies. Out: the first and the last s that does; (1, 0) for none.
-
-    Returns
-    -------
-    int64 array, shape (G, 3)
-        Gaps between ranges, by pair: the pair's place in `first`, and the gap's first and last s.
-    int64 array, shape (U, 4)
-        Ranges of the pairs of which floats cannot decide all: place, first and last s, state. These pairs
-        are left as they were.
-    """
+    """The ranges of all pairs of some templates of X with all of Y for which a window is narrow."""
     out = np.empty((64, 3), np.int64)
     stack = np.empty((_DEPTH, 3), np.int64), np.empty((_DEPTH, 4))
     gaps, pieces = np.empty((64, 3), np.int64), np.empty((16, 4), np.int64)
@@ -281,20 +239,7 @@ def _has_instants(x, i):
 
 @compiled
 def point_near(x, i, y, j, lo, hi, start, end, middle, jumps):
-    """The point between start and end that is nearest to the middle; `start` if there is none.
-
-    Parameters
-    ----------
-    x, y : Buckets
-    i, j : int64
-        Templates of X and of Y.
-    lo, hi : int64
-        The window, ticks.
-    start, end, middle : int64
-        Of s; the middle is between the others.
-    jumps : bool
-        Whether instants meet instants. There it jumps: what follows begins a piece, too.
-    """
+    """The point between start and end that is nearest to the middle; `start` if there is none."""
     best, nearest = start, end - start
     for a in range(x.starts[i], x.starts[i + 1]):
         for end_of_window in (lo, hi):

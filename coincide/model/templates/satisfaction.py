@@ -55,11 +55,6 @@ def satisfaction_times(
 
     Another window costs a subtraction per pair, as long as it is not narrow and the tables are the last
     ones and not large; another confidence solves the pairs anew.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If there are more than 2**26 pairs of templates.
     """
     if _is_kept(left, right):
         return _kept_times(left, right, window)
@@ -113,19 +108,7 @@ def solved_times(left: TemplateTable, right: TemplateTable, window: Window) -> S
 def tail_quantiles(
     left: TemplateTable, right: TemplateTable, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the tails of the difference of each pair fall to what a confidence allows outside.
-
-    Parameters
-    ----------
-    left, right : TemplateTable
-    confidence : float
-
-    Returns
-    -------
-    two int64 arrays, shape (left templates, right templates)
-        Of X and Y, the left and the right time, each relative to its max: the least z with
-        P(Y - X > z) <= 1 - ct, and the least with P(X - Y > z) <= 1 - ct, but for the decision's slack.
-    """
+    """Where the tails of the difference of each pair fall to what a confidence allows outside."""
     if len(left) * len(right) > MOST_PAIRS:
         raise MemoryBudgetError(
             f"{len(left):,} times {len(right):,} templates make a table of more than {MOST_PAIRS:,}"
@@ -206,15 +189,7 @@ _STEPS_BEFORE_HALVING = 8
 
 
 class Guess(NamedTuple):
-    """Where to begin: as if times were normal.
-
-    Parameters
-    ----------
-    x_means, x_squares, y_means, y_squares : float64 arrays
-        Means and variances of templates.
-    deviates : float
-        Where a normal variable's tail is the bound, in standard deviations.
-    """
+    """Where to begin: as if times were normal."""
 
     x_means: np.ndarray
     x_squares: np.ndarray
@@ -225,20 +200,7 @@ class Guess(NamedTuple):
 
 @compiled
 def least_beyond(x, y, bound, guess, first, last, least, unsure):
-    """The least z with P(Y - X > z) <= bound, for some templates of X and all of Y.
-
-    Parameters
-    ----------
-    x, y : Buckets
-    bound : float64
-        As rounded from an exact number: its error is half a unit.
-    guess : Guess
-    first, last : int64
-        Templates of X.
-    least : int64 array, shape (X, Y), written
-    unsure : int64 array, shape (X, Y), written
-        0, or how far below `least` the answer may be.
-    """
+    """The least z with P(Y - X > z) <= bound, for some templates of X and all of Y."""
     for i in range(first, last):
         for j in range(y.starts.size - 1):
             start = (
@@ -308,17 +270,7 @@ Solve = Callable[[np.ndarray], SatisfactionTimes]
 
 
 class KnownLengths(NamedTuple):
-    """Lengths and their table: one object, so that no exception can leave a part of it behind.
-
-    Parameters
-    ----------
-    lengths : int64 array, shape (n,)
-        By number, ticks.
-    ordered, numbers : int64 arrays, shape (n,)
-        Ascending lengths, and their numbers.
-    times : SatisfactionTimes
-        By number.
-    """
+    """Lengths and their table: one object, so that no exception can leave a part of it behind."""
 
     lengths: np.ndarray
     ordered: np.ndarray
@@ -344,19 +296,7 @@ class KnownLengths(NamedTuple):
 
 
 class LengthTimes:
-    """The table of the lengths that have come, of one condition and one table of templates.
-
-    Parameters
-    ----------
-    side : int
-        Of the intervals.
-    most : int
-        Lengths to keep. One more, and only those that are asked for stay.
-    most_bytes : int
-        Of a table that is kept.
-    solve : callable
-        The table of some lengths, an int64 array of ticks.
-    """
+    """The table of the lengths that have come, of one condition and one table of templates."""
 
     def __init__(self, side: int, most: int, most_bytes: int, solve: Solve) -> None:
         self._axis, self._most, self._most_bytes, self._solve = side, most, most_bytes, solve

@@ -25,21 +25,7 @@ def relative_error(x, i, y, j):
 
 @compiled
 def tail(x, i, y, j, z):
-    """P(Y - X > z), and the density of Y - X at z.
-
-    Parameters
-    ----------
-    x, y : Buckets
-    i, j : int64
-        Templates of X and of Y.
-    z : int64
-        Ticks.
-
-    Returns
-    -------
-    float64, float64
-        The density is for searching: it leaves out buckets of length 0.
-    """
+    """P(Y - X > z), and the density of Y - X at z."""
     k, k_end, q, q_end = x.starts[i], x.starts[i + 1] - 1, y.starts[j], y.starts[j + 1] - 1
     x_edges, x_densities, y_edges, y_densities = x.edges, x.densities, y.edges, y.densities
     masses, beyond = x.masses, y.beyond
@@ -85,17 +71,7 @@ def window_tails(x, i, y, j, lo, hi):
 
 @dataclass(frozen=True, eq=False)
 class SatisfactionTimes:
-    """Which s = max_right - max_left qualify, by pair of templates.
-
-    Parameters
-    ----------
-    first, last : int64 arrays, shape (left templates, right templates)
-        The least and the largest that does, ticks; (1, 0) where none does.
-    gap_starts : int64 array, shape (pairs + 1,), or (0,) if there is no gap
-        Where the gaps of each pair begin; pairs row by row.
-    gap_first, gap_last : int64 arrays, shape (gaps,)
-        What between `first` and `last` does not qualify.
-    """
+    """Which s = max_right - max_left qualify, by pair of templates."""
 
     first: np.ndarray
     last: np.ndarray
@@ -130,17 +106,7 @@ Result = TypeVar("Result")
 
 
 class KeptResults(Generic[Result]):
-    """A function that remembers: threads may call it at once.
-
-    Parameters
-    ----------
-    solve : callable
-        Its arguments must be hashable.
-    most : int
-        Results to keep: those that were asked for last.
-    is_kept : callable
-        Whether a result is small enough.
-    """
+    """A function that remembers: threads may call it at once."""
 
     def __init__(
         self, solve: Callable[..., Result], most: int, is_kept: Callable[[Result], bool]

@@ -38,23 +38,6 @@ class Template:
     """A histogram: the time is in bucket k, [edges[k], edges[k + 1]], with masses[k], uniform inside.
 
     An interval is one bucket. A bucket of length 0 is an exact instant, a gap is a bucket of mass 0.
-
-    Parameters
-    ----------
-    edges : sequence of int, length n + 1
-        Ends of the buckets, ticks, not falling.
-    masses : sequence of float, length n
-        Probability of each bucket: not negative, and summing to 1 (to 1e-9; then normalised).
-    observed : bool
-        What the edges are relative to. True: to the time that an event carries, as delays turned round
-        are. False: only to one another, and an event's time is where the last edge comes to lie.
-    name : str
-        For errors.
-
-    Raises
-    ------
-    DataError
-        If edges fall, a mass is negative or not finite, or masses do not sum to 1.
     """
 
     edges: tuple[int, ...]
@@ -84,11 +67,6 @@ class Template:
 
         Example 3: of delays (0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1) an event seen at 40 was in
         (30, 40) with 0.6.
-
-        Parameters
-        ----------
-        edges, masses, name
-            As `Template`, of delays.
         """
         # Checked as given, so that an error speaks of what was given.
         given = cls(edges, masses, name=name)
@@ -146,21 +124,7 @@ class Template:
 
 
 class Buckets(NamedTuple):
-    """The buckets of all templates of a table, as kernels take them.
-
-    Parameters
-    ----------
-    starts : int64 array, shape (n + 1,)
-        The first edge of each template; it has one edge more than buckets.
-    edges : int64 array, shape (edges,)
-        Ticks, relative to the template's max.
-    masses : float64 array, shape (edges,)
-        Of the bucket that begins at each edge, normalised; 0 at the last edge of a template.
-    densities : float64 array, shape (edges,)
-        Mass by tick of the bucket; 0 for one of length 0.
-    beyond : float64 array, shape (edges,)
-        Mass of all buckets that begin at or after each edge of the template.
-    """
+    """The buckets of all templates of a table, as kernels take them."""
 
     starts: Int64s
     edges: Int64s
@@ -174,17 +138,6 @@ class TemplateTable:
     """Template histograms in ticks: Mok, Woo & Lee (2006), Definition 4. Made by `template_table`.
 
     Equal tables are those of equal content, so that what has been solved for one serves the other.
-
-    Parameters
-    ----------
-    ids : tuple of str
-        Names of the templates. A template's number is its place.
-    starts, edges : int64 arrays
-        As `Buckets`; the last edge of each template is 0.
-    given : float64 array, shape (edges,)
-        Masses as given, which sum to nearly 1; 0 at the last edge of a template.
-    offsets : int64 array, shape (n,)
-        What a template's max is later than the time that an event carries, ticks.
     """
 
     ids: tuple[str, ...]
@@ -208,13 +161,7 @@ class TemplateTable:
 
     @classmethod
     def of_lengths(cls, lengths: np.ndarray) -> TemplateTable:
-        """Intervals of these lengths, as histograms of one bucket.
-
-        Parameters
-        ----------
-        lengths : int64 array, shape (n,)
-            Ticks, >= 0.
-        """
+        """Intervals of these lengths, as histograms of one bucket."""
         n = lengths.size
         edges = np.zeros(2 * n, np.int64)
         edges[::2] = -lengths
@@ -268,26 +215,11 @@ class TemplateTable:
         return {name: number for number, name in enumerate(self.ids)}
 
     def numbered(self, ids: Sequence[str | None]) -> np.ndarray:
-        """The number of the template of each id, -1 where there is none.
-
-        Parameters
-        ----------
-        ids : sequence of (str or None), length n
-
-        Returns
-        -------
-        int64 array, shape (n,)
-        """
+        """The number of the template of each id, -1 where there is none."""
         return np.array([self._numbers.get(name, -1) for name in ids], np.int64)  # type: ignore[arg-type]
 
     def joined(self, more: TemplateTable) -> TemplateTable:
-        """Another table after this one: numbers stay.
-
-        Raises
-        ------
-        DataError
-            If both have a template of one id.
-        """
+        """Another table after this one: numbers stay."""
         twice = set(self.ids) & set(more.ids)
         if twice:
             raise DataError(
@@ -314,18 +246,7 @@ class TemplateTable:
 
 
 def template_table(templates: Mapping[str, Template]) -> TemplateTable:
-    """A table of checked templates, in ticks. Templates of near spread become neighbours.
-
-    Parameters
-    ----------
-    templates : mapping of str to Template
-        Edges in ticks.
-
-    Raises
-    ------
-    DataError
-        If there is none.
-    """
+    """A table of checked templates, in ticks. Templates of near spread become neighbours."""
     if not templates:
         raise DataError("the table of templates is empty; give at least one template histogram")
     each = list(templates.values())
@@ -532,21 +453,7 @@ def class_bands(
     left_leans: np.ndarray,
     right_leans: np.ndarray,
 ) -> np.ndarray:
-    """Bounds on the difference of keys, right less left, in half ticks, by pair of classes.
-
-    Parameters
-    ----------
-    table : SatisfactionTimes
-    left, right : ShapeClasses
-        K1 and K2 classes of templates.
-    left_leans, right_leans : int64 arrays
-        By how much a key is below its doubled max_time, by template.
-
-    Returns
-    -------
-    int64 array, shape (K1, K2, 4)
-        As `coincide.model.bands.band_table`.
-    """
+    """Bounds on the difference of keys, right less left, in half ticks, by pair of classes."""
     arrays = table.first, table.last, table.gap_starts, table.gap_first, table.gap_last
     ends = (left.lowest, left.highest), (right.lowest, right.highest)
     return _extremes(arrays, *ends, left_leans, right_leans)

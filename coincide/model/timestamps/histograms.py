@@ -38,15 +38,7 @@ _STREAM_CLASSES = 6
 
 
 class HistogramTimes(NamedTuple):
-    """Histograms of one side: `coincide.model.timestamps.protocol.Times`.
-
-    Parameters
-    ----------
-    max_time, template : int64 arrays, shape (n,)
-        Ticks; number of the template.
-    leans : int64 array, shape (templates,)
-        Of the templates, half ticks.
-    """
+    """Histograms of one side: `coincide.model.timestamps.protocol.Times`."""
 
     max_time: Int64s
     template: Int64s
@@ -101,21 +93,7 @@ class HistogramEvents:
 
 
 class HistogramRule(NamedTuple):
-    """The decision on two histograms: `coincide.model.timestamps.protocol.Rule`.
-
-    Parameters
-    ----------
-    first, last, gap_starts, gap_first, gap_last : int64 arrays
-        As `SatisfactionTimes`, the first two row by row.
-    right_templates : int
-        Number of templates of the right side.
-    left_leans, right_leans, left_lengths, right_lengths : int64 arrays
-        Of the templates, half ticks and ticks.
-    left, right : Buckets
-        For probabilities, of pairs that are handed out.
-    lo, hi : int
-        The window, ticks.
-    """
+    """The decision on two histograms: `coincide.model.timestamps.protocol.Rule`."""
 
     first: Int64s
     last: Int64s
@@ -162,14 +140,7 @@ class HistogramRule(NamedTuple):
 
 @dataclass(frozen=True)
 class HistogramPairs:
-    """Histograms on both sides: `coincide.model.timestamps.protocol.PairModel`.
-
-    Parameters
-    ----------
-    window : Window
-        The timing condition, ticks.
-    left, right : TemplateTable
-    """
+    """Histograms on both sides: `coincide.model.timestamps.protocol.PairModel`."""
 
     window: Window
     left: TemplateTable

@@ -19,13 +19,7 @@ from coincide.model.units import TIME_LIMIT
 
 
 class IntervalTimes(NamedTuple):
-    """Intervals of one side: `coincide.model.timestamps.protocol.Times`. Keys are doubled midpoints.
-
-    Parameters
-    ----------
-    min_time, max_time : int64 arrays, shape (n,)
-        Ticks.
-    """
+    """Intervals of one side: `coincide.model.timestamps.protocol.Times`. Keys are doubled midpoints."""
 
     min_time: Int64s
     max_time: Int64s
@@ -87,15 +81,7 @@ class IntervalEvents:
 
 
 class IntervalRule(NamedTuple):
-    """The decision on two intervals: `coincide.model.timestamps.protocol.Rule`.
-
-    Parameters
-    ----------
-    lo, hi : int
-        The window on T_right - T_left, ticks.
-    threshold : float
-        The least probability that qualifies.
-    """
+    """The decision on two intervals: `coincide.model.timestamps.protocol.Rule`."""
 
     lo: int
     hi: int
@@ -126,16 +112,7 @@ class IntervalRule(NamedTuple):
 
 @dataclass(frozen=True)
 class IntervalPairs:
-    """Intervals on both sides: `coincide.model.timestamps.protocol.PairModel`.
-
-    Parameters
-    ----------
-    window : Window
-        The timing condition, ticks.
-    sought : Window or None
-        The part of it in which pairs are looked for, where that is not all: of exact instants only, whose
-        pairs are decided by where they are looked for.
-    """
+    """Intervals on both sides: `coincide.model.timestamps.protocol.PairModel`."""
 
     window: Window
     sought: Window | None = None
@@ -171,19 +148,7 @@ class IntervalPairs:
 
 @compiled
 def are_valid_times(min_time, max_time, longest):
-    """Whether all intervals are in order, within the limits of time, and not too long: in one pass.
-
-    Parameters
-    ----------
-    min_time, max_time : int64 arrays, shape (n,)
-        Ticks, any.
-    longest : int64
-        The longest length permitted, ticks.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether all intervals are in order, within the limits of time, and not too long: in one pass."""
     wrong = False
     for i in range(min_time.size):
         low, high = min_time[i], max_time[i]

@@ -24,14 +24,7 @@ _FAR = 2**63 - 2
 
 @dataclass(frozen=True)
 class MixedPairs:
-    """Intervals on one side, histograms on the other: a `PairModel` once the events are known.
-
-    Parameters
-    ----------
-    window : Window
-    left, right : TemplateTable or None
-        None of the side of intervals.
-    """
+    """Intervals on one side, histograms on the other: a `PairModel` once the events are known."""
 
     window: Window
     left: TemplateTable | None
@@ -107,18 +100,6 @@ def support_bands(window: Window, base: Around, target: Around) -> np.ndarray:
 
     A pair has a chance where the supports reach each other through the window, and qualifies for sure
     where no two times in them are further apart.
-
-    Parameters
-    ----------
-    window : Window
-        On T_target - T_base.
-    base, target : Around
-        K1 and K2 classes.
-
-    Returns
-    -------
-    int64 array, shape (K1, K2, 4)
-        As `coincide.model.bands.band_table`.
     """
     before, after = np.add.outer(base[0], target[1]), np.add.outer(base[1], target[0])
     outer_lo, outer_hi = 2 * window.lo - before, 2 * window.hi + after

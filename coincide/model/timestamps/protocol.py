@@ -213,15 +213,7 @@ def _bare(function: FunctionType) -> FunctionType:
 
 
 def teach(overload: Callable[..., Any], **options: Any) -> None:
-    """Let a target of Numba find the methods of named tuples.
-
-    Parameters
-    ----------
-    overload : callable
-        The target's `overload_method`.
-    **options
-        Of its compiler.
-    """
+    """Let a target of Numba find the methods of named tuples."""
     for method in (
         lean,
         qualifies,
@@ -265,14 +257,7 @@ def difference_from(rule, left, right_key, right_shape):
 
 
 def numba_type(kind: type) -> Any:
-    """The type by which Numba knows a NamedTuple, from its annotations.
-
-    Parameters
-    ----------
-    kind : type
-        Its fields are annotated as int, float, bool, as another such NamedTuple, or as
-        ``Annotated[np.ndarray, type]`` with the array's type.
-    """
+    """The type by which Numba knows a NamedTuple, from its annotations."""
     hints = get_type_hints(kind, include_extras=True)
     fields = [_type_of(hints[name]) for name in kind._fields]  # type: ignore[attr-defined]
     return types.BaseTuple.from_types(fields, kind)

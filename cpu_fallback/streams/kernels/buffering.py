@@ -17,15 +17,7 @@ _PLAIN = 16
 
 
 class Block(NamedTuple):
-    """The unprocessed events of one side, by class, ascending by key.
-
-    Parameters
-    ----------
-    keys, shapes, numbers : int64 arrays, shape (n,)
-        As in `Buffers`.
-    offsets : int64 array, shape (K + 1,)
-        First event of each class.
-    """
+    """The unprocessed events of one side, by class, ascending by key."""
 
     keys: np.ndarray
     shapes: np.ndarray
@@ -35,19 +27,7 @@ class Block(NamedTuple):
 
 @compiled(allocates=True)
 def sorted_block(side, waiting, progress, tops, pair_rule, by_key):
-    """The events of a side that wait, as a Block.
-
-    Parameters
-    ----------
-    side : int
-    waiting : Waiting
-    progress : Progress
-    tops : int64 array, shape (K,)
-        Largest shape of each class.
-    pair_rule : NamedTuple
-    by_key : bool
-        Whether to sort by the keys of the timestamps' model; else by doubled max_times.
-    """
+    """The events of a side that wait, as a Block."""
     count = progress.waiting[side]
     shapes, numbers = waiting.shapes[side], waiting.numbers[side]
     offsets = np.zeros(tops.size + 1, np.int64)
@@ -179,20 +159,7 @@ def load_event(block, i, batch, progress):
 
 @compiled
 def invalidate(buffers, side, limit, keep, tally):
-    """Let go of the obsolete events of a side, Lee & Lee (2010), Algorithm 2, line 8.
-
-    Parameters
-    ----------
-    buffers : Buffers, written
-        Sorted.
-    side : int
-        Of the targets.
-    limit : int64
-        Twice the smallest max_time that can still come on the base side.
-    keep : int64 array, shape (K,)
-        Per class of the targets: keys below limit + keep are obsolete.
-    tally : int64 array, written
-    """
+    """Let go of the obsolete events of a side, Lee & Lee (2010), Algorithm 2, line 8."""
     for k in range(buffers.ends.shape[1]):
         start, stop = buffers.ends[side, k]
         if start == stop or buffers.keys[side, k, start] - limit >= keep[k]:

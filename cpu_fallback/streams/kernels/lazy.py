@@ -29,30 +29,7 @@ from cpu_fallback.streams.kernels.runs import (
 def correlate_block(
     side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):
-    """Correlate a block with the targets, Lee & Lee (2010), Algorithm 5.
-
-    Parameters
-    ----------
-    side : int
-        Of the base events.
-    block : Block
-        One class, ascending by max_time.
-    buffers : Buffers
-    regions : Regions
-    rules : Rules
-    now : int64
-        The streams' time, ticks.
-    tally, response, left_out, right_out : arrays, written
-    at : int64
-        Pairs that the output holds already.
-
-    Returns
-    -------
-    int64
-        Pairs that the output holds.
-    two int64 arrays
-        `left_out` and `right_out`, or larger ones.
-    """
+    """Correlate a block with the targets, Lee & Lee (2010), Algorithm 5."""
     ranges = new_ranges(block.keys.size)
     return correlate_ranges(
         side, block, ranges, buffers, regions, rules, now, tally, response, left_out, right_out, at
@@ -99,24 +76,6 @@ def evaluate(
 
     First those of the left side with the processed ones of the right; then those of the right with all
     of the left. So every pair is met once, when the later of its two events is processed.
-
-    Parameters
-    ----------
-    algorithm : {LAZY, LOOKUP, CLASSED}
-    waiting : Waiting
-    buffers : Buffers, written
-        With room for all events that wait.
-    progress : Progress, written
-    regions : Regions
-    rules : Rules
-    tally, response, left_out, right_out : arrays, written
-
-    Returns
-    -------
-    int64
-        Pairs found.
-    two int64 arrays
-        `left_out` and `right_out`, or larger ones.
     """
     at = np.int64(0)
     now = now_of(progress)
@@ -235,11 +194,6 @@ def correlate_block_by_class(
     """Correlate a block with the targets, pair of classes by pair of classes.
 
     Parameters and returns as `lazy.correlate_block`, with
-
-    Parameters
-    ----------
-    block : Block
-        With the classes of base events, ascending by key.
     """
     ranges = new_ranges(block.keys.size)
     for k2 in range(buffers.ends.shape[1]):

@@ -20,16 +20,7 @@ Positions of targets: outer first, inner first, past inner, past outer."""
 
 
 class Targets(NamedTuple):
-    """The live targets of one class, as `Buffers` has them.
-
-    Parameters
-    ----------
-    keys, shapes, numbers : int64 arrays, shape (capacity,)
-    start, stop : int
-        Live positions.
-    by_key : bool
-        Whether keys are those of the timestamps' model; else doubled max_times.
-    """
+    """The live targets of one class, as `Buffers` has them."""
 
     keys: np.ndarray
     shapes: np.ndarray
@@ -52,32 +43,7 @@ def probe_runs(
     side, block, begin, end, ranges, column, targets, now, rules, tally, response,
     left_out, right_out, at,
 ):  # fmt: skip
-    """Decide a run of targets of each base event by the formula, Lee & Lee (2010), Algorithm 3.
-
-    Parameters
-    ----------
-    side : int
-        Of the base events.
-    block : Block
-    begin, end : int64
-        Base events of the block.
-    ranges : int64 array, shape (n, 4)
-        By base event.
-    column : int
-        Column of `ranges` where the run begins; it ends at the next one.
-    targets : Targets
-    now : int64
-        The streams' time, ticks.
-    rules : Rules
-    tally, response, left_out, right_out : arrays, written
-    at : int64
-        Pairs that the output holds already.
-
-    Returns
-    -------
-    int64
-        Pairs that the output holds.
-    """
+    """Decide a run of targets of each base event by the formula, Lee & Lee (2010), Algorithm 3."""
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
     pair_rule, pairs, by_key = rules.pair_rule, rules.pairs, targets.by_key
     evaluated = 0
@@ -181,27 +147,7 @@ def classed_targets(buffers, side, k):
 
 @compiled
 def max_time_ranges(side, block, targets, regions, pair_rule, ranges):
-    """Positions of the papers' L_H, L_L, R_L and R_H for each event of a block, by binary search.
-
-    Parameters
-    ----------
-    side : int
-        Of the base events.
-    block : Block
-        Keys are doubled max_times.
-    targets : Targets
-        In order of max_time.
-    regions : Regions
-    pair_rule : NamedTuple
-    ranges : int64 array, shape (n, 4), written
-
-    Returns
-    -------
-    int64
-        Candidates: targets in all ranges.
-    two int64
-        Candidates before and after the inner ranges.
-    """
+    """Positions of the papers' L_H, L_L, R_L and R_H for each event of a block, by binary search."""
     candidates, early, late = 0, 0, 0
     keys, stop = targets.keys, targets.stop
     bands, tops = regions.bands[side], regions.tops[side]
@@ -225,26 +171,7 @@ def max_time_ranges(side, block, targets, regions, pair_rule, ranges):
 
 @compiled
 def key_ranges(block, begin, end, targets, band, ranges):
-    """Positions of one band for the events of one class, by cursors that only move forward.
-
-    Parameters
-    ----------
-    block : Block
-        By key.
-    begin, end : int64
-        Events of the class.
-    targets : Targets
-        Of one class, in order of key.
-    band : int64 array, shape (4,)
-    ranges : int64 array, shape (n, 4), written
-
-    Returns
-    -------
-    int64
-        Candidates: targets in all ranges.
-    two int64
-        Candidates before and after the inner ranges.
-    """
+    """Positions of one band for the events of one class, by cursors that only move forward."""
     past_inner, past_outer = band[INNER_HI] + 1, band[OUTER_HI] + 1
     keys, stop = targets.keys, targets.stop
     origin = block.keys[begin]
@@ -343,11 +270,6 @@ def probe_short_runs(
 
     Runs are so short that finding their ends would cost more than probing them. So candidates are
     listed first, the first few of each run whether they are there or not, and then probed in one loop.
-
-    Parameters
-    ----------
-    candidates : int64
-        Number of targets in all runs. The output has room for one pair more than these.
     """
     listed = np.empty(candidates + _AT_ONCE, np.uint64)
     _list_candidates(begin, end, ranges, column, listed)

@@ -30,28 +30,7 @@ from cpu_fallback.streams.kernels.runs import FIRST, INNER, new_ranges, ordered_
 def correlate_simple(
     batch, buffers, progress, regions, rules, ordered, tally, response, late, left_out, right_out
 ):
-    """Simple and Simple-Sort timing correlation, Lee & Lee (2010), Algorithm 1.
-
-    Parameters
-    ----------
-    batch : Batch
-    buffers : Buffers, written
-        One class; with room for the batch.
-    progress : Progress, written
-    regions : Regions
-        Only ``keep`` is used.
-    rules : Rules
-    ordered : bool
-        Whether to keep buffers in order of max_time (Simple-Sort).
-    tally, response, late, left_out, right_out : arrays, written
-
-    Returns
-    -------
-    int64
-        Pairs found.
-    two int64 arrays
-        `left_out` and `right_out`, or larger ones.
-    """
+    """Simple and Simple-Sort timing correlation, Lee & Lee (2010), Algorithm 1."""
     at = np.int64(0)
     block, ranges = block_of_one(), new_ranges(np.int64(1))
     # Not literals, for which callees would be compiled once more.

@@ -117,14 +117,7 @@ _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_a
 
 
 class Combination:
-    """From what tasks found to the result.
-
-    Parameters
-    ----------
-    spec : AnySpec
-        Of the result.
-    result : ResultColumns
-    """
+    """From what tasks found to the result."""
 
     def __init__(self, spec: AnySpec, result: ResultColumns) -> None:
         self._spec, self._result = spec, result
@@ -210,11 +203,6 @@ def plan_unseen(
     """What the rows of the small side are, and its broadcast; None if it is not as small as it seemed.
 
     Invalid rows of the large side fail the job that meets them. Runs eagerly.
-
-    Raises
-    ------
-    DataError
-        If rows of the small side are invalid.
     """
     # Of more rows each chunk of the large side would prepare more than it has itself.
     most = (

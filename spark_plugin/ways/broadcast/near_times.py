@@ -38,21 +38,7 @@ _WORD = 6
 
 @dataclass(frozen=True, eq=False)
 class NearCells:
-    """Cells of time in which rows can begin that have partners.
-
-    Parameters
-    ----------
-    width : int
-        Binary logarithm of the ticks of a cell.
-    first : int
-        The first cell: ticks shifted right by `width`.
-    words : int64 array
-        A bit for each cell from the first on.
-    margin : int
-        Most ticks of a support that the cells hold for.
-    key : str
-        By what a row is looked up: SQL over ``low`` and ``high``, ticks.
-    """
+    """Cells of time in which rows can begin that have partners."""
 
     width: int
     first: int
@@ -88,26 +74,7 @@ def near_cells(
     *,
     are_intervals: bool = True,
 ) -> NearCells:
-    """Where rows of the large side are that can have partners.
-
-    Parameters
-    ----------
-    small : Side
-        The other side.
-    is_left : bool
-        Whether that is the left one.
-    window : Window
-        The widest on ``t_right - t_left``, ticks.
-    longest : int, optional
-        Of the supports of rows, ticks, where that is known: then none of them passes for its length.
-    are_intervals : bool
-        Whether timestamps of both sides are uniform.
-
-    Returns
-    -------
-    NearCells
-        Few where nearly all are in use.
-    """
+    """Where rows of the large side are that can have partners."""
     rows = slice(None) if small.matchable is None else small.matchable
     high, lengths = small.max_time[rows], small.lengths[rows]
     if not high.size:

@@ -22,11 +22,6 @@ def check_streaming(
 
     The other side must be static and go to every worker, and nothing may have to be measured: of a
     stream no rows are known when the join is planned.
-
-    Raises
-    ------
-    ConditionError
-        Says which options would serve.
     """
     streams = [side.side for side in sides if side.source.isStreaming]
     if not streams:

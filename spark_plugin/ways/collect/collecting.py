@@ -48,15 +48,7 @@ _TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
 
 @dataclass(frozen=True, eq=False)
 class CollectedSide:
-    """A side in memory.
-
-    Parameters
-    ----------
-    events : Side
-        Its columns in the types of the wire. Right ones can all match.
-    statistics : SideStatistics
-        Of all rows, the sample being each that can match.
-    """
+    """A side in memory."""
 
     events: Side
     statistics: SideStatistics
@@ -73,11 +65,6 @@ def collected_sides(
 
     Runs eagerly, and reads one stream once. Invalid rows are left out, and counted. `any_computed` is as
     of `may_be_collected`.
-
-    Raises
-    ------
-    SchemaError
-        If it is asked for, and a column cannot be sent on.
     """
     most, size = None, 0.0
     if options.way != "collect":

@@ -30,17 +30,7 @@ _SAMPLES = 4096
 
 @dataclass(frozen=True, eq=False)
 class CollectPlan:
-    """A join of rows that the driver has, and sends to tasks.
-
-    Parameters
-    ----------
-    rows : pa.Table
-        On the wire: left events, then right ones, each by midpoint.
-    left_rows : int
-        Left events.
-    bounds : tuple of int
-        Task i has the left events from ``bounds[i]`` to ``bounds[i + 1]``, and all right ones.
-    """
+    """A join of rows that the driver has, and sends to tasks."""
 
     rows: pa.Table
     left_rows: int
@@ -57,15 +47,7 @@ class CollectPlan:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What a thin sample of the left events says of the work.
-
-    Parameters
-    ----------
-    stride : int
-        Each event of the sample stands for so many in order of midpoints.
-    partners : float64 array
-        Right events that each can reach.
-    """
+    """What a thin sample of the left events says of the work."""
 
     stride: int
     partners: np.ndarray
@@ -78,16 +60,7 @@ class Expected:
         return cls(stride, expected_partners(own, others, reach))
 
     def bounds(self, spec: AnySpec, left_rows: int, tasks: int) -> tuple[int, ...]:
-        """Where to cut the left events, so that tasks have about equal work.
-
-        Parameters
-        ----------
-        spec : AnySpec
-        left_rows : int
-            Left events in all: those that match nothing are last.
-        tasks : int
-            Tasks that the cluster runs at once.
-        """
+        """Where to cut the left events, so that tasks have about equal work."""
         # Of one stream events are numbered where all that are alike are together, and what is one to
         # one is known where all are.
         if spec.is_one_stream or spec.matching is not None or not self.partners.size:
@@ -116,12 +89,6 @@ def plan_collected(
     """What the rows of both sides are, and what becomes of them; None if they are not collected.
 
     `any_computed` is that of `may_be_collected`.
-
-    Raises
-    ------
-    ConditionError
-        If it is asked for and cannot be.
-    DataError
     """
     if not _may_be(sides, spec, options):
         return None

@@ -20,18 +20,7 @@ _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """Columns of a DataFrame.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    names : list of str
-        Each once.
-    called : str
-        What the log calls it.
-    is_computed : bool
-        As of `EventFrame`: bounds then hold of all its partitions together, which are made one first.
-    """
+    """Columns of a DataFrame."""
 
     frame: DataFrame
     names: list[str]
@@ -64,15 +53,7 @@ def counted(wanted: Wanted) -> tuple[int, int]:
 
 
 def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | None:
-    """All rows; where there are more than `most`, some that are more. None if texts are too long.
-
-    Parameters
-    ----------
-    wanted : Wanted
-    most : tuple of int or None
-        Bytes and rows at which each partition stops. Of texts no row knows those before it: they stop at
-        the first one with which all of them would be too many bytes if they were as long as that one.
-    """
+    """All rows; where there are more than `most`, some that are more. None if texts are too long."""
     frame = wanted.frame
     # Always a plan of its own: that of the user's DataFrame may have been run before, and Spark would take
     # again what it shuffled then, and the hour that it was.

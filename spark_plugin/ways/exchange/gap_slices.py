@@ -31,13 +31,7 @@ _BY_TIME = "PARTITION BY key_hash ORDER BY reach_start"
 
 @dataclass(frozen=True)
 class GapPlan:
-    """How many slices there are, and how far left events reach.
-
-    Parameters
-    ----------
-    count : int
-    reach : Reach
-    """
+    """How many slices there are, and how far left events reach."""
 
     count: int
     reach: Reach

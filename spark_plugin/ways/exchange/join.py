@@ -156,13 +156,7 @@ def _salt(side: EventFrame, layout: WireLayout) -> str:
 
 
 def event_rows(events: ExchangedSides) -> tuple[DataFrame, Rows]:
-    """Events of both sides in shared columns, each slice in a partition of its own.
-
-    Returns
-    -------
-    DataFrame, Rows
-        What to hand to a `SliceTask`, and how that reads it.
-    """
+    """Events of both sides in shared columns, each slice in a partition of its own."""
     plan, layout = events.plan, events.layout
     assert isinstance(plan, SlicePlan)  # cells are cut by who packs
     code = LabelCode.of(

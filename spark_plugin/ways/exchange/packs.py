@@ -41,19 +41,7 @@ def takes_packs(sides: tuple[EventFrame, EventFrame]) -> bool:
 
 
 def packed_events(events: ExchangedSides, room: Room | None = None) -> tuple[DataFrame, Packs]:
-    """Events of both sides in packs, each slice in a partition of its own.
-
-    Parameters
-    ----------
-    events : ExchangedSides
-    room : Room or None
-        What a slice may hold, where that was not foreseen.
-
-    Returns
-    -------
-    DataFrame, Packs
-        What to hand to a `SliceTask`, and how that reads it.
-    """
+    """Events of both sides in packs, each slice in a partition of its own."""
     plan = events.plan
     is_salted = plan.is_split or events.keeps_unmatched, plan.is_split
     (left, of_left), (right, of_right) = at_once(
@@ -87,14 +75,7 @@ _EVENT = [*HASHES, "occurrence"]
 
 
 class DealtResult:
-    """The result of a join whose left events meet their partners in several slices.
-
-    Parameters
-    ----------
-    spec : AnySpec
-        Of the result.
-    result : ResultColumns
-    """
+    """The result of a join whose left events meet their partners in several slices."""
 
     def __init__(self, spec: AnySpec, result: ResultColumns) -> None:
         own = len(result.layout.keys) + len(result.layout.left)
@@ -182,19 +163,7 @@ def _other(i: int) -> str:
 
 @dataclass(frozen=True)
 class ExchangedSides:
-    """Both sides, and what decides where their events go.
-
-    Parameters
-    ----------
-    sides : (EventFrame, EventFrame)
-    own, layout : WireLayout
-        With the columns of the result, and of what crosses: with `HASHES` besides, or the same.
-    plan : SlicePlan or CellPlan
-    salts : sequence of str
-        SQL of bigints that deal the events of a cell, left and right.
-    keeps_unmatched, raise_invalid : bool
-        As of `wire_rows`.
-    """
+    """Both sides, and what decides where their events go."""
 
     sides: tuple[EventFrame, EventFrame]
     own: WireLayout

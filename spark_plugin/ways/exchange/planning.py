@@ -35,30 +35,7 @@ def plan_slices(
     keyed: bool,
     row_bytes: tuple[float, float] = (0.0, 0.0),
 ) -> SlicePlan:
-    """Cut the time axis.
-
-    Parameters
-    ----------
-    left, right : Sample
-    reach : Reach
-    options : CorrelateOptions
-        Where `slices` is None, their number is chosen from the work, and a slice should hold no more
-        than `slice_rows` and `slice_bytes`: that goes before `max_replication`. Copies of less than
-        `slice_rows` rows in all are always allowed.
-    parallelism : int
-        Tasks that the cluster runs at once.
-    pair_work : float
-        Work of a pair in rows, from `PAIR_WORK`.
-    keyed : bool
-        Whether events have keys.
-    row_bytes : (float, float)
-        Bytes of a left and of a right row on the way, on average.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If slices that are so small would be too many.
-    """
+    """Cut the time axis."""
     left_fill, right_fill = (
         0.0 if options.slices else max(1 / options.slice_rows, size / options.slice_bytes)
         for size in row_bytes
@@ -241,15 +218,7 @@ _TOO_MANY_ROWS = 10**9
 
 @dataclass(frozen=True, eq=False)
 class KnownLengths:
-    """What a look has shown of the lengths of left events.
-
-    Parameters
-    ----------
-    sample : Sample
-        Its shapes are lengths.
-    longest_of_group : int64 array
-        As of `SideStatistics`: so that no event is too rare to be known.
-    """
+    """What a look has shown of the lengths of left events."""
 
     sample: Sample
     longest_of_group: np.ndarray
@@ -274,24 +243,7 @@ def plan_by_lengths(
     reach: Reach,
     spec: AnySpec,
 ) -> SlicePlan:
-    """A plan of slices.
-
-    Parameters
-    ----------
-    planned : callable
-        The plan for a reach.
-    right : Sample
-    left : KnownLengths or None
-        None where no left event can be planned apart.
-    reach : Reach
-        The same for all right events.
-    spec : AnySpec
-
-    Raises
-    ------
-    MemoryBudgetError
-        If there is none.
-    """
+    """A plan of slices."""
     plan: SlicePlan | None = None
     failure: MemoryBudgetError | None = None
     for each, apart in _reaches(right, left, reach, spec):
@@ -335,16 +287,7 @@ def _reaches(
 
 
 def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> None:
-    """Refuse a plan that multiplies rows without measure, and tell of one that does so.
-
-    Raises
-    ------
-    MemoryBudgetError
-
-    Warns
-    -----
-    CopiedRowsWarning
-    """
+    """Refuse a plan that multiplies rows without measure, and tell of one that does so."""
     rows = right.rows * plan.replication
     if plan.replication <= options.max_replication or rows <= options.slice_rows:
         return

@@ -21,19 +21,7 @@ _LARGEST_TREE = 64
 
 
 def label_left(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[str]) -> DataFrame:
-    """Copy each left row to the slices that it is in, mostly one, with their labels.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        With ``midpoint`` (doubled, bigint) and ``key_hash``. Rows of no midpoint match nothing:
-        they are spread over the slices with first parts, one each.
-    plan : SlicePlan
-    salt : str
-        SQL of a bigint that spreads the rows of a cell evenly.
-    columns : sequence of str
-        Select expressions of what stands beside the label.
-    """
+    """Copy each left row to the slices that it is in, mostly one, with their labels."""
     labels = partition_labels(plan.count)
     first_parts = labels[plan.first_parts]
     anywhere = _looked_up(f"pmod({salt}, {literal(first_parts.size)})", first_parts)
@@ -57,16 +45,7 @@ def label_left(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[s
 
 
 def label_right(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[str]) -> DataFrame:
-    """Copy each right row to every slice that it can reach, with their labels.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        With ``midpoint`` and ``key_hash``, as `label_left`, and `CODED` shapes.
-    plan : SlicePlan
-    salt, columns : str, sequence of str
-        As `label_left`.
-    """
+    """Copy each right row to every slice that it can reach, with their labels."""
     labels = partition_labels(plan.count)
     if plan.count == 1:
         return frame.selectExpr(f"{literal(labels[0])} AS {LABEL}", *columns)
@@ -167,18 +146,7 @@ _C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 
 @lru_cache(maxsize=16)
 def partition_labels(partitions: int) -> np.ndarray:
-    """One label for each partition.
-
-    Parameters
-    ----------
-    partitions : int
-        As given to `repartition`.
-
-    Returns
-    -------
-    int64 array, shape (partitions,), read-only
-        ``repartition(partitions, label)`` puts a row labelled ``labels[p]`` into partition p.
-    """
+    """One label for each partition."""
     labels = np.full(partitions, -1, np.int64)
     start, step = 0, 16 * partitions
     while (labels < 0).any():
@@ -193,16 +161,7 @@ def partition_labels(partitions: int) -> np.ndarray:
 
 
 def spark_hash(values: np.ndarray) -> np.ndarray:
-    """Spark SQL's ``hash`` of a bigint: Murmur3 (x86, 32 bit) over its two halves, seed 42.
-
-    Parameters
-    ----------
-    values : int64 array
-
-    Returns
-    -------
-    int32 array
-    """
+    """Spark SQL's ``hash`` of a bigint: Murmur3 (x86, 32 bit) over its two halves, seed 42."""
     bits = values.astype(np.int64).view(np.uint64)
     low, high = bits.astype(np.uint32), (bits >> np.uint64(32)).astype(np.uint32)
     state = _mix(_mix(np.full(values.shape, _SEED), low), high) ^ np.uint32(8)

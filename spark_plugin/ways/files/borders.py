@@ -46,26 +46,7 @@ def plan_file_crossings(
     *,
     observe: bool = False,
 ) -> BorderPlan:
-    """Plan a search for the border crossings of Parquet files whose row groups hold few streams each.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    readings : str, path or sequence of str
-        As `find_files` takes them.
-    queries : DataFrame, or whatever offers Arrow's C stream
-    arguments : BorderArguments
-    observe : bool
-        Whether workers count what they look at and find.
-
-    Raises
-    ------
-    NotDirect
-        If columns are of types that Spark reads otherwise, or row groups so little ordered by stream that
-        rows would be read more than twice.
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.border_crossings`.
-    """
+    """Plan a search for the border crossings of Parquet files whose row groups hold few streams each."""
     if arguments.stream is None:
         raise NotDirect(f"all {READINGS} are of one stream, and a task reads whole streams")
     planned = _planned_files(find_files(READINGS, readings), arguments, parallelism(spark))

@@ -21,13 +21,7 @@ _DIRECTLY = "write the files so that the direct way is open, which takes them"
 def check_for_dataframes(
     spark: SparkSession, side: str, given: Given, names: Sequence[str]
 ) -> None:
-    """Refuse files that lack a needed column, or have times that Spark cannot read.
-
-    Raises
-    ------
-    SchemaError, DataError
-        That names the file.
-    """
+    """Refuse files that lack a needed column, or have times that Spark cannot read."""
     files = find_files(side, given)
     footers = read_footers(files, names)
     schemas = file_schemas(files, footers)
@@ -64,23 +58,7 @@ def _refuse_nanoseconds(side: str, schemas: Sequence[tuple[str, pa.Schema]]) -> 
 def refuse_beyond_microseconds(
     files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str], instead: str
 ) -> None:
-    """Refuse milliseconds that Spark fails to turn into microseconds, as far as statistics tell of them.
-
-    Parameters
-    ----------
-    files : ParquetFiles
-    footers : sequence of Footer
-        With the ranges of these columns.
-    names : sequence of str
-        The columns that Spark will read.
-    instead : str
-        What else would help than other files.
-
-    Raises
-    ------
-    BeyondMicroseconds
-        That names file and column.
-    """
+    """Refuse milliseconds that Spark fails to turn into microseconds, as far as statistics tell of them."""
     for path, footer in zip(files.paths, footers, strict=True):
         for name in names:
             stored, ranges = footer.ranges[name]

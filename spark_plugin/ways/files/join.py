@@ -61,13 +61,7 @@ class FilesJoin:
     arguments: JoinArguments
 
     def dataframe(self, report: JoinReport | None) -> DataFrame:
-        """The matches, computed when they are asked for.
-
-        Raises
-        ------
-        SchemaError, ConditionError, DataError, BackendError
-            As `coincide.correlate_files`.
-        """
+        """The matches, computed when they are asked for."""
         join, _ = self._direct(compares_slices=True)
         if join is not None:
             return direct_frame(self.spark, join, report)
@@ -78,13 +72,7 @@ class FilesJoin:
     def written(
         self, output: str | os.PathLike[str], overwrite: bool, report: JoinReport | None
     ) -> JoinSummary:
-        """Write the matches to a folder, which appears whole or not at all.
-
-        Raises
-        ------
-        SchemaError, ConditionError, DataError, BackendError
-            As `coincide.correlate_files`.
-        """
+        """Write the matches to a folder, which appears whole or not at all."""
         join, why = self._direct()
         target = Output(output, overwrite, starmap(find_files, self._given))
         started = time.perf_counter()
@@ -151,13 +139,7 @@ def plan_direct(
     compares_slices: bool = False,
     names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
 ) -> DirectJoin:
-    """Plan a direct join for Spark's workers.
-
-    Raises
-    ------
-    NotDirect
-        If the direct way is closed.
-    """
+    """Plan a direct join for Spark's workers."""
     tasks = parallelism(spark)
     join = plan_files(
         left, right, arguments, parallelism=tasks, compares_slices=compares_slices, names=names
@@ -260,13 +242,7 @@ def _numbers(spark: SparkSession, join: DirectJoin) -> DataFrame:
 def written_slices(
     spark: SparkSession, join: DirectJoin, filesystem: fs.FileSystem, folder: str
 ) -> list[SliceReport]:
-    """Let the workers write all slices to a folder, in which files of lost attempts may be left too.
-
-    Raises
-    ------
-    DataError
-        What a slice tells of its data.
-    """
+    """Let the workers write all slices to a folder, in which files of lost attempts may be left too."""
     if join.alone is not None:
         pairs = written_slices(spark, replace(join, alone=None), filesystem, folder)
         rights = written_slices(spark, join.alone, filesystem, folder)

@@ -25,22 +25,7 @@ _log = logging.getLogger("coincide")
 def plan_plain_frames(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, counts: bool
 ) -> DirectJoin | None:
-    """The direct join of the files that DataFrames read, or None where they do more, or it is closed.
-
-    Parameters
-    ----------
-    left : DataFrame
-    right : DataFrame or None
-        None: left is joined with itself.
-    arguments : JoinArguments
-    counts : bool
-        Whether somebody learns what was dropped: without, a look at the data has to say it.
-
-    Raises
-    ------
-    NotDirect
-        If ``options.way`` is ``"direct"`` and it cannot be gone.
-    """
+    """The direct join of the files that DataFrames read, or None where they do more, or it is closed."""
     asked = arguments.options.way == "direct"
     try:
         join = _planned(left, right, arguments, counts or asked)

@@ -40,21 +40,6 @@ def plan_scans(sources: Sequence[Source], arguments: JoinArguments) -> ScannedJo
 
     CSV is read once for that, to learn the types of its columns, and once more for its times if there is
     more than one slice.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Left and right, or one stream, looked up.
-    arguments : JoinArguments
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or a cell does not fit its column.
-    NotDirect
-        If times of Parquet are such as Spark alone reads rightly, or there are shifts or a matching.
-    SchemaError, ConditionError
-        If a column is missing, or is of a type that cannot serve.
     """
     if arguments.shifts is not None or arguments.matching is not None:
         raise NotDirect("shifts and matchings compare what slices of files find")

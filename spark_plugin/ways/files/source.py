@@ -62,23 +62,7 @@ def planned_inputs(
     given: Mapping[str, str],
     parallelism: int,
 ) -> Sliced:
-    """The planned join of files of any format.
-
-    Parameters
-    ----------
-    left, right : list of str
-        Files, folders or globs; without `right` one stream.
-    arguments : JoinArguments
-    given : mapping of str to str
-        `INPUT_OPTIONS` that were given, others beside them.
-    parallelism : int
-        Tasks to aim at where all files are Parquet.
-
-    Raises
-    ------
-    CoincideError
-        If an option makes no sense, or the files cannot be joined so.
-    """
+    """The planned join of files of any format."""
     words = _input_words(given)
     common, sides = csv_rules(words, is_all=False), [side_rules(words, side) for side in SIDES]
     if "format" in given:
@@ -256,12 +240,7 @@ class CoincideReader(DataSourceReader):
 
 
 def _in_spark(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    """Rows in the types of Spark, whose times are microseconds.
-
-    Raises
-    ------
-    DataError
-    """
+    """Rows in the types of Spark, whose times are microseconds."""
     for column, field in zip(batch.columns, wanted, strict=True):
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
             try:
@@ -281,13 +260,7 @@ def _kind(field: pa.Field) -> T.DataType:
 
 
 def _planned(options: dict[str, str]) -> Sliced:
-    """The join that options ask for.
-
-    Raises
-    ------
-    CoincideError
-        If an option is unknown, missing or makes no sense.
-    """
+    """The join that options ask for."""
     given = {name.lower(): value for name, value in options.items()}
     with _hidden(given):
         _check_options(given)

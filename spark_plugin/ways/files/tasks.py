@@ -27,16 +27,7 @@ from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 
 @dataclass(frozen=True)
 class BatchTask(CountingTask):
-    """Joins the slices whose numbers come in, and yields the matches in wire types.
-
-    Parameters
-    ----------
-    join : DirectJoin
-    by, left, right : tuples of (str, DataType)
-        Key columns and columns to hand out, with their Spark types.
-    names : tuple of str
-    metrics : str or None
-    """
+    """Joins the slices whose numbers come in, and yields the matches in wire types."""
 
     counted: ClassVar[tuple[str, ...]] = TALLY
 
@@ -104,20 +95,7 @@ class StepSeconds:
 
 @dataclass(frozen=True)
 class SliceReport:
-    """What became of one slice.
-
-    Parameters
-    ----------
-    number : int
-    path : str
-        The file that was written; empty if there was nothing to write, or an error.
-    rows, size : int
-        Rows of the file, and bytes.
-    tally : JoinTally
-    steps : StepSeconds
-    error, text : str
-        Name of the class of an error of the user's data, and its text; empty if there was none.
-    """
+    """What became of one slice."""
 
     number: int
     path: str = ""
@@ -146,13 +124,6 @@ class FileTask:
 
     A slice that is tried again, or twice at the same time, writes files of different names; only the
     one that is reported counts.
-
-    Parameters
-    ----------
-    join : DirectJoin
-    filesystem : pyarrow.fs.FileSystem
-    folder : str
-        Where files go.
     """
 
     join: DirectJoin

@@ -14,13 +14,7 @@ from spark_plugin.frames.columns import arrow_type
 
 
 def spark_type(name: str, kind: pa.DataType) -> T.DataType:
-    """The Spark type of a column of a file.
-
-    Raises
-    ------
-    SchemaError
-        If there is none.
-    """
+    """The Spark type of a column of a file."""
     try:
         return from_arrow_type(kind, prefer_timestamp_ntz=True)
     except (PySparkException, ValueError) as error:
@@ -35,13 +29,7 @@ def wire_kind(kind: T.DataType) -> pa.DataType:
 
 
 def on_the_wire(name: str, column: pa.Array, kind: T.DataType) -> pa.Array:
-    """A column of a file as it crosses.
-
-    Raises
-    ------
-    DataError
-        If times are finer than Spark's microseconds.
-    """
+    """A column of a file as it crosses."""
     wire = wire_kind(kind)
     if isinstance(kind, T.TimestampType | T.TimestampNTZType):
         try:
