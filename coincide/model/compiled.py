@@ -67,8 +67,8 @@ Int64s = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]
 Float64s = Annotated[np.ndarray, types.Array(types.float64, 1, "C")]
 
 
-PACKAGES = ("coincide", "cpu_fallback", "gpu_kernels")
-"""Packages with kernels, which lie side by side: in a folder or in a zip archive."""
+PACKAGES = ("coincide.model", "cpu_fallback", "gpu_kernels")
+"""Packages with kernels, below one root: a folder or a zip archive."""
 
 _SOURCES = (".py", ".pyc")  # the second where a package is installed without its sources
 _KEPT = (".nbi", ".nbc", ".lcs")
@@ -133,8 +133,10 @@ def keep_on_disk(kernel: Any, kind: type) -> None:
 def _is_of_ours(kind: Any) -> bool:
     """Whether the named tuples in a type of Numba's are of the packages with kernels."""
     if hasattr(kind, "instance_class"):
-        home = kind.instance_class.__module__.partition(".")[0]
-        return home in PACKAGES and all(map(_is_of_ours, kind))
+        home = f"{kind.instance_class.__module__}."
+        return home.startswith(tuple(f"{each}." for each in PACKAGES)) and all(
+            map(_is_of_ours, kind)
+        )
     return True
 
 
@@ -153,9 +155,10 @@ def is_writable(folder: str) -> bool:
 def sources_digest() -> str:
     """Hexadecimal digits that differ where any kernel source does."""
     digest = hashlib.sha256()
-    root: Any = files(PACKAGES[0])
+    root: Any = files(PACKAGES[0].partition(".")[0]).parent
     for package in PACKAGES:
-        for name, source in sorted(_sources(root.parent / package, package)):
+        folder = root.joinpath(*package.split("."))
+        for name, source in sorted(_sources(folder, package)):
             digest.update(f"{name}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()[:_DIGITS]
 
