@@ -13,7 +13,6 @@ from coincide.command_line.interruption import BAD_USE, INTERRUPTED, OUR_FAILURE
 from coincide.engine.files.credentials import Redactor
 from coincide.engine.reports.wording import for_command_line
 from coincide.model.errors import CoincideError, CoincideWarning, first_line
-from spark_plugin.cluster.spark_errors import explain_spark
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
 
@@ -64,6 +63,8 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, PermissionError):
         return BAD_USE, f"no permission: {error.filename or error}"
     if type(error).__module__.startswith(("pyspark.", "py4j.")):
+        from spark_plugin.cluster.spark_errors import explain_spark  # imports pyspark
+
         is_bad_use, words = explain_spark(error)
         return (BAD_USE if is_bad_use else OUR_FAILURE), words
     if isinstance(error, OSError) and error.strerror:

@@ -13,7 +13,6 @@ from coincide.command_line.interruption import raise_if_interrupted
 from coincide.command_line.outputs import LocalOutput
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import Request
-from coincide.command_line.spark import session
 from coincide.command_line.summary import Finished
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ def spark_at_work(
     request: Request, progress: Progress
 ) -> Iterator[tuple[SparkSession, float, float]]:
     """The session of one command, when it was there, and how long that took: seconds."""
+    from coincide.command_line.spark import session  # imports pyspark
+
     progress.show("starting Spark")
     begun = time.perf_counter()
     with session(request.master, request.conf, request.debug) as spark:

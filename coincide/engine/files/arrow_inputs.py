@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from coincide.engine.events.keys import key_pairs
 from coincide.engine.events.schemas import check_name, plain_type, with_types
@@ -37,11 +38,10 @@ from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
 from coincide.model.units import Tick
 
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
 _IPC_FILE_MAGIC = b"ARROW1"
-# Spark's INT96 covers years that nanoseconds cannot count.
-_PARQUET = ds.ParquetFileFormat(
-    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-)
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class ArrowInput:
             return self.rows.schema
         with reading(self.source):
             if self.source.file_format == "parquet":
-                first = next(self._dataset.get_fragments(), None)
-                schema = self._dataset.schema
-                return with_instants(schema, int96_columns(first.metadata)) if first else schema
+                if self.source.found.folder:  # the paths of its files may hold columns
+                    return with_instants(self._dataset.schema, int96_columns(self._footers[0]))
+                return _told(self._footers[0])
             return self._file_schema(self.source.found.paths[0])
 
     def check_columns(self, columns: list[str]) -> None:
@@ -124,25 +124,32 @@ class ArrowInput:
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
         """Path and schema of each Parquet file, without the columns that stand in its path."""
         with reading(self.source):
-            return [
-                (
-                    fragment.path,
-                    with_instants(fragment.physical_schema, int96_columns(fragment.metadata)),
-                )
-                for fragment in self._dataset.get_fragments()
-            ]
+            return list(zip(self.source.found.paths, map(_told, self._footers), strict=True))
+
+    @cached_property
+    def _footers(self) -> list[pq.FileMetaData]:
+        """Of its Parquet files."""
+        files = self.source.found
+        footers = []
+        for path in files.paths:
+            with files.filesystem.open_input_file(path) as file:
+                footers.append(pq.read_metadata(file))
+        return footers
 
     @cached_property
     def _dataset(self) -> ds.Dataset:
         return self._dataset_of(None)
 
-    def _dataset_of(
-        self, schema: pa.Schema | None, parquet: ds.ParquetFileFormat = _PARQUET
-    ) -> ds.Dataset:
+    def _dataset_of(self, schema: pa.Schema | None, int96_unit: str = "us") -> ds.Dataset:
+        """Its Parquet files; INT96 of Spark covers years that nanoseconds cannot count."""
+        import pyarrow.dataset as ds  # loads pandas where it is installed
+
         found = self.source.found
+        options = ds.ParquetReadOptions(coerce_int96_timestamp_unit=int96_unit)
         # The paths of a folder's files may hold columns.
         return ds.dataset(
-            found.folder or list(found.paths), schema=schema, format=parquet,
+            found.folder or list(found.paths), schema=schema,
+            format=ds.ParquetFileFormat(read_options=options),
             filesystem=found.filesystem, partitioning="hive" if found.folder else None,
         )  # fmt: skip
 
@@ -181,12 +188,11 @@ class ArrowInput:
             table = dataset.to_table(columns=names)
         if not any(holds_dates(kind) for kind in schema.types):
             return table
-        footers = [fragment.metadata for fragment in self._dataset.get_fragments()]
-        check_calendar(self.source.side, table, footers)
-        old = int96_times(table.schema, footers)
+        check_calendar(self.source.side, table, self._footers)
+        old = int96_times(table.schema, self._footers)
         if not old:
             return table
-        fine = self._dataset_of(None, ds.ParquetFileFormat()).to_table(columns=old)
+        fine = self._dataset_of(None, "ns").to_table(columns=old)
         return exact_instants(self.source.side, table, fine)
 
     def _with_widest_floats(self, schema: pa.Schema) -> pa.Schema:
@@ -267,6 +273,11 @@ class ArrowInput:
         return table.cast(
             with_types(table.schema, {name: schema.field(name).type for name in unknown})
         )
+
+
+def _told(footer: pq.FileMetaData) -> pa.Schema:
+    """The columns of a Parquet file."""
+    return with_instants(footer.schema.to_arrow_schema(), int96_columns(footer))
 
 
 def _filled(schema: pa.Schema, other: pa.Schema) -> pa.Schema:

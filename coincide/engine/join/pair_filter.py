@@ -8,11 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from coincide.engine.events.sides import PairTest, Side
-from coincide.engine.join.where import SIDES_ALONE, PairColumns, expression_of
+from coincide.engine.join.where import SIDES_ALONE, PairColumns, evaluated, expression_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, first_line
 
 GivenWhere: TypeAlias = "str | pc.Expression | None"
@@ -120,10 +119,7 @@ class PairFilter:
     def _evaluated(self, columns: list[pa.Array], size: int = 0) -> pa.Array:
         # A condition of constants alone has rows, too.
         table = pa.table([*columns, pa.nulls(size)], names=[*self.where.names, ""])
-        source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
-        options = acero.ProjectNodeOptions([self.where.expression], ["is_met"])
-        plan = acero.Declaration("project", options, inputs=[source])
-        found = plan.to_table(use_threads=False)["is_met"]
+        found = evaluated(self.where.expression, table)
         if pa.types.is_boolean(found.type):
             found = pc.fill_null(found, False)
         return found.combine_chunks()
@@ -183,11 +179,7 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
     def fails(names: list[str]) -> str:
         try:
             table = pa.table({name: pa.array([], fields[name]) for name in names})
-            acero.Declaration(
-                "project",
-                acero.ProjectNodeOptions([given], ["is_met"]),
-                inputs=[acero.Declaration("table_source", acero.TableSourceNodeOptions(table))],
-            ).to_table(use_threads=False)
+            evaluated(given, table)
         except pa.ArrowException as error:
             return first_line(error)
         return ""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from coincide.model.errors import ConditionError, brief
@@ -51,13 +50,22 @@ _NUMBERS = ("whole", "float", "decimal")
 def kind_of(expression: pc.Expression, fields: Fields) -> Kind:
     """The type of an expression over columns of these types; None if it has none."""
     table = pa.table({name: pa.array([], kind) for name, kind in fields.items()} or {"": []})
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
-    options = acero.ProjectNodeOptions([expression], ["it"])
     try:
-        found = acero.Declaration("project", options, inputs=[source]).to_table(use_threads=False)
+        return evaluated(expression, table).type
     except pa.ArrowException:
         return None
-    return found.schema.field(0).type
+
+
+def evaluated(expression: pc.Expression, table: pa.Table) -> pa.ChunkedArray:
+    """The value of an expression in each row of a table, by one thread."""
+    from pyarrow import (
+        acero,  # loads pandas where it is installed: only joins with a condition wait
+    )
+
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+    options = acero.ProjectNodeOptions([expression], ["it"])
+    plan = acero.Declaration("project", options, inputs=[source])
+    return plan.to_table(use_threads=False)["it"]
 
 
 def interval(number: str, unit: str) -> pa.Scalar | None:
