@@ -10,10 +10,8 @@ import numpy as np
 
 from coincide.model.compiled import compiled
 from coincide.model.errors import ConditionError
+from coincide.model.options import MAX_CLASSES
 from coincide.model.sides import SIDES
-
-MAX_CLASSES = 16
-"""More would save hardly a probe: lengths that differ little have nearly the same bands."""
 
 _SAMPLE = 4096
 _CANDIDATES = 48

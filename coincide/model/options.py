@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, get_args
 
-from coincide.model.classes import MAX_CLASSES
 from coincide.model.errors import ConditionError, brief
 from coincide.model.sides import unit_option
 from coincide.model.units import TIME_LIMIT, Duration, as_float, unit_name
+
+MAX_CLASSES = 16
+"""More would save hardly a probe: lengths that differ little have nearly the same bands."""
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Emit = Literal["pairs", "lists", "counts", "best"]

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 
-from coincide.model.compiled import is_writable
-
 _ANY = (1 << 30,)
 VERSIONS = {"cupy": ("CuPy", (14, 1), _ANY), "numba_cuda": ("Numba-CUDA", (0, 30), (0, 31))}
 """Name, least version and the first that is too new, by module.
@@ -74,6 +72,8 @@ def let_cupy_cache() -> None:
 
     The users of containers often have no home.
     """
+    from coincide.model.compiled import is_writable  # brings Numba, which may be missing
+
     if _VARIABLE in os.environ or is_writable(os.path.expanduser("~/.cupy/kernel_cache")):
         return
     user = os.getuid()

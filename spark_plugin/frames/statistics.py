@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from coincide.engine.events.sides import SideCounts, example_row
 from coincide.engine.events.time_columns import INVALID_REASONS, describe_invalid
 from coincide.model.errors import DataError
-from spark_plugin.cluster.connect import at_once
+from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames.columns import text
 from spark_plugin.frames.estimates import about_bytes, row_bytes

@@ -18,9 +18,9 @@ from coincide.engine.reports.metrics import counters_of
 from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary, tell
 from coincide.model.options import CorrelateOptions
 from coincide.model.results import JoinCounters
-from spark_plugin.cluster.connect import advise_batch_size
+from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.cluster.jobs import advise_batch_size
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.estimates import are_narrow
 from spark_plugin.frames.events import EventFrame

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.model.classes import MAX_CLASSES, ShapeClasses, class_ends, length_classes
+from coincide.model.classes import ShapeClasses, class_ends, length_classes
+from coincide.model.options import MAX_CLASSES
 from tests.helpers.strategies import LIMIT
 
 lengths_lists = st.lists(

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from coincide import CorrelateOptions
-from coincide.model.classes import MAX_CLASSES
 from coincide.model.errors import ConditionError
-from coincide.model.options import MOST_SLICES
+from coincide.model.options import MAX_CLASSES, MOST_SLICES
 
 
 def test_defaults_are_valid_and_values() -> None:

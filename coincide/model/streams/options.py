@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from operator import index
 from typing import Literal, get_args
 
-from coincide.model.classes import MAX_CLASSES
 from coincide.model.condition import TimingCondition, Window, Within, within
 from coincide.model.errors import ConditionError
-from coincide.model.options import check_choice
+from coincide.model.options import MAX_CLASSES, check_choice
 from coincide.model.streams.model import StreamModel
 from coincide.model.units import TIME_LIMIT, Tick
 

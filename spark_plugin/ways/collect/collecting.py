@@ -18,8 +18,8 @@ from coincide.engine.events.sides import Side, SideCounts, grouped_events, read_
 from coincide.engine.join.spec import JoinSpec
 from coincide.model.errors import SchemaError
 from coincide.model.options import CorrelateOptions
-from spark_plugin.cluster.connect import at_once
-from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.cluster.jobs import at_once
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import field_of
 from spark_plugin.frames.estimates import estimated_bytes

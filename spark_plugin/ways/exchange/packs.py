@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.join.spec import AnySpec
-from spark_plugin.cluster.connect import at_once, bounds_batch_bytes
+from spark_plugin.cluster.jobs import at_once, bounds_batch_bytes
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames.columns import arrow_schema
 from spark_plugin.frames.estimates import are_narrow

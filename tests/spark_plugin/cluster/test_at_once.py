@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_plugin.cluster import connect as module
+from spark_plugin.cluster import jobs as module
 
 
 def test_threads_that_are_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:

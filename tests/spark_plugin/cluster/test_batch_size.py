@@ -8,7 +8,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_plugin.cluster.connect import (
+from spark_plugin.cluster.jobs import (
     BYTES_SETTING,
     SETTING,
     UNBOUNDED,
