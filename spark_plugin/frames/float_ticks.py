@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from coincide.engine.events.time_columns import TimeScale
-from coincide.model.units import EXACT, EXACT_SINGLE, MOST_PLACES
+from coincide.model.decimal_ticks import EXACT, EXACT_SINGLE, MOST_PLACES
 from spark_plugin.frames.columns import literal, quoted, ticks
 
 _TRIED = (1.0, 10.0, 100.0)

@@ -40,7 +40,8 @@ from coincide.engine.events.time_columns import (
     scale_of,
 )
 from coincide.engine.reports.wording import for_command_line
-from coincide.model.units import MOST_PLACES, NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
+from coincide.model.decimal_ticks import MOST_PLACES
+from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 from cpu_fallback.reference.times import decimal_of, float_ticks
 from spark_plugin.frames.columns import field_of, rounding, spark_time_column
 from spark_plugin.frames.events import EventFrame

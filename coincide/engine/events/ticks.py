@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import decoded, one_array, plain_type
 from coincide.engine.events.time_columns import TimeScale
+from coincide.model.decimal_ticks import decimal_ticks
 from coincide.model.errors import DataError, several
-from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick, decimal_ticks
+from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
 _FACTOR_DIGITS = 15
 """Of the nanoseconds of a day."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import with_types
+from coincide.model.decimal_ticks import MOST_PLACES
 from coincide.model.errors import ConditionError, DataError
-from coincide.model.units import MOST_PLACES
 
 _SHORT = 16
 """A text so long has 15 digits at most, beside a point or a sign."""
