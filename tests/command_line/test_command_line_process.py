@@ -165,7 +165,7 @@ def test_demo_keeps_its_sample(tmp_path):
 
 ASKED_LATE = """
 import atexit, sys
-from spark_plugin import command_line
+from coincide import command_line
 class Late:
     def __del__(self):
         print("python was taken down")
