@@ -27,7 +27,6 @@ from coincide.command_line.runs import spark_at_work, written
 from coincide.command_line.summary import Summary
 from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Coordinate
 from coincide.engine.causality.join import TableCausality
-from coincide.engine.files.csv_keys import read_ahead
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import EVENT, PairArguments
 from coincide.engine.join.words import CLOCKS, duration, keys, names, numbers, shifts, timestamps
@@ -86,7 +85,6 @@ def _run_spark(request: CausalityRequest, sources: list[Source], progress: Progr
         request = with_known_columns(request, inputs)
         types = checked_before_spark(request, inputs, _job)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
-            inputs = read_ahead(request, inputs, types, progress.show)
             needed = list(zip(inputs, request.columns, types, strict=True))
             with progress.following(spark, "planning"):
                 frames = [spark_frame(spark, *one) for one in needed[: len(sources)]]

@@ -17,7 +17,7 @@ from coincide.engine.files.arrow_inputs import ArrowInput, Types, types_of_unkno
 from coincide.engine.files.csv_keys import read_ahead, with_text_keys
 from coincide.engine.files.finding import HIDDEN
 from coincide.engine.files.footers import check_present
-from coincide.engine.files.source import Source, path_keys
+from coincide.engine.files.source import Source, as_parquet, path_keys
 from coincide.engine.join.pair_arguments import PairArguments
 
 
@@ -129,22 +129,22 @@ def _joined(
 def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
     """Refuse an input of which Spark would lose rows or change times, or that lacks a column."""
     source = given.source
+    if source.file_format != "parquet":
+        raise Problem(
+            f"{source.side}: Spark reads Parquet alone, and {source.text} is {source.file_format};"
+            " use --engine local."
+            f" {as_parquet(source.text, source.file_format, source.csv.delimiter)}"
+        )
     if source.is_uri:
-        if source.file_format != "parquet":
-            raise Problem(
-                f"{source.side}: Spark reads {source.file_format} from this machine only; copy"
-                f" {source.text} here, or make it Parquet"
-            )
         return
     check_complete(given, columns)
     given.check_columns(columns)
-    if source.file_format == "parquet":
-        _check_visible(source)
-        _check_subfolders(source)
-        check_zones(given, columns)
-        # Spark judges all files by one, and reads nanoseconds and columns of no type as integers.
-        for aspect in (_unit, pa.types.is_null):
-            _check_alike(given, columns, aspect, "use --engine local, or rewrite one of them")
+    _check_visible(source)
+    _check_subfolders(source)
+    check_zones(given, columns)
+    # Spark judges all files by one, and reads nanoseconds and columns of no type as integers.
+    for aspect in (_unit, pa.types.is_null):
+        _check_alike(given, columns, aspect, "use --engine local, or rewrite one of them")
 
 
 def check_complete(given: ArrowInput, columns: list[str]) -> None:

@@ -34,7 +34,6 @@ from coincide.command_line.requests import lines_left_out
 from coincide.command_line.runs import spark_at_work, written
 from coincide.command_line.summary import Summary
 from coincide.engine.files.arrow_inputs import ArrowInput, Types
-from coincide.engine.files.csv_keys import read_ahead
 from coincide.engine.files.finding import place_of
 from coincide.engine.files.footers import MissingColumn
 from coincide.engine.files.planning import LocalFilesJoin, NotDirect
@@ -180,7 +179,6 @@ def _spark_join(
     from coincide.command_line.spark import spark_frame
     from spark_plugin.ways.correlation import plan_correlation
 
-    inputs = read_ahead(request, inputs, types, progress.show)
     sides = 1 if request.right is None else 2
     needed = islice(zip(inputs, request.columns, types, strict=True), sides)
     with progress.following(spark, "planning"):

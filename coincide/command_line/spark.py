@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coincide.command_line.event_inputs import check_for_spark, has_plain_subfolders, path_columns
 from coincide.command_line.interruption import OUR_FAILURE
@@ -19,8 +18,7 @@ from coincide.command_line.problems import Problem, explain
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings
 from coincide.engine.files.footers import read_footers
-from coincide.engine.files.source import Source, reading
-from coincide.model.errors import DataError
+from coincide.engine.files.source import Source
 from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.session import active_session, local_session
 from spark_plugin.frames.columns import carried_type, decode, quoted, spark_type, with_file_name
@@ -134,9 +132,7 @@ def spark_frame(
 ) -> DataFrame:
     """One input as a DataFrame."""
     check_for_spark(given, columns)
-    if given.source.file_format == "parquet":
-        return with_file_name(_parquet(spark, given, columns, types or {}), columns)
-    return _arrow(spark, given, columns, types or {})
+    return with_file_name(_parquet(spark, given, columns, types or {}), columns)
 
 
 def _paths(source: Source) -> list[str]:
@@ -222,28 +218,6 @@ def _too_fine(side: str, name: str) -> str:
         f"{side}.{name} has times finer than 1 us, which Spark cannot hold; use --engine local"
         " --unit ns, or round them"
     )
-
-
-def _arrow(
-    spark: SparkSession, given: ArrowInput, columns: list[str], types: Mapping[str, pa.DataType]
-) -> DataFrame:
-    from pyspark.sql import types as T
-
-    side = given.source.side
-    table = given.table(columns, types)
-    schema = pa.schema([field.with_type(carried_type(field.type)) for field in table.schema])
-    struct = T.StructType([T.StructField(field.name, _spark_kind(side, field)) for field in schema])
-    for field in table.schema:
-        if _is_fine(field.type) and pc.any(pc.not_equal(_rest(table[field.name]), 0)).as_py():
-            raise DataError(_too_fine(side, field.name))
-    with reading(given.source):
-        table = table.cast(pa.schema([field.with_nullable(True) for field in schema]))
-    return spark.createDataFrame(table, schema=struct)
-
-
-def _rest(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    ticks = column.cast(pa.int64())
-    return pc.subtract(ticks, pc.multiply(pc.divide(ticks, 1000), 1000))
 
 
 def _spark_kind(side: str, field: pa.Field) -> DataType:

@@ -1,4 +1,4 @@
-"""Numbers in CSV that are names: read as they are written, on both engines."""
+"""Numbers in CSV that are names: read as they are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.helpers.workplace import WINDOW, Workplace, rows
 
 BLOCK = 17 << 20
 """Bytes: more than what tells the types."""
-ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
 
 
 def column(folder: Path, *values: str) -> pa.ChunkedArray:
@@ -97,7 +96,6 @@ def sides(work: Workplace, left: str, right: str) -> None:
 BY = ("--by", "dev", "--unit", "s", "--within", "-5s", "5s", "--confidence", "0.5")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("left", "right", "found", "told"),
     [
@@ -113,14 +111,12 @@ BY = ("--by", "dev", "--unit", "s", "--within", "-5s", "5s", "--confidence", "0.
         ("7.5 8.0", "8", None, "the key 'dev' is double on the left and int64 on the right"),
     ],
 )
-def test_keys_meet_as_they_are_written(work, request, engine, left, right, found, told):
-    if engine == "spark":
-        request.getfixturevalue("spark")
+def test_keys_meet_as_they_are_written(work, left, right, found, told):
     sides(work, left, right)
-    code, out, err = work.join(*BY, "--json", engine=engine)
+    code, out, err = work.join(*BY, "--json")
     assert (code == 0) == (found is not None), err
     if found is None:
-        assert told.replace("int64", "bigint" if engine == "spark" else "int64") in err
+        assert told in err
         return
     assert rows(work.result()) == found
     assert told in err
@@ -128,31 +124,25 @@ def test_keys_meet_as_they_are_written(work, request, engine, left, right, found
     assert json.loads(out)["pairs"] == len(found)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_keys_beside_parquet(work, request, engine):
-    if engine == "spark":
-        request.getfixturevalue("spark")
+def test_keys_beside_parquet(work):
     sides(work, "007 12", "1")
     numbers = pa.table({"dev": [7, 12], "id": [1, 2], "min_time": [0, 0], "max_time": [5, 5]})
     work.right = work.write("numbers.parquet", numbers)
-    said = work.refused(*BY, engine=engine)
+    said = work.refused(*BY)
     assert "the key 'dev' is string on the left and" in said
     sides(work, "7 12", "1")
     texts = numbers.set_column(0, "dev", pa.array(["7", "012"], pa.large_string()))
     work.right = work.write("texts.parquet", texts)
-    code, _, err = work.join(*BY, engine=engine)
+    code, _, err = work.join(*BY)
     assert code == 0, err
     assert rows(work.result()) == [("7", "00", 1)]
     assert "text on the right: compared as text" in err
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_times_stay_numbers_even_where_they_are_handed_out(work, request, engine):
-    if engine == "spark":
-        request.getfixturevalue("spark")
+def test_times_stay_numbers_even_where_they_are_handed_out(work):
     sides(work, "a", "a")
     options = (*BY, "--left-columns", "id,min_time", "--right-columns", "max_time")
-    assert work.join(*options, engine=engine)[0] == 0
+    assert work.join(*options)[0] == 0
     assert rows(work.result()) == [("a", "00", 0.0, 5.0)]
 
 
@@ -164,13 +154,10 @@ def test_ids_are_handed_out_as_written(work):
     assert rows(pq.read_table(work.output)) == [("0012", 1), ("1e3", 1)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_condition_meets_what_is_written(work, request, engine):
+def test_a_condition_meets_what_is_written(work):
     """Not what the beginning of a file looks like."""
-    if engine == "spark":
-        request.getfixturevalue("spark")
     sides(work, "007 8", "007 7")
-    code, _, err = work.join(*BY[2:], "--where", "left_dev = '007'", engine=engine)
+    code, _, err = work.join(*BY[2:], "--where", "left_dev = '007'")
     assert code == 0, err
     assert rows(work.result()) == [("00", "00"), ("00", "01")]
 

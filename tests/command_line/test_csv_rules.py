@@ -16,7 +16,6 @@ from coincide.command_line import run
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.csv_rules import csv_rules
 from coincide.engine.files.source import find_source
-from tests.helpers.engine_cases import sorted_rows
 
 TIMES = ("t",)
 
@@ -244,16 +243,3 @@ def test_of_a_side_that_is_no_csv_nothing_is_said(tmp_path, capsys):
     words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), *BOTH]
     assert run([*words, "--right-csv", "null=NA"]) == 2
     assert "--right-csv means nothing, as" in capsys.readouterr().err
-
-
-@pytest.mark.spark
-def test_spark_reads_the_same(path, command_spark):
-    from coincide.command_line.spark import spark_frame
-
-    words = {"delimiter": ";", "null": ["NA"], "quote": "'", "type": ["n=text"], "skip": 1}
-    text = "made by x\nid;t;n\n'a;b';2026-01-02;1\nNA;NA;2\n"
-    one = given(path, text, **words)
-    names = one.schema.names
-    found = spark_frame(command_spark, one, names).select(*names).toArrow()
-    assert sorted_rows(found) == sorted_rows(one.table(names))
-    assert sorted_rows(found)[1] == "{'id': None, 't': None, 'n': '2'}"

@@ -139,9 +139,8 @@ def test_on_spark(spark: SparkSession, way: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_in_sql(spark: SparkSession, ending: str, tmp_path: Path) -> None:
-    inputs, expected = sides(tmp_path, ending)
+def test_in_sql(spark: SparkSession, tmp_path: Path) -> None:
+    inputs, expected = sides(tmp_path, "parquet")
     spark.dataSource.register(CoincideSource)
     reader = spark.read.format("coincide").options(
         left=inputs[0], right=inputs[1], by="filename", within="-5,5", confidence="1", left_time="t",

@@ -15,6 +15,9 @@ from tests.helpers.input_files import MICROS, TABLE, UTC_MICROS, read, write_ipc
 
 NOTHING = pa.table({name: pa.nulls(2) for name in ("id", "key", "min_time", "max_time")})
 
+INPUTS = [(ending, "local") for ending in ("csv", "arrow", "parquet")] + [("parquet", "spark")]
+"""Spark reads Parquet alone."""
+
 
 def write_as(path: Path, table: pa.Table) -> Path:
     if path.suffix == ".csv":
@@ -29,8 +32,7 @@ def write_as(path: Path, table: pa.Table) -> Path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark", "local"])
-@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
+@pytest.mark.parametrize(("ending", "engine"), INPUTS)
 @pytest.mark.parametrize("rows", [0, 2])
 def test_a_side_that_holds_nothing(tmp_path, command_spark, ending, engine, rows):
     nothing = write_as(tmp_path / f"left.{ending}", NOTHING.slice(0, rows))
@@ -48,8 +50,7 @@ def test_a_side_that_holds_nothing(tmp_path, command_spark, ending, engine, rows
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark", "local"])
-@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
+@pytest.mark.parametrize(("ending", "engine"), INPUTS)
 @pytest.mark.parametrize("window", [("-3", "5"), ("-3s", "5s")], ids=" ".join)
 def test_two_sides_that_hold_nothing(tmp_path, command_spark, ending, engine, window):
     nothing = write_as(tmp_path / f"a.{ending}", NOTHING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -41,8 +41,6 @@ _BLOCK_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 16
 _FIRST_BLOCK_BYTES = 16 << 20
 """The types of the columns come from this much of the first file, but numbers may turn out to be text."""
-BLOCK_BYTES = 4 << 20
-"""Read at once where a file is read block by block."""
 _SHOWN = 40
 _COMMA = re.compile(r"\d:\d\d(:\d\d)?,\d+")
 _POINTS = r"sed -E 's/(:[0-9]{2}),([0-9]+)/\1.\2/g' in.csv > out.csv"
@@ -167,7 +165,7 @@ class CsvFile:
                 parse_options=self.rules.parse_options(lost.lines.append),
                 convert_options=convert,
             )
-        found = self._with_times(table, schema, 0, lost)
+        found = self._with_times(table, schema, lost)
         self.skipped[self.path] = lost.count
         return found
 
@@ -187,7 +185,7 @@ class CsvFile:
             if f.name in self.times and (pa.types.is_timestamp(f.type) or f.type in others)
         ]
 
-    def _with_times(self, table: pa.Table, schema: pa.Schema, before: int, gone: _Lost) -> pa.Table:
+    def _with_times(self, table: pa.Table, schema: pa.Schema, gone: _Lost) -> pa.Table:
         """What was read, with times for texts, and without the rows whose text is none."""
         shown = as_shown(schema)
         wrong: pa.ChunkedArray | None = None
@@ -199,14 +197,14 @@ class CsvFile:
                 times = self._numbers(texts, kind, name)
             lost = pc.and_(pc.is_valid(texts), pc.is_null(times))
             if (row := pc.index(lost, True).as_py()) >= 0:
-                self._check_may_lose(texts, lost, name, kind, partial(self._place, before), row)
+                self._check_may_lose(texts, lost, name, kind, row)
                 wrong = lost if wrong is None else pc.or_(wrong, lost)
             table = table.set_column(table.schema.get_field_index(name), name, times)
         if wrong is not None:
             kept = table.filter(pc.invert(wrong))
             gone.rows += len(table) - len(kept)
             table = kept
-        return as_instants(table, schema, partial(self._place, before))
+        return as_instants(table, schema, self._place)
 
     def _numbers(self, texts: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
         """Texts as numbers; null where one is none."""
@@ -227,16 +225,15 @@ class CsvFile:
         lost: pa.ChunkedArray,
         name: str,
         kind: pa.DataType,
-        place: Callable[[int], str],
         row: int,
     ) -> None:
         """Refuse texts that are no times, unless they may be left out, and would not be times otherwise."""
         form = self.rules.time_format
         if form and not self.rules.drops:
+            text = repr(str(texts[row])[:_SHOWN])
             raise DataError(
-                f"{place(row)}, column {name!r}: {str(texts[row])[:_SHOWN]!r} is no time of the format"
-                f" {form!r}; mend it, or say --csv-null {str(texts[row])[:_SHOWN]!r} if it stands for"
-                " nothing, or --invalid drop"
+                f"{self._place(row)}, column {name!r}: {text} is no time of the format {form!r}; mend it,"
+                f" or say --csv-null {text} if it stands for nothing, or --invalid drop"
             )
         lost_texts = texts.filter(lost)
         for zone in () if form else (None, "UTC"):
@@ -245,32 +242,15 @@ class CsvFile:
                 why = time_cure(self, name, kind, str(lost_texts[at]))
                 raise DataError(f"{self.side}: {self.path}, column {name!r}: {why}")
 
-    def _place(self, before: int, row: int) -> str:
-        """Where a row is that comes after so many, for messages."""
-        above = before + self.rules.skip + (not self.rules.names)
+    def _place(self, row: int) -> str:
+        """Where a row is, for messages."""
+        above = self.rules.skip + (not self.rules.names)
         return f"{self.side}: {self.path}, line {line_of(self, above + row + 1):,}"
 
     def _typed(self, schema: pa.Schema) -> csv.ConvertOptions:
         return self.rules.convert_options(
             include_columns=schema.names, column_types=self._shown(schema)
         )
-
-    def blocks(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """The columns of a schema, block by block, by one thread; raises as `table`."""
-        convert, lost = self._typed(schema), _Lost()
-        with located(self, convert, BLOCK_BYTES), self.open() as stream:
-            reader = csv.open_csv(
-                stream,
-                read_options=self.rules.read_options(block_size=BLOCK_BYTES, use_threads=False),
-                parse_options=self.rules.parse_options(lost.lines.append),
-                convert_options=convert,
-            )
-            rows = 0
-            for batch in reader:
-                table = pa.Table.from_batches([batch])
-                yield self._with_times(table, schema, rows, lost)
-                rows += len(batch)
-        self.skipped[self.path] = lost.count
 
     def kind_of_texts(self, name: str, nanoseconds: bool) -> pa.DataType | None:
         """The type of a column of times or numbers that looks like text, if bad cells may be left out."""

@@ -33,8 +33,6 @@ def read_ahead(
         elif _is_csv(given):
             say(f"reading {given.source.text}")
             tables.append(given.table(columns, kinds))
-        elif request.engine == "spark" and given.source.is_uri:
-            tables.append(pa.table({}))  # Spark alone knows of which type they are
         else:
             tables.append(given.typed(columns, kinds).empty_table())
     alike = with_text_keys(inputs, tables, request.keys)
@@ -50,15 +48,13 @@ def with_text_keys(
     inputs: Sequence[ArrowInput],
     tables: Sequence[pa.Table],
     by: Sequence[tuple[str, str]],
-    are_whole: Callable[[int, str], bool] | None = None,
-    are_empty: Callable[[int, str], bool] | None = None,
 ) -> list[pa.Table]:
     """Both tables, whole numbers of CSV as the texts that they were where the other side has texts.
 
     Decimals of CSV that are whole, such as those that pandas writes where some are missing, are whole
     numbers beside whole numbers.
     """
-    found = _with_whole_keys(inputs, tables, by, are_whole)
+    found = _with_whole_keys(inputs, tables, by)
     for i, given in enumerate(inputs):
         keys = [key for key in by if key[i] not in given.times] if _is_csv(given) else []
         for key in keys:
@@ -67,7 +63,7 @@ def with_text_keys(
             if not _is_text(other):
                 continue
             # Where nothing stands nobody knows whether what looked like decimals are texts.
-            is_empty = _is_empty(tables[i], name) if are_empty is None else are_empty(i, name)
+            is_empty = _is_empty(tables[i], name)
             if pa.types.is_integer(kind) or (pa.types.is_floating(kind) and is_empty):
                 found[i] = _cast(found[i], name, pa.string())
     return found
@@ -77,13 +73,8 @@ def _with_whole_keys(
     inputs: Sequence[ArrowInput],
     tables: Sequence[pa.Table],
     by: Sequence[tuple[str, str]],
-    are_whole: Callable[[int, str], bool] | None,
 ) -> list[pa.Table]:
     found = list(tables)
-
-    def told(i: int, name: str) -> bool:
-        return holds_whole(tables[i].column(name)) if are_whole is None else are_whole(i, name)
-
     for key in by:
         kinds = [_kind(table, name) for table, name in zip(tables, key, strict=True)]
         floats = [
@@ -92,7 +83,7 @@ def _with_whole_keys(
             if pa.types.is_floating(kind) and _is_csv(inputs[i]) and key[i] not in inputs[i].as_told
         ]
         is_number = all(pa.types.is_integer(kind) or i in floats for i, kind in enumerate(kinds))
-        if is_number and all(told(i, key[i]) for i in floats):
+        if is_number and all(holds_whole(tables[i].column(key[i])) for i in floats):
             for i in floats:
                 found[i] = _cast(found[i], key[i], pa.int64())
     return found

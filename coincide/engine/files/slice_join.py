@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -25,53 +23,30 @@ _FEW_BEYOND = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Sliced(ABC):
-    """A planned join of files whose slices are joined one by one; small enough to be sent to every task.
+class DirectJoin:
+    """A planned join of Parquet files in time order; small enough to be sent to every task.
 
-    Parameters
-    ----------
-    tables : TablePlan
-        What is computed.
-    alone : Sliced or None
-        What hands out right events without a partner besides.
+    `alone`, if there is such, finds right events without a partner.
     """
 
     tables: TablePlan
-    alone: Self | None = field(default=None, kw_only=True)
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """Of the slices."""
-
-    @abstractmethod
-    def read(self, number: int) -> SliceRows:
-        """What a slice needs."""
-
-    def with_tables(self, tables: TablePlan) -> Self:
-        """The same, computed otherwise."""
-        return replace(self, tables=tables)
-
-
-@dataclass(frozen=True, eq=False)
-class DirectJoin(Sliced):
-    """A planned join of Parquet files in time order."""
-
     files: tuple[PlannedFiles, PlannedFiles]
     plan: DirectPlan
+    alone: DirectJoin | None = None
 
     @property
-    def count(self) -> int:  # noqa: D102
+    def count(self) -> int:
+        """Of the slices."""
         return len(self.plan.slices)
-
-    def read(self, number: int) -> SliceRows:
-        """As `read_slice`."""
-        return read_slice(self, number)
 
     @property
     def schemas(self) -> tuple[pa.Schema, pa.Schema]:
         """Of the left and the right files."""
         return self.files[LEFT].schema, self.files[RIGHT].schema
+
+    def with_tables(self, tables: TablePlan) -> DirectJoin:
+        """The same, computed otherwise."""
+        return replace(self, tables=tables)
 
 
 @dataclass(frozen=True, eq=False)

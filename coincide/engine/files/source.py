@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from coincide.engine.files.credentials import Redactor, check_encoded, shown
+from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
 from coincide.engine.files.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
 from coincide.engine.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
 from coincide.model.errors import DataError, first_line
@@ -92,6 +94,21 @@ def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
             key if sign else "" for key, sign, _ in (f.partition("=") for f in folders)
         )
     return keys
+
+
+def as_parquet(text: str, file_format: str | None = None, delimiter: str = COMMA) -> str:
+    """The cure where Parquet alone is read: a line for a shell that makes it of files."""
+    if SCHEME.match(text) or glob.has_magic(text) or text == STANDARD_INPUT:
+        text = "FOLDER"
+    kind = json.dumps(file_format or format_of([text]) or "csv")
+    if kind == '"csv"' and (delimiter != COMMA or _has_tabs(text)):
+        mark = TAB if _has_tabs(text) else delimiter
+        kind = f"d.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter={json.dumps(mark)}))"
+    made = json.dumps(text.rstrip("/") + ".parquet")
+    return (
+        "Make it Parquet, such as by: python -c 'import pyarrow.csv, pyarrow.dataset as d;"
+        f' d.write_dataset(d.dataset({json.dumps(text)}, format={kind}), {made}, format="parquet")\''
+    )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, wraps
@@ -20,86 +20,19 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from coincide.engine.backends import release_gpu
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.files.credentials import Redactor
-from coincide.engine.files.csv_files import check_own, check_said, side_rules
-from coincide.engine.files.csv_rules import csv_rules
 from coincide.engine.files.finding import PARQUET_ENDINGS, find_files
 from coincide.engine.files.planning import plan_files
-from coincide.engine.files.slice_join import Sliced
-from coincide.engine.files.source import FORMATS, format_of, source_of
-from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
+from coincide.engine.files.source import as_parquet
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.words import both_ends, names, worded_join
 from coincide.engine.reports.wording import for_sql
 from coincide.model.errors import CoincideError, ConditionError, DataError, brief
-from coincide.model.options import check_choice
 from coincide.model.partners import LARGEST_GROUP
 from coincide.model.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema
-from spark_plugin.ways.files.scans import plan_scans
 from spark_plugin.ways.files.wire import spark_type
-
-_INPUT_LISTS = ("csv_null", "csv_type", "csv_names")
-INPUT_OPTIONS = (
-    "format",
-    "csv_delimiter",
-    "csv_quote",
-    "csv_decimal",
-    "csv_skip",
-    "csv_encoding",
-    "csv_time_format",
-    *_INPUT_LISTS,
-    "left_csv",
-    "right_csv",
-)
-"""Options that say what files are, named as those of the command line."""
-
-
-def planned_inputs(
-    left: list[str],
-    right: list[str] | None,
-    arguments: JoinArguments,
-    given: Mapping[str, str],
-    parallelism: int,
-) -> Sliced:
-    """The planned join of files of any format."""
-    words = _input_words(given)
-    common, sides = csv_rules(words, is_all=False), [side_rules(words, side) for side in SIDES]
-    if "format" in given:
-        check_choice("format", given["format"], tuple(FORMATS))
-    with told_of_other_inputs(left, right):
-        texts = [left] if right is None else [left, right]
-        sources = []
-        for side, texts_of_side, (rules, _) in zip(arguments.sides, texts, sides, strict=False):
-            found = find_files(side, texts_of_side)
-            # Of names that tell nothing the first bytes do, and a Parquet file may have any.
-            kind = given.get("format") or format_of(found.paths) or "parquet"
-            sources.append(source_of(", ".join(texts_of_side), found, kind, rules))
-        check_said(common, sources)
-        for i, (_, own) in enumerate(sides):
-            check_own(SIDES[i], own, sources[i] if i < len(sources) else None)
-        if all(source.file_format == "parquet" for source in sources):
-            return plan_files(left, right, arguments, parallelism=parallelism)
-        return plan_scans(sources, arguments)
-
-
-def _input_words(given: Mapping[str, str]) -> dict[str, Any]:
-    """The options of CSV as the command line has them."""
-    words: dict[str, Any] = {
-        name: given[name] for name in INPUT_OPTIONS if name != "format" and name in given
-    }
-    words["invalid"] = given.get("invalid")
-    for name in set(_INPUT_LISTS) & set(words):
-        words[name] = names(f"the option {name}", [words[name]])
-    if "csv_skip" in words:
-        try:
-            words["csv_skip"] = int(words["csv_skip"])
-        except ValueError:
-            raise ConditionError(
-                f"the option 'csv_skip' must be a number; found {words['csv_skip'][:60]!r}"
-            ) from None
-    return words
-
 
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
@@ -115,9 +48,8 @@ _TEXTS = (
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")
-_COUNTS = ("k",)
-_OTHERS = ("within", "confidence", "probability", "case_fold")
-OPTIONS = (*_OWN, *INPUT_OPTIONS, *_TEXTS, *_LISTS, *_WHOLES, *_COUNTS, *_OTHERS)
+_OTHERS = ("k", "within", "confidence", "probability", "case_fold")
+OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
 """Options of the source, named as those of `coincide join`."""
 
 _DEFAULTS: dict[str, Any] = {
@@ -178,10 +110,9 @@ class CoincideSource(DataSource):
     """The data source ``coincide``.
 
     Options: ``left`` and ``right`` (files, folders or globs, several separated by commas; without ``right``
-    the events of ``left`` are joined with themselves; Parquet, CSV or Arrow IPC, by their names or by
-    ``format``), ``within`` ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of
-    ``coincide join`` with ``_`` for ``-``, those of CSV among them (``csv_delimiter``, ``csv_type``, ...);
-    ``parallelism`` is the number of tasks to aim at where all files are Parquet (8).
+    the events of ``left`` are joined with themselves; Parquet), ``within`` ("LO,HI") or
+    ``mutual_deadline``, ``confidence``, and the other options of ``coincide join`` with ``_`` for ``-``;
+    ``parallelism`` is the number of tasks to aim at (8).
     """
 
     @classmethod
@@ -190,7 +121,7 @@ class CoincideSource(DataSource):
         return "coincide"
 
     @cached_property
-    def join(self) -> Sliced:
+    def join(self) -> DirectJoin:
         """The planned join."""
         return _planned(dict(self.options))
 
@@ -209,7 +140,7 @@ class CoincideSource(DataSource):
 class CoincideReader(DataSourceReader):
     """Joins a slice per partition."""
 
-    def __init__(self, join: Sliced, schema: T.StructType) -> None:
+    def __init__(self, join: DirectJoin, schema: T.StructType) -> None:
         self._join, self._schema = join, schema
 
     def partitions(self) -> list[InputPartition]:
@@ -229,8 +160,7 @@ class CoincideReader(DataSourceReader):
         narrow = [field.with_type(narrow_type(field.type)) for field in join.tables.schema]
         tables = replace(join.tables, schema=pa.schema(narrow))
         try:
-            rows = join.read(number)
-            for batch in tables.join(rows.left, rows.right):
+            for batch in join_slice(replace(join, tables=tables), read_slice(join, number)):
                 yield _in_spark(batch, wanted)
         except CoincideError as error:
             _hide_trace()
@@ -259,7 +189,7 @@ def _kind(field: pa.Field) -> T.DataType:
     return spark_type(field.name, field.type)
 
 
-def _planned(options: dict[str, str]) -> Sliced:
+def _planned(options: dict[str, str]) -> DirectJoin:
     """The join that options ask for."""
     given = {name.lower(): value for name, value in options.items()}
     with _hidden(given):
@@ -271,7 +201,8 @@ def _planned(options: dict[str, str]) -> Sliced:
             names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
         )
         assert left is not None
-        join = planned_inputs(left, right, arguments, given, parallelism)
+        with _told_of_other_inputs(left, right):
+            join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
         _log.warning(
             "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
@@ -283,7 +214,7 @@ def _planned(options: dict[str, str]) -> Sliced:
     return _with_threads(join, threads)
 
 
-def _with_threads(join: Sliced, threads: int) -> Sliced:
+def _with_threads(join: DirectJoin, threads: int) -> DirectJoin:
     return join.with_tables(replace(join.tables, spec=replace(join.tables.spec, threads=threads)))
 
 
@@ -294,6 +225,11 @@ def _check_options(given: dict[str, str]) -> None:
             " coincide.correlate or coincide join --matching, and read what they write"
         )
     unknown = sorted(set(given) - set(OPTIONS))
+    if unknown and (unknown[0] == "format" or "csv" in unknown[0]):
+        raise ConditionError(
+            f"the data source reads Parquet alone, so there is no option {unknown[0]!r}."
+            f" {as_parquet(given.get('left', 'a.csv'))}"
+        )
     if unknown:
         raise ConditionError(
             f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
@@ -380,7 +316,7 @@ _NO_TABLES = (
 
 
 @contextmanager
-def told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[None]:
+def _told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[None]:
     """A file that never was Parquet is not corrupt, and a table is no file: say what takes it."""
     try:
         yield
@@ -392,8 +328,7 @@ def told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[N
                     raise DataError(f"{error}; {_NO_TABLES.format(word)}") from None
             if (path := _no_parquet(side, given, str(error))) is not None:
                 raise DataError(
-                    f"{side}: {path} is no Parquet, as which files of unknown names are read; say format"
-                    " 'csv' or 'arrow' if it is such, or name it so, as .csv, .tsv, .arrow or .feather"
+                    f"{side}: {path} is no Parquet, which alone the data source reads. {as_parquet(path)}"
                 ) from None
         raise
 

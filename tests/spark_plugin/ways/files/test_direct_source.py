@@ -186,8 +186,8 @@ def test_what_never_was_parquet(
         spark.read.format("coincide").options(**options).load()
     said = str(raised.value)
     is_named_parquet = name.endswith(".parquet")
-    assert (f"right: {other} is no Parquet, as which" in said) == (not is_named_parquet)
-    assert ("say format 'csv' or 'arrow'" in said) == (not is_named_parquet)
+    assert (f"right: {other} is no Parquet, which alone" in said) == (not is_named_parquet)
+    assert ("Make it Parquet, such as by: python -c" in said) == (not is_named_parquet)
     assert ("cannot read" in said) == is_named_parquet
 
 
