@@ -18,8 +18,9 @@ from gpu_kernels.device.transfers import current
 from gpu_kernels.device.usable import TURN
 from gpu_kernels.kernels import borders as kernels
 from gpu_kernels.kernels.borders import Moves, SortedBorders, Sought, Told, Values
-from gpu_kernels.kernels.compilation import SIMULATED, launch_each
+from gpu_kernels.kernels.compilation import launch_each
 from gpu_kernels.kernels.join import Run
+from gpu_kernels.kernels.simulation import SIMULATED
 
 POINTS_AT_ONCE = 1 << 20
 """Points on the device at a time, of at most 17 + 16 d bytes each: enough to keep it busy."""

@@ -9,7 +9,7 @@ from typing import Any
 
 def simulated() -> bool:
     """Whether kernels run in Numba's CUDA simulator."""
-    from gpu_kernels.kernels.compilation import SIMULATED
+    from gpu_kernels.kernels.simulation import SIMULATED
 
     return SIMULATED
 

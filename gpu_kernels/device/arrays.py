@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 
 @cache

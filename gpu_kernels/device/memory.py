@@ -12,7 +12,7 @@ import numpy as np
 from coincide.model.errors import BackendError, MemoryBudgetError
 from gpu_kernels.device.arrays import array_module, is_of_device, is_out_of_memory, release_unused
 from gpu_kernels.device.transfers import current
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 
 class DeviceMemoryError(MemoryBudgetError):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu_kernels.device.arrays import array_module, is_out_of_memory, on_host, put
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 ROOM = 1 << 23
 """Bytes of a pinned buffer."""

@@ -20,7 +20,7 @@ from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import driver, packages
 from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
 from gpu_kernels.device.packages import let_cupy_cache
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 _INSTALL = "install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
 _log = logging.getLogger(__name__)

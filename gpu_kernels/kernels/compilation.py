@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import config, cuda, types
+from numba import cuda, types
 from numba.np.numpy_support import as_dtype
 
 from coincide.model.compiled import ForgetsOtherSources, KeyedBySources, keep_on_disk, product
 from coincide.model.timestamps.protocol import numba_type, teach
+from gpu_kernels.kernels.simulation import SIMULATED
 
 
 class _Array(NamedTuple):
@@ -92,9 +93,6 @@ def _part(declared: Any) -> Any:
 
 
 _SCALARS = {types.int64: int, types.float64: float, types.boolean: bool}
-
-
-SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 
 if not SIMULATED:

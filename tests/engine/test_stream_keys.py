@@ -45,10 +45,10 @@ def side(keys: pa.Array, seed: int, rows: int = 400) -> pa.Table:
 
 @pytest.mark.parametrize("name", KEYS)
 def test_keys_of_any_type(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked_for = []
+    asked_for, are_marked = [], marks.are_marked
     monkeypatch.setattr(
         "coincide.engine.streams.live.are_marked",
-        lambda *given: asked_for.append(1) or marks.are_marked(*given),
+        lambda *given: asked_for.append(1) or are_marked(*given),
     )
     left, right = side(KEYS[name], 1), side(KEYS[name], 2)
     asked: dict[str, Any] = {"by": ["key", "number"], "probability": True}

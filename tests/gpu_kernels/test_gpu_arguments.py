@@ -15,7 +15,7 @@ from numba.np.numpy_support import as_dtype
 
 from coincide.model.timestamps import IntervalRule
 from coincide.model.timestamps.protocol import numba_type
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 if SIMULATED:
     pytest.skip("the simulator launches nothing", allow_module_level=True)

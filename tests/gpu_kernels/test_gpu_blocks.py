@@ -14,7 +14,7 @@ import pytest
 
 from coincide.model.classes import MOST_CLASSES
 from coincide.model.timestamps import IntervalPairs
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from coincide.model.timestamps import HistogramRule
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)

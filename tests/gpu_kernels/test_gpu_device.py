@@ -24,7 +24,7 @@ from coincide.engine.backends import check_backend, load_backend
 from gpu_kernels.device import driver, packages, transfers
 from gpu_kernels.device import usable as device
 from gpu_kernels.device.packages import let_cupy_cache
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 if SIMULATED:
     pytest.skip("in the simulator there is always a GPU", allow_module_level=True)

@@ -16,7 +16,8 @@ from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window, 
 from coincide.engine.backends import load_backend
 from coincide.model.results import JoinCounters
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
-from gpu_kernels.kernels.compilation import SIMULATED, TILE
+from gpu_kernels.kernels.compilation import TILE
+from gpu_kernels.kernels.simulation import SIMULATED
 from tests.helpers.comparison import (
     SHAPES,
     condition_of,

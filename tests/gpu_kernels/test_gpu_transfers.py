@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from coincide import MemoryBudgetError
 from coincide.model.timestamps import IntervalPairs
 from gpu_kernels.device import usable as device
-from gpu_kernels.kernels.compilation import SIMULATED
+from gpu_kernels.kernels.simulation import SIMULATED
 
 if not SIMULATED:
     pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)

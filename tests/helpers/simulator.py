@@ -117,7 +117,7 @@ def _waits(function: Any) -> bool:
 def gpu_problem() -> str | None:
     """Why tests of the GPU cannot run in this process; None if they can. Readies the simulator."""
     from gpu_kernels.device import usable as device
-    from gpu_kernels.kernels.compilation import SIMULATED
+    from gpu_kernels.kernels.simulation import SIMULATED
 
     if SIMULATED:
         prepare()
