@@ -37,7 +37,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
     }
-    marks = {f"{package}/py.typed" for package in PACKAGES}
+    marks = {"coincide/__init__.pyi", *(f"{package}/py.typed" for package in PACKAGES)}
     ours = {name for name in built.in_wheel if ".dist-info/" not in name}
     assert ours == modules | marks
     about = {name.partition(".dist-info/")[2] for name in built.in_wheel - ours}

@@ -57,7 +57,7 @@ def zipped(tmp_path: Path) -> Path:
     archive = tmp_path / "sources.zip"
     with zipfile.ZipFile(archive, "w") as target:
         for package in ("coincide", "gpu_kernels"):
-            for path in (ROOT / package).rglob("*.py"):
+            for path in (ROOT / package).rglob("*.py*"):
                 target.write(path, path.relative_to(ROOT))
     return archive
 
@@ -117,7 +117,8 @@ def sources(tmp_path: Path) -> Path:
     for package in kernel_cache.PACKAGES:
         place = Path(*package.split("."))
         shutil.copytree(ROOT / place, folder / place, ignore=lambda *_: ["__pycache__"])
-    shutil.copy(ROOT / "coincide" / "__init__.py", folder / "coincide")
+    for name in ("__init__.py", "__init__.pyi"):
+        shutil.copy(ROOT / "coincide" / name, folder / "coincide")
     (folder / "cpu_fallback" / "caller.py").write_text(CALLER)
     (folder / "cpu_fallback" / "callee.py").write_text(CALLEE)
     return folder

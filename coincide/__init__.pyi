@@ -1,0 +1,109 @@
+"""Every public name of Coincide, and the module that holds it: `coincide/__init__.py` reads this."""
+
+from coincide.engine.borders.monitor import BorderMonitor as BorderMonitor
+from coincide.engine.borders.reports import (
+    BorderReport as BorderReport,
+    BorderSummary as BorderSummary,
+)
+from coincide.engine.borders.tables import (
+    border_crossing_tables as border_crossing_tables,
+    inside_tables as inside_tables,
+)
+from coincide.engine.causality.clusters import clusters as clusters
+from coincide.engine.causality.tables import causality_tables as causality_tables
+from coincide.engine.events.delays import templates_from_delays as templates_from_delays
+from coincide.engine.events.given_times import (
+    Around as Around,
+    Histograms as Histograms,
+    around as around,
+    histograms as histograms,
+    instants as instants,
+    intervals as intervals,
+    resolution as resolution,
+)
+from coincide.engine.events.template_frames import template_rows as template_rows
+from coincide.engine.exploration.exploring import Exploration as Exploration
+from coincide.engine.exploration.tables import explore_tables as explore_tables
+from coincide.engine.join.tables import correlate_tables as correlate_tables
+from coincide.engine.reports.reports import (
+    AccidentalPairs as AccidentalPairs,
+    JoinReport as JoinReport,
+    JoinSummary as JoinSummary,
+)
+from coincide.engine.streams.correlators import (
+    stream_correlator as stream_correlator,
+    stream_tables as stream_tables,
+)
+from coincide.engine.streams.running import StreamSummary as StreamSummary
+from coincide.engine.streams.stream_join import StreamJoin as StreamJoin
+from coincide.engine.transitions.monitor import TransitionMonitor as TransitionMonitor
+from coincide.engine.transitions.reports import (
+    TransitionReport as TransitionReport,
+    TransitionSummary as TransitionSummary,
+)
+from coincide.engine.transitions.tables import transition_tables as transition_tables
+from coincide.engine.windowed_causality.recall import window_recall as window_recall
+from coincide.engine.windowed_causality.reports import (
+    WindowReport as WindowReport,
+    WindowSummary as WindowSummary,
+)
+from coincide.engine.windowed_causality.window import WindowedCausality as WindowedCausality
+from coincide.model.borders.options import BorderOptions as BorderOptions
+from coincide.model.causality.condition import (
+    CausalityCondition as CausalityCondition,
+    Ellipsoidal as Ellipsoidal,
+    Propagation as Propagation,
+    Spatial as Spatial,
+    SpeedRange as SpeedRange,
+    Temporal as Temporal,
+)
+from coincide.model.causality.spaces import Plane as Plane, Sphere as Sphere
+from coincide.model.condition import (
+    TimingCondition as TimingCondition,
+    Window as Window,
+    Within as Within,
+    deadline as deadline,
+    delay as delay,
+    mutual_deadline as mutual_deadline,
+    within as within,
+)
+from coincide.model.errors import (
+    BackendError as BackendError,
+    CoincideError as CoincideError,
+    CoincideWarning as CoincideWarning,
+    ConditionError as ConditionError,
+    CopiedRowsWarning as CopiedRowsWarning,
+    DataError as DataError,
+    DistanceUnitWarning as DistanceUnitWarning,
+    DroppedRowsWarning as DroppedRowsWarning,
+    LateRowsWarning as LateRowsWarning,
+    MemoryBudgetError as MemoryBudgetError,
+    NoPairsWarning as NoPairsWarning,
+    RoundedTimesWarning as RoundedTimesWarning,
+    SchemaError as SchemaError,
+    ShortShiftsWarning as ShortShiftsWarning,
+    ToldTwiceWarning as ToldTwiceWarning,
+    UnmatchableRowsWarning as UnmatchableRowsWarning,
+)
+from coincide.model.options import CorrelateOptions as CorrelateOptions
+from coincide.model.templates.fitting import (
+    TemplateFit as TemplateFit,
+    templates_from_densities as templates_from_densities,
+)
+from coincide.model.templates.template import GivenTemplate as GivenTemplate, Templates as Templates
+from coincide.model.timestamps.histograms import HistogramEvents as HistogramEvents
+from coincide.model.timestamps.intervals import IntervalEvents as IntervalEvents
+from coincide.model.units import Tick as Tick
+from coincide.model.windowed_causality import WindowOptions as WindowOptions
+from spark_plugin.operators.borders import border_crossings as border_crossings
+from spark_plugin.operators.causality import causality as causality
+from spark_plugin.operators.join import correlate as correlate, correlate_files as correlate_files
+from spark_plugin.operators.probability import (
+    qualifies as qualifies,
+    satisfaction_probability as satisfaction_probability,
+)
+from spark_plugin.operators.transitions import transitions as transitions
+from spark_plugin.operators.windowed_causality import windowed_causality as windowed_causality
+from spark_plugin.ways.files.source import register_source as register_source
+
+__version__: str
