@@ -1,37 +1,173 @@
-"""The commands of the command line and their options."""
+"""The program: its commands and their help, and how what is typed is read."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from inspect import Parameter, Signature
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from coincide.command_line.help_texts import DEMO_HELP, DOCTOR_HELP
-from coincide.command_line.join_commands import explore, join
-from coincide.command_line.operator_commands import borders, causality, clusters, transitions
-from coincide.command_line.program import app, command
+from coincide.command_line import help_texts, options
 
-__all__ = ["app", "borders", "causality", "clusters", "explore", "join", "transitions"]
-"""Commands stand in the help in the order in which they are imported."""
+_BOUND = re.compile(r"[+-]?\.?\d|\s*$")
+"""How a bound of a window begins; an empty one is an error of its own."""
+_TRUTHS = ("true", "false", "yes", "no")
 
 
-@command(help=DEMO_HELP)
-def demo(
-    rows: Annotated[int, typer.Option(min=100, help="Events a side.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 1,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the sample on disk.")] = False,
-    engine: Annotated[str, typer.Option(metavar="auto|spark|local", help="As of join.")] = "spark",
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+class _PlainFlags:
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return params
+
+
+class Group(_PlainFlags, TyperGroup):
+    """The program."""
+
+
+class Command(_PlainFlags, TyperCommand):
+    """One command of the program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what was typed."""
+        options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
+        return super().parse_args(ctx, list(_spelled_out(args, options)))
+
+
+def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
+    """The words, with both ends of a window of one duration."""
+    by_name = {name: option for option in options for name in option.opts}
+    words = list(args)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            yield from (word, *words)
+            return
+        name, sign, value = word.partition("=")
+        option = by_name.get(name)
+        if option is not None and option.nargs == 2:
+            words[:0] = [value] if sign else []
+            yield from (name, *_two(name, option.metavar, words, by_name))
+            continue
+        if option is not None and option.is_flag:
+            _check_alone(name, value if sign else next(iter(words), ""), bool(sign))
+        yield word
+
+
+def _check_alone(flag: str, value: str, is_meant: bool) -> None:
+    if is_meant or value.lower() in _TRUTHS:
+        raise _problem(
+            f"{flag} takes no value (found {value!r}). Write {flag} alone, or leave it out"
+        )
+
+
+def _two(name: str, called: str, words: list[str], by_name: dict[str, Any]) -> tuple[str, str]:
+    """Take the two values of an option from the words that follow it; of one duration -D and D."""
+    found = words[:2]
+    for i, word in enumerate(found):
+        if word.startswith("--") or word in by_name:
+            del found[i:]
+            break
+    if len(found) == 2 and (name != "--within" or _BOUND.match(found[1])):
+        del words[:2]
+        return found[0], found[1]
+    if not found or name != "--within":
+        instead = repr(found[0]) if found else "none"
+        if name == "--within":
+            raise _problem(f"{name} takes one duration or two (found {instead}). Write one")
+        raise _problem(f"{name} takes two values, {called} (found {instead}). Write both")
+    from coincide.engine.join.words import both_ends
+
+    return both_ends(words.pop(0))
+
+
+def _problem(text: str) -> Exception:
+    from coincide.command_line.problems import Problem
+
+    return Problem(text)
+
+
+app = typer.Typer(
+    name="coincide",
+    cls=Group,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Join event streams whose timestamps are uncertain.\n\n"
+    "A pair of events qualifies when the [b]probability[/b] that it meets a timing condition,"
+    ' such as "within 250 ms of each other", reaches a confidence threshold.',
+    epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
+    " If something is missing, [b]coincide doctor[/b] says what to do.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"coincide {version('coincide')}")
+        except PackageNotFoundError:
+            typer.echo("coincide, not installed: running from its sources")
+        raise typer.Exit
+
+
+@app.callback()
+def coincide(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
-    """Join a sample."""
-    from coincide.command_line.demo import run_demo
-
-    run_demo(rows, seed, keep, engine, debug)
+    """Options of the program itself."""
 
 
-@command(help=DOCTOR_HELP)
-def doctor() -> None:
-    """Say what is here."""
-    from coincide.command_line.doctor import run_doctor
+def _add(name: str, parameters: Sequence[Parameter], help: str, examples: str = "") -> None:
+    """A command of the program; the module of its name does what is asked for."""
 
-    raise typer.Exit(run_doctor())
+    def run(**words: Any) -> None:
+        _answer(name, words)
+
+    run.__name__ = name
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    app.command(name, cls=Command, help=help, epilog=examples and examples + help_texts.EXIT_CODES)(
+        run
+    )
+
+
+def _answer(name: str, words: dict[str, Any]) -> None:
+    """Do what was typed, and tell of it."""
+    module = import_module(f"coincide.command_line.{name}")
+    if name in ("demo", "doctor"):
+        raise typer.Exit(module.run(**words) or 0)
+    from coincide.command_line.standard_streams import ReaderGone
+    from coincide.command_line.summary import print_summary
+
+    as_json = words.pop("as_json")
+    # Standard output is for the rows then.
+    to = sys.stderr if words["output"] == "-" else sys.stdout
+    done = module.run(module.request(**words))
+    try:
+        print_summary(done, as_json, to)
+        to.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
+
+
+_add("join", options.JOIN, help_texts.JOIN_HELP, help_texts.JOIN_EXAMPLES)
+_add("explore", options.EXPLORE, help_texts.EXPLORE_HELP, help_texts.EXPLORE_EXAMPLES)
+_add("borders", options.BORDERS, help_texts.BORDERS_HELP, help_texts.BORDERS_EXAMPLES)
+_add("causality", options.CAUSALITY, help_texts.CAUSALITY_HELP, help_texts.CAUSALITY_EXAMPLES)
+_add("clusters", options.CLUSTERS, help_texts.CLUSTERS_HELP, help_texts.CLUSTERS_EXAMPLES)
+_add(
+    "transitions", options.TRANSITIONS, help_texts.TRANSITIONS_HELP, help_texts.TRANSITIONS_EXAMPLES
+)
+_add("demo", options.DEMO, help_texts.DEMO_HELP)
+_add("doctor", [], help_texts.DOCTOR_HELP)

@@ -67,7 +67,7 @@ class BorderRequest(Request):
         return [self.arguments.columns, None]
 
 
-def border_request(**words: Any) -> BorderRequest:
+def request(**words: Any) -> BorderRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide borders`."""
     check_choice("--way", words["way"], _WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
@@ -86,7 +86,7 @@ def border_request(**words: Any) -> BorderRequest:
     )
 
 
-def run_borders(request: BorderRequest) -> Finished:
+def run(request: BorderRequest) -> Finished:
     """Find crossings and write the output."""
     readings, queries = sources = request.sources()
     request = settled(request, sources)

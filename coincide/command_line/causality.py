@@ -46,7 +46,7 @@ from coincide.model.options import CorrelateOptions, check_choice
 from coincide.model.sides import SIDES
 
 
-def run_causality(request: CausalityRequest) -> Summary:
+def run(request: CausalityRequest) -> Summary:
     """Find pairs and write the output."""
     sources = request.sources()
     request = settled(request, sources)
@@ -131,7 +131,7 @@ class CausalityRequest(EventRequest):
         return dict(zip(CAUSE_AND_EFFECT, (self.causes, self.effects), strict=True))
 
 
-def causality_request(**words: Any) -> CausalityRequest:
+def request(**words: Any) -> CausalityRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide causality`."""
     check_choice("--way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None

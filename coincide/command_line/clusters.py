@@ -34,7 +34,7 @@ _OPTIONS = ("unit", "tick", "invalid", "threads")
 _OF_SPARK: dict[str, Any] = {"engine": "local", "master": None, "conf": None}
 
 
-def cluster_request(**words: Any) -> CausalityRequest:
+def request(**words: Any) -> CausalityRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide clusters`."""
     try:
         return _request({**words, **_OF_SPARK})
@@ -63,7 +63,7 @@ def _request(words: dict[str, Any]) -> CausalityRequest:
     )
 
 
-def run_clusters(request: CausalityRequest) -> Finished:
+def run(request: CausalityRequest) -> Finished:
     """Find clusters and write the output."""
     sources = request.sources()
     with (

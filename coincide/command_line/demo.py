@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from coincide.command_line.arguments import JoinRequest
-from coincide.command_line.join import run_join
+from coincide.command_line.join import JoinRequest
+from coincide.command_line.join import run as run_join
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import ENGINES
 from coincide.command_line.summary import Summary
@@ -132,7 +132,7 @@ class Marked:
     probability: np.ndarray
 
 
-def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
+def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
     """Make the sample, join it, and print what was found."""
     check_choice("--engine", engine, ENGINES)
     if seed < 0:

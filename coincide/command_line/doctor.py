@@ -37,7 +37,7 @@ class Finding:
     advice: str = ""
 
 
-def run_doctor() -> int:
+def run() -> int:
     """Print what is here; 0 if joins run on the CPU, on Spark and in one process, else 1."""
     findings = [check() for check in CHECKS]
     name_width = max(len(finding.name) for finding in findings)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any
 
 import pyarrow as pa
 
-from coincide.command_line.arguments import JoinRequest, join_request
 from coincide.command_line.event_inputs import (
     checked_types,
     inputs_of,
@@ -19,12 +16,22 @@ from coincide.command_line.event_inputs import (
     with_known_columns,
 )
 from coincide.command_line.interruption import raise_if_interrupted
+from coincide.command_line.join import JoinRequest
+from coincide.command_line.join import request as join_request
+from coincide.command_line.options import EXPLORE, JOIN
 from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import lines_left_out
 from coincide.command_line.summary import skipped_lines
 from coincide.engine.exploration.candidates import ExploreArguments
-from coincide.engine.exploration.charts import check_places, flat_words, head_of, is_page, save
+from coincide.engine.exploration.charts import (
+    check_places,
+    flat_words,
+    head_of,
+    is_page,
+    is_picture,
+    save,
+)
 from coincide.engine.exploration.exploring import Exploration, TableExploration
 from coincide.engine.files.source import Source
 from coincide.engine.join.arguments import JoinArguments
@@ -74,12 +81,11 @@ def _some_of_curve(found: Exploration) -> str:
     return ", ".join(f"{found.pairs_at(at):,} at {at:g}" for at in (0.1, 0.5, 0.9, 1.0))
 
 
-def run_explore(request: ExploreRequest) -> Explored:
+def run(request: ExploreRequest) -> Explored:
     """Explore and write the page, and pictures."""
     sources = request.sources()
-    places = [place for place in (request.output, request.png) if place is not None]
     inputs = tuple(source.found for source in sources)
-    check_places(places, request.overwrite, inputs)
+    check_places([request.output], request.overwrite, inputs)
     started = time.perf_counter()
     with Progress(request.hide) as progress:
         request, tables = _tables(request, sources, progress)
@@ -93,12 +99,7 @@ def run_explore(request: ExploreRequest) -> Explored:
             found = job.explore(say)
         say("drawing")
         command = request.hide(request.command)
-        files = [
-            file
-            for place in places
-            if found.candidates or place == request.output
-            for file in save(found, place, request.overwrite, command, inputs)
-        ]
+        files = save(found, request.output, request.overwrite, command, inputs)
     found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
     names, seconds = [request.hide(file) for file in files], time.perf_counter() - started
     return Explored(found, names, seconds, lines_left_out(sources))
@@ -122,7 +123,7 @@ def _tables(
     return request, read_tables(request, inputs, types, say)
 
 
-_OWN = ("png", "confidences", "most_pairs")
+_OWN = ("confidences", "most_pairs")
 _PLAIN = ("left", "right")
 
 
@@ -131,7 +132,6 @@ class ExploreRequest(JoinRequest):
     """One `coincide explore`."""
 
     explore: ExploreArguments
-    png: str | None
     command: str
 
     def of(self, arguments: PairArguments) -> ExploreRequest:  # noqa: D102
@@ -140,7 +140,7 @@ class ExploreRequest(JoinRequest):
         return replace(self, arguments=arguments, explore=explore)
 
 
-def explore_request(**words: Any) -> ExploreRequest:
+def request(**words: Any) -> ExploreRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide explore`."""
     if words["engine"] != "local":
         raise Problem(
@@ -148,9 +148,9 @@ def explore_request(**words: Any) -> ExploreRequest:
             " --engine out"
         )
     own = {name: words[name] for name in _OWN}
-    _check_outputs(words["output"], own["png"])
+    _check_output(words["output"])
     # What the join is told beyond, it is told nothing of here.
-    others = {name: each.default for name, each in _parameters("join").items()}
+    others = {each.name: each.default for each in JOIN}
     shared = {name: word for name, word in words.items() if name not in _OWN}
     request = join_request(**{**others, **shared})
     join = replace(request.arguments, left_columns=(), right_columns=(), probability=True)
@@ -161,36 +161,26 @@ def explore_request(**words: Any) -> ExploreRequest:
     fields = {name: getattr(request, name) for name in JoinRequest.__dataclass_fields__}
     return ExploreRequest(
         **{**fields, "arguments": join},
-        explore=explore, png=own["png"], command=_command(words),
+        explore=explore, command=_command(words),
     )  # fmt: skip
 
 
-def _parameters(command: str) -> Any:
-    from coincide.command_line import app
-
-    return signature(getattr(app, command)).parameters
-
-
-def _check_outputs(page: str, png: str | None) -> None:
+def _check_output(page: str) -> None:
     if not page.strip():
         raise Problem("the output has no name; say where to write the page, with -o")
     if not is_page(page):
-        raise Problem(f"the output is a page, but {page} is named otherwise; end it in .html")
-    if png is None:
-        return
-    if not png.strip():
-        raise Problem("--png has no name; name a picture .png, or a folder for pictures")
-    ending = os.path.splitext(png)[1]
-    if ending and ending.lower() != ".png" and not os.path.isdir(png):
-        raise Problem(f"--png takes a picture NAME.png, or a folder for pictures; found {png}")
+        picture = ", and make pictures in Python, by Exploration.save" * is_picture(page)
+        raise Problem(
+            f"the output is a page, but {page} is named otherwise; end it in .html{picture}"
+        )
 
 
 def _command(words: dict[str, Any]) -> str:
     """What was typed, in one order; what stands at its default is left out."""
-    parameters = _parameters("explore")
+    defaults = {each.name: each.default for each in EXPLORE}
     typed = ["coincide", "explore", *(words[name] for name in _PLAIN if words[name] is not None)]
     for name, word in words.items():
-        if name in _PLAIN or word == parameters[name].default:
+        if name in _PLAIN or word == defaults[name]:
             continue
         option = "-o" if name == "output" else f"--{name.replace('_', '-')}"
         if isinstance(word, bool):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_EXIT_CODES = """
+EXIT_CODES = """
 [b]Exit codes[/b]: 0 done; 2 bad usage or bad data, one line says what;
 1 a failure of ours; 130 interrupted. No failure leaves a file behind.
 """
@@ -12,12 +12,11 @@ JOIN_HELP = (
     "Inputs are Parquet, CSV, or Arrow IPC. LEFT and RIGHT each need an id and the"
     " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
     " are called. A column of CSV is numbers where all of them print as they were written; else,"
-    " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
-    " the memory of this process: make large ones Parquet. With one input its events are joined with"
+    " as with 007 or 1e3, it is text, unless it is a time. Spark reads Parquet alone."
+    " With one input its events are joined with"
     " themselves: each with every other one, each pair once."
 )
-JOIN_EXAMPLES = (
-    """
+JOIN_EXAMPLES = """
 [b]Examples[/b]
 
 Picks of two seismic detectors at the same station, more likely than not
@@ -51,8 +50,6 @@ be near the middle of the window:
     [cyan]coincide join p.parquet s.parquet -o pairs --by station \\
       --within 0s 30s --confidence 0.5 --emit best --prefer first[/cyan]
 """
-    + _EXIT_CODES
-)
 EXPLORE_HELP = (
     "Choose a confidence: make a page that shows what a join of two files, or of one stream with itself,"
     " finds at any.\n\n"
@@ -63,8 +60,7 @@ EXPLORE_HELP = (
     " memory of which times and keys of both inputs must fit. Where there are more than --most-pairs, it"
     " looks at those of a random sample of the events of LEFT, and says so."
 )
-EXPLORE_EXAMPLES = (
-    """
+EXPLORE_EXAMPLES = """
 [b]Examples[/b]
 
 Picks of two seismic detectors, and how many pairs chance alone makes:
@@ -72,13 +68,11 @@ Picks of two seismic detectors, and how many pairs chance alone makes:
     [cyan]coincide explore stalta.parquet phasenet.parquet \\
       --by station,phase --within -250ms 250ms --shifts 30s,-30s,47s,-47s[/cyan]
 
-The same with a PNG of each chart in a folder, from clocks of ± 10 ms:
+From clocks of ± 10 ms:
 
-    [cyan]coincide explore a.csv b.csv -o page.html --png charts --within 0s 1s \\
+    [cyan]coincide explore a.csv b.csv -o page.html --within 0s 1s \\
       --left-time t --left-around 10ms --right-time t --right-around 10ms[/cyan]
 """
-    + _EXIT_CODES
-)
 BORDERS_HELP = (
     "Find when streams of readings cross the borders of queries.\n\n"
     "A query is a range: lower ≤ value < upper, in each of its dimensions; --closed both is lower ≤ value ≤"
@@ -92,8 +86,7 @@ BORDERS_HELP = (
     " border on one side is open there. A reading without a value is a gap, and the stream is taken to be"
     " where it was."
 )
-BORDERS_EXAMPLES = (
-    """
+BORDERS_EXAMPLES = """
 [b]Examples[/b]
 
 When machines became too hot, or cold, and when that was over:
@@ -108,8 +101,6 @@ degrees:
       --stream mmsi --time seen --values lon,lat --query area \\
       --hysteresis 0.01 --first outside[/cyan]
 """
-    + _EXIT_CODES
-)
 TRANSITIONS_HELP = (
     "Find out how long streams stayed inside regions, and outside.\n\n"
     "EVENTS say when a stream came into a region (I) or left it (O), as [b]coincide borders[/b] finds them."
@@ -121,8 +112,7 @@ TRANSITIONS_HELP = (
     " the two ends of the timestamps, min_time and max_time; --query, --stream, --event and --time say what"
     " these are called."
 )
-TRANSITIONS_EXAMPLES = (
-    """
+TRANSITIONS_EXAMPLES = """
 [b]Examples[/b]
 
 Cars that left the garage within three minutes, and those that stayed:
@@ -136,8 +126,6 @@ noon had not happened by then:
     [cyan]coincide transitions log.csv -o parked.parquet --within 3min \\
       --time at --until 2024-05-01T12:00:00Z[/cyan]
 """
-    + _EXIT_CODES
-)
 CAUSALITY_HELP = (
     "Find which events can have caused which.\n\n"
     "A pair of a cause and an effect is found when it meets all that is asked of it: of its times, by"
@@ -149,8 +137,7 @@ CAUSALITY_HELP = (
     " count a place; --cause-time, --cause-place and so on say what these columns are called. A row without"
     " a place matches nothing and is counted. With one input, an event is the cause of later ones."
 )
-CAUSALITY_EXAMPLES = (
-    """
+CAUSALITY_EXAMPLES = """
 [b]Examples[/b]
 
 Which picks of seismic stations can be the P wave of which earthquake; the
@@ -171,8 +158,6 @@ Lightning sources of one stream that belong together:
     [cyan]coincide causality sources.parquet -o links --unit s \\
       --cause-place x,y,z --ellipsoid 3000 150ms[/cyan]
 """
-    + _EXIT_CODES
-)
 CLUSTERS_HELP = (
     "Find which events belong together: those that a chain of pairs connects.\n\n"
     "A pair of two events counts when it meets what is asked of it, as of [b]coincide causality[/b]:"
@@ -182,8 +167,7 @@ CLUSTERS_HELP = (
     "Inputs are Parquet, CSV, or Arrow IPC, and are read into the memory of this process; Java is not"
     " needed. Several files are one input, in order of their names."
 )
-CLUSTERS_EXAMPLES = (
-    """
+CLUSTERS_EXAMPLES = """
 [b]Examples[/b]
 
 Lightning sources of a flash are within 3 km and 150 ms of another one:
@@ -197,8 +181,6 @@ longitudes:
     [cyan]coincide clusters quakes.csv -o swarms.csv --place lat,lon \\
       --lat-lon --delta 0s 24h --radius 5km --columns '*'[/cyan]
 """
-    + _EXIT_CODES
-)
 DEMO_HELP = (
     "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
     "The sample knows when everything really happened, the join does not. So the answer can be"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import pyarrow as pa
 
-from coincide.command_line.arguments import JoinRequest
 from coincide.command_line.engines import settled
 from coincide.command_line.event_inputs import (
     checked_before_spark,
@@ -30,7 +29,7 @@ from coincide.command_line.outputs import (
 )
 from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import lines_left_out
+from coincide.command_line.requests import EventRequest, checked, lines_left_out
 from coincide.command_line.runs import spark_at_work, written
 from coincide.command_line.summary import Summary
 from coincide.engine.files.arrow_inputs import ArrowInput, Types
@@ -41,8 +40,10 @@ from coincide.engine.files.source import Source
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.words import shifts, worded_join
 from coincide.engine.reports.reports import JoinSummary
 from coincide.model.errors import DataError, SchemaError
+from coincide.model.options import Way, check_choice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,11 +51,44 @@ if TYPE_CHECKING:
     from spark_plugin.ways.correlation import Correlation
 
 
+@dataclass(frozen=True, kw_only=True)
+class JoinRequest(EventRequest):
+    """One `coincide join`."""
+
+    left: str
+    right: str | None
+    arguments: JoinArguments
+
+    @property
+    def inputs(self) -> dict[str, str]:  # noqa: D102
+        called = self.arguments.sides
+        return {called[0]: self.left} | ({} if self.right is None else {called[1]: self.right})
+
+    @property
+    def way(self) -> str:
+        """As `CorrelateOptions.way`."""
+        return self.arguments.options.way
+
+
+def request(**words: Any) -> JoinRequest:
+    """Check what was typed and make a request of it. Keywords are the options of `coincide join`."""
+    check_choice("--way", words["way"], get_args(Way))
+    spark_only = {"--slices": words["slices"]}
+    if words["way"].startswith(("broadcast", "collect")):
+        spark_only[f"--way {words['way']}"] = True
+    return JoinRequest(
+        left=words["left"],
+        right=words["right"],
+        arguments=replace(worded_join(words), shifts=shifts(words["shifts"])),
+        **checked(words, spark_only),
+    )
+
+
 _Written = tuple[JoinSummary, set[str] | None]
 """What was done, and the files that hold it; None: all that are there."""
 
 
-def run_join(request: JoinRequest) -> Summary:
+def run(request: JoinRequest) -> Summary:
     """Join and write the output."""
     sources = request.sources()
     request = settled(request, sources)

@@ -1,391 +1,498 @@
-"""The options of `coincide join` with their help, as annotated types."""
+"""The options of all commands: each is declared once, in groups that make up a command."""
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from collections.abc import Mapping, Sequence
+from inspect import Parameter
 from typing import Annotated, Any
 
 import typer
 
-from coincide.command_line.panels import condition, data, result, running
-
-_csv = partial(typer.Option, rich_help_panel="CSV")
-CsvDelimiter = Annotated[
-    str | None,
-    _csv(
-        metavar="CHARACTER",
-        help="Between cells: ; or tab, and so on. Default: a comma; of .tsv a tab.",
-    ),
-]
-CsvQuote = Annotated[
-    str | None,
-    _csv(metavar="CHARACTER", help='Around cells that hold the delimiter. Default: "; or none.'),
-]
-CsvDecimal = Annotated[
-    str | None, _csv(metavar="CHARACTER", help="Before decimals. Default: a point.")
-]
-CsvNull = Annotated[
-    list[str] | None,
-    _csv(
-        metavar="TEXT", help="A cell that means nothing, such as NA, as empty cells do; repeatable."
-    ),
-]
-CsvType = Annotated[
-    list[str] | None,
-    _csv(
-        metavar="COLUMN=TYPE",
-        help="What a column holds: text, integer, float, boolean, date, timestamp (with offsets),"
-        " timestamp_ntz (without) or timestamp@ZONE (without, of clocks there); repeatable."
-        " Default: from the cells, and numbers that do not print as they were written, such as 007, are"
-        " text.",
-    ),
-]
-CsvNames = Annotated[
-    list[str] | None,
-    _csv(metavar="A,B,…", help="The columns' names, of files without a header."),
-]
+_KINDS: dict[str | None, Any] = {
+    None: str, "int": int, "float": float, "list": list[str], "two": tuple[str, str],
+}  # fmt: skip
+_WRITTEN = re.compile(
+    r"(?P<flags>-[\w-]+(?:, -[\w-]+)*)(?: (?P<metavar>.+?))?(?:: (?P<kind>\w+))?(?: = (?P<default>.*))?"
+)
+_NAMES = {"--format": "file_format", "--json": "as_json", "--time-format": "csv_time_format"}
+"""What options are called inside, where that is not as they are typed."""
 
 
-def _differs_in(side: str) -> Any:
-    return _csv(
-        metavar="'NAME=VALUE …'",
-        help=f"What differs in {side}: these options without --csv-, such as 'delimiter=; null=NA'.",
+def _group(panel: str, table: Mapping[str, str], **more: Any) -> list[Parameter]:
+    """Options of a panel, written as ``--name METAVAR: kind = default``; without METAVAR it is a flag.
+
+    Kinds are str, int, float, list (of str) and two (str). ``= !`` is of an option that must be given.
+    """
+    return [_option(panel, written, help, more) for written, help in table.items()]
+
+
+def _option(panel: str, written: str, help: str, more: dict[str, Any]) -> Parameter:
+    parts = _WRITTEN.fullmatch(written)
+    assert parts is not None, written
+    flags, metavar = parts["flags"].split(", "), parts["metavar"]
+    name = _NAMES.get(flags[0], flags[0].lstrip("-").replace("-", "_"))
+    shown = typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel, **more)
+    if metavar is None:
+        return _parameter(name, False, bool, shown)
+    kind, text = _KINDS[parts["kind"]], parts["default"]
+    default = None if text is None else Parameter.empty if text == "!" else kind(text)
+    return _parameter(name, default, kind, shown)
+
+
+def _parameter(name: str, default: Any, kind: Any, shown: Any) -> Parameter:
+    """A keyword of a command, as Typer reads it; with None as its default it may be left out."""
+    kind = kind | None if default is None else kind
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
     )
 
 
-def _same_of(side: str) -> Any:
-    return _csv(metavar="'NAME=VALUE …'", help=f"The same, of {side}.")
+def _input(name: str, help: str, default: Any = Parameter.empty) -> Parameter:
+    return _parameter(name, default, str, typer.Argument(metavar=name.upper(), help=help))
 
 
-TimeFormat = Annotated[
-    str | None,
-    _csv(
-        "--time-format",
-        metavar="FORMAT",
-        help="How times are written, such as [cyan]'%d/%m/%Y %H:%M:%S'[/cyan], with %f for decimals and %z"
-        " for an offset. Default: ISO 8601, or numbers.",
-    ),
-]
-LeftCsv = Annotated[str | None, _differs_in("LEFT")]
-RightCsv = Annotated[str | None, _same_of("RIGHT")]
-ReadingsCsv = Annotated[str | None, _differs_in("READINGS")]
-QueriesCsv = Annotated[str | None, _same_of("QUERIES")]
-CausesCsv = Annotated[str | None, _differs_in("CAUSES")]
-EffectsCsv = Annotated[str | None, _same_of("EFFECTS")]
-CsvSkip = Annotated[int, _csv(metavar="LINES", help="How many lines stand above the header.")]
-CsvEncoding = Annotated[
-    str | None, _csv(metavar="NAME", help="Such as latin-1, cp1252 or utf-16. Default: utf-8.")
-]
+_CSV = {
+    "--csv-delimiter CHARACTER": "Between cells: ; or tab, and so on. Default: a comma; of .tsv a tab.",
+    "--csv-quote CHARACTER": 'Around cells that hold the delimiter. Default: "; or none.',
+    "--csv-decimal CHARACTER": "Before decimals. Default: a point.",
+    "--csv-null TEXT: list": "A cell that means nothing, such as NA, as empty cells do; repeatable.",
+    "--csv-type COLUMN=TYPE: list": "What a column holds: text, integer, float, boolean, date,"
+    " timestamp (with offsets), timestamp_ntz (without) or timestamp@ZONE (without, of clocks there);"
+    " repeatable. Default: from the cells, and numbers that do not print as they were written, such as"
+    " 007, are text.",
+    "--csv-names A,B,…: list": "The columns' names, of files without a header.",
+    "--csv-skip LINES: int = 0": "How many lines are above the header.",
+    "--csv-encoding NAME": "Such as latin-1, cp1252 or utf-16. Default: utf-8.",
+    "--time-format FORMAT": "How times are written, such as [cyan]'%d/%m/%Y %H:%M:%S'[/cyan], with %f for"
+    " decimals and %z for an offset. Default: ISO 8601, or numbers.",
+}
+_SIDED = {
+    "csv 'NAME=VALUE …'": "What differs in {of}: these options without --csv-, such as 'delimiter=;"
+    " null=NA'.",
+    "time MIN,MAX": "Columns with the ends of the timestamps; one column: exact times.",
+    "around D": "How far off the clock of {of} may be, such as 10ms, or BEFORE,AFTER. --{side}time is the"
+    " one column of its stamps.",
+    "resolution D": "How coarse the stamps of {of} are: with 1ms, t means some time from t to t + 1 ms.",
+    "around-column NAME": "The column that says how far off each stamp of {of} may be, or BEFORE,AFTER.",
+    "around-unit UNIT": "What the numbers in that column count, such as ms.",
+    "template COLUMN": "Column that names the template of each event of {of}, whose timestamps are"
+    " histograms then. --{side}time is the one column of the times at which they were seen.",
+    "templates FILE": "The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
+    " or delay_lower and delay_upper for delays of detection.",
+    "place X,Y,…: list": "Where it happened: one to three columns; a number in the place of a name holds"
+    " for all, such as 0 for a depth.",
+    "unit UNIT": "As --unit, of {of} alone, where the sides differ.",
+    "columns A,B,…: list": "Columns of {of} in the output. Default: id.",
+    "longest D": "Declare the longest timestamp of {of}; a longer one is invalid.",
+}
+"""Options that each input has for itself, named after it."""
+_JOIN = {"left-": "LEFT", "right-": "RIGHT"}
+_CAUSALITY = {"cause-": "CAUSES", "effect-": "EFFECTS"}
+_CLUSTERS = {"": "EVENTS"}
+_OTHER_NAMES = {
+    f"--{side}{name}": f"--{other}{name}"
+    for side, other in zip(_CAUSALITY, _JOIN, strict=True)
+    for name in ("unit", "longest")
+}
+"""Under which `coincide causality` knows options as the join has them."""
+_CLOCK = ("around", "resolution", "around-column", "around-unit", "template", "templates")
 
 
-def same_of(metavar: str, side: str) -> Any:
-    """The option of the second side that has the help of the first's."""
-    return data(metavar=metavar, help=f"The same, of {side}.")
+def _sided(
+    panel: str,
+    sides: Mapping[str, str],
+    *names: str,
+    defaults: Sequence[str] = ("", ""),
+    otherwise: str = "",
+) -> list[Parameter]:
+    """Options of each input, by what their names begin with ("" of an only one) and what it is called."""
+    written = {key.partition(" ")[0]: (key.partition(" ")[2], help) for key, help in _SIDED.items()}
+    found = {}
+    for name in names:
+        rest, help = written[name]
+        for i, (side, called) in enumerate(sides.items()):
+            flag = f"--{side}{name}"
+            flags = ", ".join([flag, *filter(None, [_OTHER_NAMES.get(flag)])])
+            same = f"The same, of {called}.{otherwise}"
+            found[f"{flags} {rest}{defaults[i]}"] = same if i else help.format(of=called, side=side)
+    return _group(panel, found)
 
 
-def around_of(side: str, more: str = "") -> Any:  # noqa: D103
-    return data(
-        metavar="D",
-        help=f"How far off the clock of {side} may be, such as 10ms, or BEFORE,AFTER.{more}",
+_OUTPUT = _group(
+    "Data",
+    {
+        "--output, -o OUT = !": "Parquet, a file, or on Spark a folder; or a file of CSV or Arrow IPC, if"
+        " its name ends so; or [cyan]-[/cyan] for standard output.",
+        "--output-format parquet|csv|arrow": "What OUT is, where its name does not say. Default: Parquet;"
+        " CSV on standard output.",
+    },
+)
+
+
+def _files(*sides: str) -> list[Parameter]:
+    """What the inputs are, and how CSV is written; of several sides each may differ."""
+    general = {
+        "--overwrite": "Replace what is there, once the new one is whole.",
+        "--format, -f parquet|csv|arrow": "What the inputs are, where their names do not say.",
+    }
+    called = {f"{side}-": side.upper() for side in sides}
+    return [*_group("Data", general), *_group("CSV", _CSV), *_sided("CSV", called, "csv")]
+
+
+def _time_rules(refused: str) -> list[Parameter]:
+    """What numbers in time columns count, and what becomes of rows such as those of `refused`."""
+    return _group(
+        "Data",
+        {
+            "--unit ns|us|ms|s|min|h|d": "What a number in the time columns counts. Timestamps need none,"
+            " but ns where they are finer than 1 us.",
+            "--tick UNIT": "In what times are counted. Default: us for timestamps, ns for floats, the finer"
+            " unit for integers. Coarser ticks round floats, and reach further.",
+            "--invalid raise|drop = raise": f"{refused}: an error, or left out and counted.",
+        },
     )
 
 
-def around_column_of(side: str) -> Any:  # noqa: D103
-    return data(
-        metavar="NAME",
-        help=f"The column that says how far off each stamp of {side} may be, or BEFORE,AFTER.",
+def _pairs(right: str, such_as: str) -> list[Parameter]:
+    """What must be equal on both sides, the second of which is called `right`, and what else must hold."""
+    return _group(
+        "Condition",
+        {
+            "--by A,B,…: list": "Columns that must be equal on both sides; [cyan]station=sta[/cyan] where"
+            f""" that of {right} has another name, [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
+            "--case-fold": "Texts of --by that differ in case alone are equal.",
+            "--where SQL": f"What pairs must meet besides, such as {such_as}.",
+        },
     )
 
 
-def around_unit() -> Any:  # noqa: D103
-    return data(metavar="UNIT", help="What the numbers in that column count, such as ms.")
+_OF_PAIRS = (
+    "[cyan]'distance <= 10 * cause_magnitude'[/cyan], of cause_… and effect_… columns and delta_us"
+)
+_WINDOW = {
+    "--within LO HI: two": "LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or"
+    " ticks. One duration D alone is [cyan]-D D[/cyan].",
+    "--mutual-deadline D": "Short for [cyan]--within -D D[/cyan].",
+    "--closed both|left|right|neither = both": "Which ends belong to the window. Time is whole ticks: an"
+    " end that does not is moved in by one.",
+}
+_SPACE = {
+    "--lat-lon": "Places are latitude and longitude in degrees, and perhaps a height in km; distances are"
+    " great circles in km.",
+    "--sphere-radius R: float": "With --lat-lon: of the sphere, which says in what distances are.",
+    "--scale A,B,…": "What one unit of each coordinate is worth in the unit of distances. Default: 1 each.",
+}
+_PROPAGATION = {
+    "--delta LO HI: two": "LO ≤ T_effect − T_cause ≤ HI. Durations such as [cyan]0s 1.5h[/cyan], or ticks;"
+    " [cyan]any[/cyan] leaves an end open.",
+    "--radius R": "The distance is at most R; with --lat-lon in km, or as [cyan]500m[/cyan] says.",
+    "--speed MIN MAX: two": "The effect comes when something of such a speed arrives; [cyan]any[/cyan]:"
+    " however slow, or fast.",
+    "--slack D = 0": "With --speed: so much earlier, or later, will do.",
+    "--per UNIT = s": "Speeds are distances per ns, us, ms, s, min, h, d or tick.",
+    "--propagation-time D": "The effect comes D after its cause, or up to --tolerance later, however far"
+    " away it is.",
+    "--propagation-speed V: float": "The effect comes when something of just this speed arrives, or up to"
+    " --tolerance later.",
+    "--tolerance D": "With --propagation-time or --propagation-speed: so much later will do.",
+    "--ellipsoid R D: two": "(distance / R)² + (delta / D)² ≤ 1, D a duration.",
+    "--strict": "No bound is part of what it bounds: < in the place of ≤.",
+    "--confidence CT: float = 1.0": "Of uncertain times: how probable a pair must be, 0 < CT ≤ 1.",
+}
 
 
-def resolution_of(side: str) -> Any:  # noqa: D103
-    return data(
-        metavar="D",
-        help=f"How coarse the stamps of {side} are: with 1ms, t means some time from t to t + 1 ms.",
-    )
+def _results(
+    sides: Mapping[str, str], event: str, partner: str, *, how: str, row: str, best: str = ""
+) -> list[Parameter]:
+    """Which rows there are, with which columns, and which partner of an event is the best one."""
+    right = [*sides.values()][1]
+    rows = {
+        "--how KIND = inner": how,
+        "--emit pairs|lists|counts|best = pairs": f"A row is {row}; or a {event} with arrays of its"
+        f" {partner}s, with their number, or with the best one, as --prefer says.",
+        "--probability": "Add the probability of each pair.",
+    }
+    choices = {
+        "--shifts D,D,…: list": "Tell how many pairs chance alone makes: they are counted again with the"
+        f" times of {right} moved by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the"
+        " window. Their mean is what to expect among the pairs found, their standard deviation its spread.",
+        "--prefer WHICH = probability": f"With --emit best or --matching, which {partner} is the best one."
+        f" [cyan]probability[/cyan]: the most probable. [cyan]nearest[/cyan]: that with the nearest"
+        f" midpoint.{best} [cyan]first[/cyan], [cyan]last[/cyan]: the earliest, the latest."
+        " [cyan]snr[/cyan], [cyan]-snr[/cyan]: that with the least, or the greatest, value of this column"
+        f" of {right}.",
+        "--k K: int = 1": f"With --emit best, how many {partner}s of each {event}, ranked from 1.",
+        "--matching KIND": "Pairs one to one. [cyan]mutual[/cyan]: each is the other's best."
+        " [cyan]optimal[/cyan]: those that are most probable together; with --prefer nearest the most pairs"
+        " with the least distances. [cyan]unambiguous[/cyan]: neither has another.",
+        "--largest-group N: int = 2000": "Most events that --matching optimal may have to look at as one.",
+    }
+    columns = _sided("Result", sides, "columns")
+    return [*_group("Result", rows), *columns, *_group("Result", choices)]
 
 
-def template_of(side: str, more: str = "") -> Any:  # noqa: D103
-    return data(
-        metavar="COLUMN",
-        help=f"Column that names the template of each event of {side}, whose timestamps are histograms"
-        f" then.{more}",
-    )
+def _engines(unless: str = "") -> dict[str, str]:
+    return {
+        "--engine auto|spark|local = auto": "[cyan]local[/cyan]: in this process, without Java; inputs must"
+        f" fit its memory{unless}. [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]: in this process, if the"
+        " inputs would take no more than half of the memory that is free, and no option is of Spark."
+    }
 
 
-def columns_of(side: str, more: str = "") -> Any:  # noqa: D103
-    return result(metavar="A,B,…", help=f"Columns of {side} to hand out. Default: id.{more}")
-
-
-def partners_of(events: str, partners: str) -> Any:
-    """How many partners."""
-    return result(
-        "--k",
-        metavar="K",
-        help=f"With --emit best, how many {partners} of each {events}, ranked from 1.",
-    )
-
-
-Left = Annotated[
-    str,
-    typer.Argument(
-        metavar="LEFT", help="Events: a file, a folder, a glob, a URI, or - for what is sent in."
+_IN_ORDER = ", unless they are Parquet files in time order"
+_SPARK = {
+    "--master URL": "Spark master. Default: what Spark's configuration says, else local[*].",
+    "--conf KEY=VALUE: list": "A Spark setting; repeatable.",
+}
+_BACKEND = {
+    "--backend auto|cpu|gpu = auto": "auto takes a GPU where a worker has one. The answer is the same."
+}
+_SLICES = {"--slices N: int": "Time slices, hence Spark tasks. Default: from the data."}
+_BATCH_PAIRS = {
+    "--batch-pairs N: int": "Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else."
+}
+_THREADS = {"--threads N: int": "Threads of a process. Default: all cores; on Spark one."}
+_AT_LAST = _group(
+    "How it runs",
+    {
+        "--json": "Print the summary as one JSON object.",
+        "--debug": "Show tracebacks and what Spark logs.",
+    },
+)
+_TWO_INPUTS = [
+    _input("left", "Events: a file, a folder, a glob, a URI, or - for what is sent in."),
+    _input("right", "The other events; left out, those of LEFT are joined with themselves.", None),
+]
+_TIMED_PAIRS = [
+    *_files("left", "right"),
+    *_sided("Data", _JOIN, "time", defaults=[" = min_time,max_time"] * 2),
+    *_sided("Data", _JOIN, *_CLOCK),
+    *_time_rules("Rows whose time cannot be one"),
+    *_sided("Data", _JOIN, "unit"),
+    *_group("Condition", _WINDOW),
+    *_pairs("RIGHT", "[cyan]'left_amount = right_amount'[/cyan]"),
+]
+JOIN = [
+    *_TWO_INPUTS,
+    *_OUTPUT,
+    *_TIMED_PAIRS,
+    *_group(
+        "Condition",
+        {
+            "--confidence CT: float": "How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not."
+            " Exact times, of one column a side, need none."
+        },
+    ),
+    *_results(
+        _JOIN,
+        "left event",
+        "partner",
+        how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and left events without a partner."
+        " [cyan]right[/cyan]: pairs, and right events without one. [cyan]full[/cyan]: both."
+        " [cyan]semi[/cyan]: left events that have a partner. [cyan]anti[/cyan]: those that have none.",
+        row="a pair",
+    ),
+    *_group(
+        "How it runs",
+        {
+            **_engines(_IN_ORDER),
+            "--way WAY = auto": "How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice"
+            " from Parquet files that lie in time order. [cyan]broadcast[/cyan], only on Spark: the smaller"
+            " side, or that of broadcast-left or broadcast-right, to every worker. [cyan]collect[/cyan]:"
+            " both. [cyan]exchange[/cyan]: through Spark's shuffle, or with --engine local all at once."
+            " [cyan]auto[/cyan]: the first of them that suits the data.",
+            **_SPARK,
+            **_BACKEND,
+            **_SLICES,
+            "--classes N: int": "Length classes a side. Default: from the data.",
+        },
+    ),
+    *_sided("How it runs", _JOIN, "longest"),
+    *_group("How it runs", _BATCH_PAIRS | _THREADS),
+    *_AT_LAST,
+]
+EXPLORE = [
+    *_TWO_INPUTS,
+    *_group("Data", {"--output, -o PAGE.html = explore.html": "The page to write."}),
+    *_TIMED_PAIRS,
+    *_group(
+        "Result",
+        {
+            "--confidence CT: float = 0.5": "At which delays are shown, 0 < CT ≤ 1.",
+            "--confidences CT,CT,…": "At which partners are counted by event, at most six. Default:"
+            " 0.1,0.5,0.9.",
+            "--shifts D,D,…: list": "Show how many pairs chance alone makes, at each confidence: with the"
+            " times of RIGHT moved by each of these, such as [cyan]30s,-30s,47s[/cyan].",
+        },
+    ),
+    *_group(
+        "How it runs",
+        {
+            "--most-pairs N: int = 20000000": "Of more pairs, those of a sample of the events of LEFT are"
+            " looked at."
+        },
+        min=1,
+    ),
+    *_group("How it runs", {"--engine local = local": "In this process."}, hidden=True),
+    *_group("How it runs", _BACKEND | _THREADS),
+    *_AT_LAST,
+]
+CAUSALITY = [
+    _input("causes", "Events: a file, a folder, a glob or a URI."),
+    _input(
+        "effects",
+        "The events that they may have caused. Left out: CAUSES are one stream, of whose events each may"
+        " have caused every other one.",
+        None,
+    ),
+    *_OUTPUT,
+    *_files("causes", "effects"),
+    *_sided(
+        "Data", _CAUSALITY, "time", defaults=[" = time", ""], otherwise=" Default: as of CAUSES."
+    ),
+    *_sided("Data", _CAUSALITY, *_CLOCK),
+    *_sided("Data", _CAUSALITY, "place", otherwise=" Default: as of CAUSES."),
+    *_group("Data", _SPACE),
+    *_time_rules("Rows of an impossible time or place"),
+    *_sided("Data", _CAUSALITY, "unit"),
+    *_group("Condition", _PROPAGATION),
+    *_pairs("EFFECTS", _OF_PAIRS),
+    *_results(
+        _CAUSALITY,
+        "cause",
+        "effect",
+        how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and causes without an effect."
+        " [cyan]semi[/cyan]: causes that have an effect. [cyan]anti[/cyan]: those that have none.",
+        row="a pair, with delta_us (of microseconds) and distance",
+        best=" [cyan]distance[/cyan]: the nearest in space.",
+    ),
+    *_group(
+        "How it runs",
+        {
+            **_engines(),
+            "--way WAY = auto": "How events meet on Spark. [cyan]broadcast-left[/cyan]: CAUSES to every"
+            " worker. [cyan]broadcast-right[/cyan]: EFFECTS. [cyan]broadcast[/cyan]: the smaller of them."
+            " [cyan]exchange[/cyan]: both through Spark's shuffle, cut by time. [cyan]auto[/cyan]: the"
+            " first of them that suits the data.",
+            **_SPARK,
+            **_BACKEND,
+            **_SLICES,
+        },
+    ),
+    *_sided("How it runs", _CAUSALITY, "longest"),
+    *_group("How it runs", _BATCH_PAIRS | _THREADS),
+    *_AT_LAST,
+]
+CLUSTERS = [
+    _input("events", "A file, a folder, a glob or a URI."),
+    *_OUTPUT,
+    *_files(),
+    *_sided("Data", _CLUSTERS, "time", defaults=[" = time"]),
+    *_sided("Data", _CLUSTERS, *_CLOCK, "place"),
+    *_group("Data", _SPACE),
+    *_time_rules("Rows of an impossible time or place"),
+    *_group("Condition", _PROPAGATION),
+    *_group(
+        "Condition",
+        {
+            "--by A,B,…: list": "Columns that must be equal: a cluster has one value of each.",
+            "--case-fold": "Texts of --by that differ in case alone are equal.",
+            "--where SQL": f"What pairs must meet besides, such as {_OF_PAIRS}.",
+        },
+    ),
+    *_sided("Result", _CLUSTERS, "columns"),
+    *_group("How it runs", _THREADS),
+    *_AT_LAST,
+]
+_STREAM = {"--stream COLUMN|- = stream_id": "What moves. [cyan]-[/cyan]: all rows are of one."}
+BORDERS = [
+    _input("readings", "Readings: a file, a folder, a glob or a URI."),
+    _input("queries", "Ranges: a column of ids, and borders."),
+    *_OUTPUT,
+    *_files("readings", "queries"),
+    *_group(
+        "Data",
+        {
+            **_STREAM,
+            "--time COLUMN = time": "When it was read.",
+            "--values X,Y,…: list": "What was read: one to nine columns. Default: value.",
+            "--query COLUMN = query_id": "The ids of queries.",
+        },
+    ),
+    *_time_rules("Readings without a stream or a time, or of infinite values"),
+    *_group(
+        "Meaning",
+        {
+            "--first ignore|outside = ignore": "What a first reading inside a range says: nothing, or that"
+            " the stream came in.",
+            "--pass-through": "Tell of ranges that a stream goes through between two readings, by an I and"
+            " an O.",
+            "--interpolate": "Add crossing_time: when a straight move from reading to reading meets the"
+            " border.",
+            "--closed left|right|both|neither = left": "Which of its borders a range holds."
+            " [cyan]both[/cyan] is SQL's BETWEEN.",
+            "--closed-column COLUMN": "The same for each query: a column of QUERIES; where it is null,"
+            " --closed says it.",
+            "--hysteresis D = 0": "How far beyond a border a stream must be to have left; one number, or"
+            " X,Y,….",
+        },
+    ),
+    *_group(
+        "How it runs",
+        {
+            **_engines(_IN_ORDER),
+            "--way WAY = auto": "How streams get to where they are watched on Spark. [cyan]direct[/cyan]:"
+            " part by part from Parquet files in order of streams. [cyan]exchange[/cyan]: through Spark's"
+            " shuffle. [cyan]auto[/cyan]: the first of them that suits the data.",
+            **_SPARK,
+            **_BACKEND,
+            "--processing WAY = auto": "How borders are searched: auto, traversal or three-sided. The"
+            " answer is the same.",
+            "--batch-events N: int = 262144": "Crossings in one batch; at most 65,536 on Spark.",
+            **_THREADS,
+        },
+    ),
+    *_AT_LAST,
+]
+TRANSITIONS = [
+    _input("events", "Crossings: a file, a folder, a glob or a URI."),
+    *_OUTPUT,
+    *_files(),
+    *_group(
+        "Data",
+        {
+            "--query COLUMN = query_id": "The region.",
+            **_STREAM,
+            "--event COLUMN = event": "The words I and O.",
+        },
+    ),
+    *_sided("Data", _CLUSTERS, "time", defaults=[" = min_time,max_time"]),
+    *_time_rules("Events with nulls, other words or impossible times"),
+    *_group(
+        "Meaning",
+        {
+            "--within D = !": "The longest time of a transition, such as [cyan]3min[/cyan], or ticks.",
+            "--confidence CT: float": "How probable a transition or a stay must be, 0 < CT ≤ 1. Exact"
+            " times need none.",
+            "--until TIME": "Up to when the data are known, which decides stays of last events. Default:"
+            " the largest max_time.",
+            "--repeated raise|first|last = raise": "An I after an I, or an O after an O: an error; left"
+            " out; or the dwell time begins anew.",
+        },
+    ),
+    *_group("How it runs", _engines() | _SPARK),
+    *_AT_LAST,
+]
+DEMO = [
+    *_group("Options", {"--rows N: int = 200000": "Events a side."}, min=100),
+    *_group(
+        "Options",
+        {
+            "--seed N: int = 1": "Another seed, another sample.",
+            "--keep": "Leave the sample on disk.",
+            "--engine auto|spark|local = spark": "As of join.",
+            "--debug": "Show tracebacks.",
+        },
     ),
 ]
-Right = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="RIGHT",
-        help="The other events; left out, those of LEFT are joined with themselves.",
-    ),
-]
-
-Output = Annotated[
-    str,
-    data(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="Parquet, a file, or on Spark a folder; or a file of CSV or Arrow IPC, if its name ends so;"
-        " or [cyan]-[/cyan] for standard output.",
-    ),
-]
-OutputFormat = Annotated[
-    str | None,
-    data(
-        metavar="parquet|csv|arrow",
-        help="What OUT is, where its name does not say. Default: Parquet; CSV on standard output.",
-    ),
-]
-Overwrite = Annotated[bool, data("--overwrite", help="Replace OUT, once the new one stands.")]
-FileFormat = Annotated[
-    str | None,
-    data(
-        "-f",
-        "--format",
-        metavar="parquet|csv|arrow",
-        help="What the inputs are, where their names do not say.",
-    ),
-]
-LeftTime = Annotated[
-    str,
-    data(
-        metavar="MIN,MAX",
-        help="Columns with the ends of the timestamps; one column: exact times.",
-    ),
-]
-RightTime = Annotated[str, same_of("MIN,MAX", "RIGHT")]
-LeftAround = Annotated[
-    str | None, around_of("LEFT", " --left-time is the one column of its stamps.")
-]
-RightAround = Annotated[str | None, same_of("D", "RIGHT")]
-LeftAroundColumn = Annotated[str | None, around_column_of("LEFT")]
-RightAroundColumn = Annotated[str | None, same_of("NAME", "RIGHT")]
-LeftAroundUnit = Annotated[str | None, around_unit()]
-RightAroundUnit = Annotated[str | None, same_of("UNIT", "RIGHT")]
-LeftResolution = Annotated[str | None, resolution_of("LEFT")]
-RightResolution = Annotated[str | None, same_of("D", "RIGHT")]
-LeftTemplate = Annotated[
-    str | None,
-    template_of("LEFT", " --left-time is the one column of the times at which they were seen."),
-]
-RightTemplate = Annotated[str | None, same_of("COLUMN", "RIGHT")]
-LeftTemplates = Annotated[
-    str | None,
-    data(
-        metavar="FILE",
-        help="The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
-        " or delay_lower and delay_upper for delays of detection.",
-    ),
-]
-RightTemplates = Annotated[str | None, same_of("FILE", "RIGHT")]
-Unit = Annotated[
-    str | None,
-    data(
-        metavar="ns|us|ms|s|min|h|d",
-        help="What a number in the time columns counts. Timestamps need none, but ns where they are"
-        " finer than 1 us.",
-    ),
-]
-LeftUnit = Annotated[
-    str | None, data(metavar="UNIT", help="The same of LEFT alone, where the sides differ.")
-]
-RightUnit = Annotated[str | None, data(metavar="UNIT", help="The same of RIGHT alone.")]
-TickUnit = Annotated[
-    str | None,
-    data(
-        metavar="UNIT",
-        help="In what times are counted. Default: us for timestamps, ns for floats, the finer unit"
-        " for integers. Coarser ticks round floats, and reach further.",
-    ),
-]
-Invalid = Annotated[
-    str,
-    data(
-        metavar="raise|drop",
-        help="Rows whose time cannot be one: an error, or left out and counted.",
-    ),
-]
-
-WithinBounds = Annotated[
-    tuple[str, str] | None,
-    condition(
-        "--within",
-        metavar="LO HI",
-        help="LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or ticks."
-        " One duration D alone is [cyan]-D D[/cyan].",
-    ),
-]
-MutualDeadline = Annotated[
-    str | None, condition(metavar="D", help="Short for [cyan]--within -D D[/cyan].")
-]
-Closed = Annotated[
-    str,
-    condition(
-        metavar="both|left|right|neither",
-        help="Which ends belong to the window. Time is whole ticks: an end that does not is moved in by"
-        " one.",
-    ),
-]
-Confidence = Annotated[
-    float | None,
-    condition(
-        metavar="CT",
-        help="How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not. Exact times, of one"
-        " column a side, need none.",
-    ),
-]
-By = Annotated[
-    list[str] | None,
-    condition(
-        metavar="A,B,…",
-        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where the name differs,"
-        """ [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
-    ),
-]
-CaseFold = Annotated[
-    bool, condition("--case-fold", help="Texts of --by that differ in case alone are equal.")
-]
-Where = Annotated[
-    str | None,
-    condition(
-        metavar="SQL",
-        help="What pairs must meet besides, such as [cyan]'left_amount = right_amount'[/cyan].",
-    ),
-]
-
-How = Annotated[
-    str,
-    result(
-        metavar="inner|left|right|full|semi|anti",
-        help="Pairs; pairs and left events without a partner; right ones; both; left events that have a"
-        " partner; left events that have none.",
-    ),
-]
-Emit = Annotated[
-    str,
-    result(
-        metavar="pairs|lists|counts|best",
-        help="A row is a pair; or a left event with arrays of its partners, with their number,"
-        " or with the most probable one.",
-    ),
-]
-Prefer = Annotated[
-    str,
-    result(
-        metavar="probability|nearest|first|last|COLUMN|-COLUMN",
-        help="With --emit best or --matching, which partner is the best one: the most probable, the one"
-        " whose midpoint is nearest, the earliest or the latest; or that with the least value of a column"
-        " of RIGHT, or, as [cyan]-snr[/cyan], the greatest.",
-    ),
-]
-Partners = Annotated[int, partners_of("left event", "partners")]
-Matching = Annotated[
-    str | None,
-    result(
-        metavar="mutual|optimal|unambiguous",
-        help="Pairs one to one: of which each is the other's best; or those that are most probable"
-        " together, with --prefer nearest the most pairs with the least distances; or those of which"
-        " neither has another.",
-    ),
-]
-LargestGroup = Annotated[
-    int,
-    result(
-        metavar="N",
-        help="Most events that --matching optimal may have to look at together.",
-    ),
-]
-Probability = Annotated[bool, result("--probability", help="Add the probability of each pair.")]
-LeftColumns = Annotated[list[str] | None, columns_of("LEFT")]
-RightColumns = Annotated[
-    list[str] | None,
-    columns_of("RIGHT", " Of no meaning with --how semi, --how anti and --emit counts."),
-]
-
-Shifts = Annotated[
-    list[str] | None,
-    result(
-        metavar="D,D,…",
-        help="Tell how many pairs chance alone makes: they are counted again with the times of RIGHT moved"
-        " by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the window. Their mean is"
-        " what to expect among the pairs found, their standard deviation its spread.",
-    ),
-]
-
-Engine = Annotated[
-    str,
-    running(
-        metavar="auto|spark|local",
-        help="[cyan]local[/cyan]: in this process, without Java; inputs must fit its memory, unless"
-        " they are Parquet files in time order. [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]:"
-        " in this process, if the inputs would take no more than half of the memory that is free,"
-        " and no option is of Spark.",
-    ),
-]
-Way = Annotated[
-    str,
-    running(
-        metavar="auto|direct|broadcast|broadcast-left|broadcast-right|collect|exchange",
-        help="How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice from Parquet"
-        " files that lie in time order. [cyan]broadcast[/cyan], only on Spark: the smaller side, or"
-        " the one that is named, to every worker. [cyan]collect[/cyan]: both. [cyan]exchange[/cyan]:"
-        " through Spark's shuffle, or with --engine local all at once."
-        " [cyan]auto[/cyan]: the first of them that suits the data.",
-    ),
-]
-Master = Annotated[
-    str | None,
-    running(help="Spark master. Default: what Spark's configuration says, else local[*]."),
-]
-Conf = Annotated[
-    list[str] | None, running(metavar="KEY=VALUE", help="A Spark setting; repeatable.")
-]
-Backend = Annotated[
-    str,
-    running(
-        metavar="auto|cpu|gpu",
-        help="auto takes a GPU where a worker has one. The answer is the same.",
-    ),
-]
-Slices = Annotated[
-    int | None, running(help="Time slices, hence Spark tasks. Default: from the data.")
-]
-Classes = Annotated[int | None, running(help="Length classes a side. Default: from the data.")]
-LeftLongest = Annotated[
-    str | None,
-    running(metavar="D", help="Declare the longest timestamp of LEFT; a longer one is invalid."),
-]
-RightLongest = Annotated[str | None, running(metavar="D", help="The same, of RIGHT.")]
-BatchPairs = Annotated[
-    int | None,
-    running(help="Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else."),
-]
-Threads = Annotated[
-    int | None, running(help="Threads of a process. Default: all cores; on Spark one.")
-]
-AsJson = Annotated[bool, running("--json", help="Print the summary as one JSON object.")]
-Debug = Annotated[bool, running("--debug", help="Show tracebacks and what Spark logs.")]

@@ -22,6 +22,7 @@ _CURES = {
     " 'events/*.parquet'",
     "Missing option '-o'": "say where to write, such as -o out.parquet, or -o - for standard output",
     "Missing argument 'RIGHT'": "two inputs are needed, LEFT and RIGHT, such as a.parquet b.parquet",
+    "No such option: --png": "coincide explore writes a page; Exploration.save makes pictures in Python",
     "'--confidence'": "write it as 0.9",
     "valid number": "write digits without a unit, such as 80",
     "valid integer": "write it as 8",

@@ -54,7 +54,7 @@ class TransitionRequest(Request):
         return [self.arguments.columns]
 
 
-def transition_request(**words: Any) -> TransitionRequest:
+def request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`."""
     plain = ("confidence", "query", "event", "repeated")
     options = CorrelateOptions(**{name: words[name] for name in ("unit", "tick", "invalid")})
@@ -81,7 +81,7 @@ def _instant(text: str) -> int | float | datetime:
     )
 
 
-def run_transitions(request: TransitionRequest) -> Finished:
+def run(request: TransitionRequest) -> Finished:
     """Find transitions and write the output."""
     (source,) = sources = request.sources()
     request = settled(request, sources)

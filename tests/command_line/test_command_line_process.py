@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coincide.command_line import run
+from coincide.command_line import options, run
 from coincide.command_line.app import app
 from tests.helpers.places import ROOT
 from tests.helpers.workplace import WINDOW, coincide, interrupted
@@ -34,11 +34,15 @@ def test_help(arguments):
 @pytest.mark.parametrize(
     "command", [None, *(each.callback.__name__ for each in app.registered_commands)]
 )
-def test_help_shows_flags_without_a_type(command, capsys):
+def test_help_shows_flags_without_a_type_and_choices_in_one_piece(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert run([command, "--help"] if command else ["--help"]) == 0
     said = capsys.readouterr().out
     assert "--help" in said
     assert "<bool>" not in said
+    parameters = () if command is None else getattr(options, command.upper(), ())
+    for each in parameters:
+        assert len(each.annotation.__metadata__[0].metavar or "") <= 24, each.name
 
 
 def test_version():

@@ -1,4 +1,4 @@
-"""`coincide explore`: the inputs of a join, a page and pictures, one line for what is wrong."""
+"""`coincide explore`: the inputs of a join, a page, one line for what is wrong."""
 
 from __future__ import annotations
 
@@ -39,19 +39,15 @@ def explorer(work: Workplace, capsys: pytest.CaptureFixture[str]) -> Explorer:
     return Explorer(work, capsys)
 
 
-def test_page_pictures_and_summary(explorer: Explorer) -> None:
-    charts = explorer.page.with_name("charts")
-    code, out, err = explorer.run("--png", str(charts), "--by", "key", "--confidences", "0.2,0.7")
+def test_page_and_summary(explorer: Explorer) -> None:
+    code, out, err = explorer.run("--by", "key", "--confidences", "0.2,0.7")
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines() if line[0] != " "] == [
         *("window", "left", "right", "keys", "candidates", "pairs", "seconds", "output"),
     ]
     page = explorer.page.read_text(encoding="utf-8")
     assert 'id="delays"' in page
-    assert f"--png {charts} --within -3 5 --by key --confidences 0.2,0.7" in page
-    assert sorted(p.name for p in charts.iterdir()) == [
-        *("curve.png", "delays.png", "partners.png", "probabilities.png"),
-    ]
+    assert f"-o {explorer.page} --within -3 5 --by key --confidences 0.2,0.7" in page
 
 
 def test_json_has_the_numbers_of_the_function(explorer: Explorer) -> None:
@@ -92,20 +88,16 @@ def test_csv_around_stamps_without_ids(explorer: Explorer) -> None:
 def test_nothing_to_find_is_told(explorer: Explorer) -> None:
     late = explorer.work.write("late.parquet", events(min_time=[900] * 4, max_time=[901] * 4))
     explorer.work.right = late
-    code, out, _ = explorer.run("--png", str(explorer.page.with_name("all.png")))
+    code, out, _ = explorer.run()
     assert code == 0
     assert "too late for the window" in out
     assert "no candidates" in explorer.page.read_text(encoding="utf-8")
-    assert not explorer.page.with_name("all.png").exists()
 
 
 def test_what_is_there_is_replaced_on_request_only(explorer: Explorer) -> None:
-    picture = explorer.page.with_name("all.png")
-    assert explorer.run("--png", str(picture))[0] == 0
+    assert explorer.run()[0] == 0
     assert "pass --overwrite" in explorer.refused()
-    explorer.page.unlink()
-    assert "all.png exists already" in explorer.refused("--png", str(picture))
-    assert explorer.run("--png", str(picture), "--overwrite")[0] == 0
+    assert explorer.run("--overwrite")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -113,8 +105,8 @@ def test_what_is_there_is_replaced_on_request_only(explorer: Explorer) -> None:
     [
         (("-o", "page.parquet"), "end it in .html"),
         (("-o", " "), "the output has no name"),
-        (("--png", ""), "--png has no name"),
-        (("--png", "a.svg"), "a picture NAME.png, or a folder"),
+        (("-o", "page.png"), "end it in .html, and make pictures in Python, by Exploration.save"),
+        (("--png", "charts"), "Exploration.save makes pictures in Python"),
         (("--confidence", "2"), "must lie in (0, 1]"),
         (("--confidences", "0.1;0.5"), "takes numbers, separated by commas"),
         (("--most-pairs", "0"), "most-pairs"),
@@ -126,8 +118,6 @@ def test_what_is_there_is_replaced_on_request_only(explorer: Explorer) -> None:
     ],
 )
 def test_bad_usage_is_one_line(explorer: Explorer, options: tuple[str, ...], words: str) -> None:
-    if "--png" not in options:
-        options = (*options, "--png", str(explorer.page.with_name("charts")))
     assert words in explorer.refused(*options)
 
 
@@ -135,17 +125,6 @@ def test_an_input_is_not_written_over(explorer: Explorer) -> None:
     explorer.work.left = explorer.work.left.rename(explorer.page)
     said = explorer.refused("--format", "parquet", "--overwrite")
     assert "is the left input" in said
-
-
-def test_pictures_need_a_place(explorer: Explorer) -> None:
-    assert "does not exist" in explorer.refused(
-        "--png", str(explorer.page.parent / "no" / "charts")
-    )
-    charts = explorer.page.with_name("charts")
-    charts.mkdir()
-    (charts / "curve.png").touch()
-    assert "curve.png exists already" in explorer.refused("--png", str(charts))
-    assert explorer.run("--png", str(charts), "--overwrite")[0] == 0
 
 
 def test_bad_rows_are_bad_data(explorer: Explorer) -> None:
