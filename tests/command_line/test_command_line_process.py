@@ -122,7 +122,7 @@ main()
 """
 
 
-BEFORE_SPARK = ["import typer", "import coincide.command_line.join", "fills a class"]
+BEFORE_SPARK = ["import typer", "import coincide.command_line.requests", "fills a class"]
 ON_SPARK = ["import pyspark.sql", "spark-submit", "has started Spark", "drops exceptions"]
 SLOW = [("has started Spark", signal.SIGINT), ("drops exceptions", signal.SIGTERM)]
 """Spark has started by then, and either signal ends it in the same way."""
