@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["BorderSearch", "EventJoin", "event_probabilities"]
 
 _MODULES = {
-    "BorderSearch": "borders.search",
+    "BorderSearch": "borders",
     "EventJoin": "join.event_join",
     "event_probabilities": "join.event_join",
 }

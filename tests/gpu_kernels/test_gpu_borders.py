@@ -27,8 +27,6 @@ if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
 from coincide.engine.borders.monitor import NewSearch
-from gpu_kernels import borders as moves
-from gpu_kernels import borders as residents
 from gpu_kernels import borders as search
 from gpu_kernels.borders import BorderSearch
 from gpu_kernels.device import memory
@@ -47,8 +45,7 @@ def test_crossings_are_the_cpus(case: Case) -> None:
 def test_few_at_a_time(case: Case) -> None:
     """Runs of points and of crossings end anywhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (moves, search):
-            patch.setattr(module, "POINTS_AT_ONCE", 3)
+        patch.setattr(search, "POINTS_AT_ONCE", 3)
         patch.setattr(search, "_CROSSINGS_AHEAD", 4)
         assert answered(case, BothSearches) == answered(case)
 
@@ -86,12 +83,12 @@ def test_an_index_travels_once() -> None:
     index, points = drawn_index(rng, 40, 2), drawn_points(rng, 50, 2)
 
     gc.collect()
-    before = set(residents._residents)
+    before = set(search._residents)
 
-    def copy(index: BorderIndex) -> residents.Resident:
+    def copy(index: BorderIndex) -> search.Resident:
         list(BothSearches(index, *points, None).found(0, 50, ALL, EITHER, 1000))
-        (key,) = set(residents._residents) - before
-        return residents._residents[key]
+        (key,) = set(search._residents) - before
+        return search._residents[key]
 
     first = copy(index)
     assert copy(index) is first
@@ -103,7 +100,7 @@ def test_an_index_travels_once() -> None:
     assert copy(index) is second
     del index
     gc.collect()
-    assert set(residents._residents) == before
+    assert set(search._residents) == before
 
 
 def test_one_failed_allocation_at_each_place() -> None:
