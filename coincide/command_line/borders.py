@@ -34,6 +34,7 @@ from coincide.engine.files.time_order import TimeOrdered
 from coincide.engine.join.words import names, numbers
 from coincide.engine.reports.warnings import are_most
 from coincide.model.borders.options import BorderOptions
+from coincide.model.errors import marked
 from coincide.model.options import check_choice
 
 if TYPE_CHECKING:
@@ -157,9 +158,9 @@ def _planned(
         return replace(plan, readings=ReadingFrame.of(frame, request.arguments))
     except NotDirect as closed:
         if request.way == "direct":
-            raise Problem(f"--way direct is not possible: {closed}") from None
+            raise Problem(f"--way direct is not possible: {marked(closed)}") from None
         if request.way == "auto" and source.file_format == "parquet":
-            tell_closed(request.hide(str(closed)))
+            tell_closed(request.hide(marked(closed)))
     return plan_crossings(frame, given, request.arguments, observe=True)
 
 

@@ -42,7 +42,7 @@ from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import shifts, worded_join
 from coincide.engine.reports.reports import JoinSummary
-from coincide.model.errors import DataError, SchemaError
+from coincide.model.errors import DataError, SchemaError, marked
 from coincide.model.options import Way, check_choice
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run(request: JoinRequest) -> Summary:
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
-    join = replace(done.join, why=request.hide(done.join.why))
+    join = replace(done.join, why=request.hide(marked(done.join.why)))
     output, why = request.hide(request.output), request.engine_why
     return replace(done, join=join, output=output, engine_why=why, skipped=lines_left_out(sources))
 
@@ -264,11 +264,11 @@ def planned_directly(
             raise
         except NotDirect as error:
             if request.way == "auto":
-                tell_closed(request.hide(str(error)))
-            closed = str(error)
+                tell_closed(request.hide(marked(error)))
+            closed = marked(error)
         except SchemaError as error:
             # What is wrong with columns is said by the other way, which may also bridge it.
-            closed = str(error)
+            closed = marked(error)
     refuse_if_asked(request, closed)
     return closed
 

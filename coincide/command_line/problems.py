@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import click
+
 from coincide.command_line.interruption import BAD_USE, INTERRUPTED, OUR_FAILURE
 from coincide.engine.files.credentials import Redactor
 from coincide.engine.reports.wording import for_command_line
-from coincide.model.errors import CoincideError, CoincideWarning, first_line
+from coincide.model.errors import (
+    Argument,
+    CoincideError,
+    CoincideWarning,
+    first_line,
+    marked,
+    worded,
+)
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
 
@@ -34,6 +44,40 @@ class Problem(CoincideError):
     """A file or an argument that the command cannot work with."""
 
 
+_INPUTS = ("left", "right", "causes", "effects", "events", "readings", "queries")
+_CLOCKS = ("around", "resolution")
+_SIDES = {"left_": "cause_", "right_": "effect_"}
+_PLAIN = re.compile(r"[\w.,:=+-]+")
+
+
+def as_option(argument: Argument, command: str) -> str:
+    """How a command calls an argument: ``--unit us``, ``--probability``, ``RIGHT``."""
+    name, shown = argument.name, argument.shown
+    if name in _CLOCKS:
+        return f"the clock {shown}"
+    if name in _INPUTS:
+        return name.upper()
+    if (name, shown) == ("stream", "None"):
+        return "--stream -"
+    if command == "causality":
+        for side, other in _SIDES.items():
+            name = name.replace(side, other)
+    elif command == "clusters":
+        name = name.removeprefix("cause_").removeprefix("left_")
+    flag = f"--{name.replace('_', '-')}"
+    if shown in ("", "True"):
+        return flag
+    return f"{flag} {argument.typed if _PLAIN.fullmatch(argument.typed) else shown}"
+
+
+def in_options(said: object, command: str | None = None) -> str:
+    """A message as a command says it, the running one if no other is named."""
+    if command is None:
+        context = click.get_current_context(silent=True)
+        command = (context and context.info_name) or ""
+    return for_command_line(worded(said, lambda argument: as_option(argument, command)))
+
+
 def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
     """Print one line about an error to stderr, without the secrets of `words`; its exit code."""
     hide = Redactor.of(words)
@@ -43,14 +87,14 @@ def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
     elif code == OUR_FAILURE:
         notes = [message, *getattr(error, "__notes__", ())]
         message = f"{'. '.join(notes)}. --debug or {DEBUG_VARIABLE}=1 shows where it happened"
-    message = for_command_line(" ".join(hide(message).split()))
-    print(f"coincide: {hide(message)}", file=sys.stderr)
+    message = hide(in_options(message, next(iter(words), "")))
+    print(f"coincide: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 
 def tell_closed(why: str) -> None:
     """Say on stderr, before a slower way begins, why it is taken, and what would help."""
-    print(f"coincide: not directly: {for_command_line(why)}", file=sys.stderr)
+    print(f"coincide: not directly: {in_options(why)}", file=sys.stderr)
 
 
 def explain(error: BaseException) -> tuple[int, str]:
@@ -60,7 +104,7 @@ def explain(error: BaseException) -> tuple[int, str]:
     if hasattr(error, "format_message"):  # the argument parser's own errors
         return BAD_USE, _with_cure(str(error.format_message()))
     if isinstance(error, CoincideError):
-        return BAD_USE, str(error)
+        return BAD_USE, marked(error)
     if isinstance(error, PermissionError):
         return BAD_USE, f"no permission: {error.filename or error}"
     if type(error).__module__.startswith(("pyspark.", "py4j.")):
@@ -90,9 +134,11 @@ def warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CoincideWarning)
         yield
-    ours = [str(each.message) for each in caught if issubclass(each.category, CoincideWarning)]
+    ours = [
+        in_options(each.message) for each in caught if issubclass(each.category, CoincideWarning)
+    ]
     for text in dict.fromkeys(ours):
-        print(f"coincide: {for_command_line(text)}", file=sys.stderr)
+        print(f"coincide: {text}", file=sys.stderr)
     for each in caught:
         if not issubclass(each.category, CoincideWarning):
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)

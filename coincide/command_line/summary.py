@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Protocol, TextIO
 
+from coincide.command_line.problems import in_options
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.files.credentials import without_credentials
 from coincide.engine.reports.reports import JoinSummary, side_words
-from coincide.engine.reports.wording import for_command_line
 from coincide.model.sides import SIDES
 
 
@@ -50,7 +50,7 @@ class Summary:
             "slices": join.slices,
             "replication": None if join.replication is None else round(join.replication, 4),
             "way": join.way or None,
-            "why": for_command_line(join.why) or None,
+            "why": in_options(join.why) or None,
             "tick": join.tick.unit,
             **({} if join.accidental is None else join.accidental.as_dict()),
             "lines_left_out": dict(self.skipped) or None,
@@ -90,7 +90,7 @@ class Finished:
     def lines(self) -> list[tuple[str, str]]:
         """Names and what there is to say, for people."""
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
-        about = [(name, for_command_line(words)) for name, words in self.about]
+        about = [(name, in_options(words)) for name, words in self.about]
         seconds = seconds_words(self.seconds, self.start_seconds)
         engine = engine_lines(self.engine, self.engine_why)
         return [
@@ -138,7 +138,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         lines.append(("accidental", join.accidental.words))
     if join.no_pairs is not None:
         names = ["no pairs:"] + [""] * len(join.no_pairs.lines)
-        lines += list(zip(names, join.no_pairs.lines, strict=False))
+        lines += list(zip(names, map(in_options, join.no_pairs.lines), strict=False))
     if join.rows is not None and (counters is None or join.rows != counters.pairs):
         lines.append(("rows", f"{join.rows:,}"))
     if join.slices is not None:
@@ -146,7 +146,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         copies = "" if join.replication is None else f", {join.replication:.3g} copies of a {row}"
         lines.append(("slices", f"{join.slices:,}{copies}"))
     if join.way:
-        lines.append(("way", f"{join.way}: {for_command_line(join.why)}"))
+        lines.append(("way", f"{join.way}: {in_options(join.why)}"))
     lines += [
         *engine_lines(summary.engine, summary.engine_why),
         ("seconds", seconds_words(join.seconds or 0.0, summary.start_seconds)),
@@ -183,4 +183,4 @@ def _side(counts: SideCounts | None, join: JoinSummary) -> str:
     if counts is None:
         return "not counted"
     words = side_words(counts, join.tick, join.matchless)
-    return for_command_line("; ".join([f"{counts.rows:,} rows", *words]))
+    return in_options("; ".join([f"{counts.rows:,} rows", *words]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Literal, get_args
 
-from coincide.model.errors import ConditionError, brief, percent
+from coincide.model.errors import ConditionError, argument, brief, percent
 from coincide.model.options import check_choice
 from coincide.model.units import Duration, Tick, as_float, plain, size_of
 
@@ -159,8 +159,8 @@ class Within:
         hi -= self.closed in ("left", "neither")
         if lo > hi:
             raise ConditionError(
-                f"the window is empty: closed={self.closed!r} leaves no whole tick between"
-                f" {self.lo} and {self.hi}. Say closed='both', or count time in a finer tick"
+                f"the window is empty: {argument('closed', self.closed)} leaves no whole tick between"
+                f" {self.lo} and {self.hi}. Say {argument('closed', 'both')}, or count time in a finer tick"
             )
         return lo, hi
 

@@ -1,10 +1,132 @@
-"""The one tree of errors, and the one of warnings."""
+"""The one tree of errors, the one of warnings, and how both name arguments.
+
+A message holds arguments as marked text, made by `argument`. Users of Python read it as it is, without
+the marks; another front end gives `worded` a function that says how an argument is called there.
+"""
 
 from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+
+class Argument(NamedTuple):
+    """An argument that a message speaks of."""
+
+    name: str
+    shown: str = ""
+    """Its value as Python writes it, cut where it is long; nothing where only the name is said."""
+    options: str = ""
+    """The class of options that it is a field of."""
+
+    @property
+    def value(self) -> Any:
+        """What `shown` stands for; itself where it was cut."""
+        try:
+            return ast.literal_eval(self.shown)
+        except (SyntaxError, ValueError):
+            return self.shown
+
+    @property
+    def typed(self) -> str:
+        """The value as one types it where all is text: ``us``, ``true``, ``0s,30s``, ``LEFT=RIGHT``."""
+        value = self.value
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, (list, tuple)):
+            return ",".join("=".join(v) if isinstance(v, tuple) else str(v) for v in value)
+        return str(value)
+
+
+Naming: TypeAlias = Callable[[Argument], str]
+"""How a front end calls an argument, with its value if it has one."""
+
+# Invisible, so that text of a Spark worker, which others print, reads well with them.
+_OPEN, _NEXT, _CLOSE = "\u2061", "\u2063", "\u2062"
+_PART = f"([^{_OPEN}{_NEXT}{_CLOSE}]*)"
+_MARKED = re.compile(f"{_OPEN}{_PART}{_NEXT}{_PART}{_NEXT}{_PART}{_NEXT}{_PART}{_CLOSE}")
+_NO_MARKS = dict.fromkeys(map(ord, (_OPEN, _NEXT, _CLOSE)))
+_ABSENT: Any = object()
+
+
+def argument(name: str, value: Any = _ABSENT) -> str:
+    """An argument for a message, marked: ``k``, or ``k=3``."""
+    if not name.isidentifier():
+        return name  # what another front end has named already
+    return _mark("", name, "" if value is _ABSENT else f"={brief(value)}", "")
+
+
+def option(name: str, value: Any, of: str = "CorrelateOptions") -> str:
+    """A field of `options` for a message, marked: ``options=CorrelateOptions(unit='us')``."""
+    return _mark(f"options={of}(", name, f"={brief(value)}", ")")
+
+
+def called(function: str, value: Any) -> str:
+    """A call of a public function for a message, marked: ``around('seen')``."""
+    return _mark("", function, f"({brief(value)}", ")")
+
+
+def _mark(before: str, name: str, shown: str, after: str) -> str:
+    return f"{_OPEN}{before}{_NEXT}{name}{_NEXT}{shown}{_NEXT}{after}{_CLOSE}"
+
+
+def worded(said: object, naming: Naming) -> str:
+    """The message of an error, a warning or `Words`, with arguments as a front end calls them."""
+
+    def named(match: re.Match[str]) -> str:
+        options = match[1].removeprefix("options=").removesuffix("(")
+        return naming(Argument(match[2], match[3][1:], options))
+
+    return _MARKED.sub(named, marked(said))
+
+
+def with_options(said: object, of: str) -> str:
+    """A message with its marks, in which options are of another class, or arguments ("")."""
+
+    def other(match: re.Match[str]) -> str:
+        before, name, shown, after = match.groups()
+        if before:
+            before, after = (f"options={of}(", ")") if of else ("", "")
+        return _mark(before, name, shown, after)
+
+    return _MARKED.sub(other, marked(said))
+
+
+def marked(said: object) -> str:
+    """The message of an error, a warning or `Words` with its marks, to be part of another one."""
+    if isinstance(said, BaseException):
+        said = said.args[0] if said.args and isinstance(said.args[0], Words) else str(said)
+    return said.marked if isinstance(said, Words) else str(said)
+
+
+class Words(str):
+    """Text for users of Python, from marked text, which it keeps for other front ends."""
+
+    keep_marks = False
+    """True in a Spark worker, whose errors reach the driver as text."""
+
+    marked: str
+
+    def __new__(cls, text: str = "") -> Words:
+        """Of marked text, or of other `Words`."""
+        text = marked(text)
+        plain = text if cls.keep_marks else _MARKED.sub(_without_marks, text)
+        words = super().__new__(cls, plain)
+        words.marked = text
+        return words
+
+
+def _without_marks(match: re.Match[str]) -> str:
+    return match[0].translate(_NO_MARKS)
 
 
 class CoincideError(Exception):
     """Base of every error that Coincide raises on purpose."""
+
+    def __init__(self, *said: Any) -> None:
+        super().__init__(*(Words(each) if isinstance(each, str) else each for each in said))
 
 
 class SchemaError(CoincideError, TypeError):
@@ -65,6 +187,9 @@ def first_line(error: BaseException) -> str:
 
 class CoincideWarning(UserWarning):
     """Base of every warning that Coincide gives on purpose."""
+
+    def __init__(self, *said: Any) -> None:
+        super().__init__(*(Words(each) if isinstance(each, str) else each for each in said))
 
 
 class DroppedRowsWarning(CoincideWarning):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, get_args
 
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.sides import unit_option
 from coincide.model.units import TIME_LIMIT, Duration, as_float, unit_name
 
@@ -115,7 +115,8 @@ class CorrelateOptions:
         check_count("classes", self.classes, most=MAX_CLASSES)
         if not isinstance(self.max_replication, Real) or not as_float(self.max_replication) >= 1.0:
             raise ConditionError(
-                f"max_replication must be at least 1; found {brief(self.max_replication)}"
+                f"{argument('max_replication')} must be at least 1; found"
+                f" {brief(self.max_replication)}"
             )
         object.__setattr__(self, "max_replication", as_float(self.max_replication))
         if self.time_range is not None:
@@ -136,17 +137,20 @@ class CorrelateOptions:
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is none of the choices."""
     if value not in choices:
-        raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {brief(value)}")
+        raise ConditionError(
+            f"{argument(name)} must be one of {', '.join(choices)}; found {brief(value)}"
+        )
 
 
 def _check_time_range(time_range: object) -> None:
     ends = tuple(time_range) if isinstance(time_range, (tuple, list)) else ()
     if len(ends) != 2 or not all(isinstance(end, int) and abs(end) < TIME_LIMIT for end in ends):
         raise ConditionError(
-            f"time_range must be two ints below 2^61, in ticks; found {brief(time_range)}"
+            f"{argument('time_range')} must be two ints below 2^61, in ticks; found"
+            f" {brief(time_range)}"
         )
     if ends[0] > ends[1]:
-        raise ConditionError(f"time_range is empty: {ends[0]} is after {ends[1]}")
+        raise ConditionError(f"{argument('time_range')} is empty: {ends[0]} is after {ends[1]}")
 
 
 def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
@@ -154,6 +158,8 @@ def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGE
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConditionError(f"{name} must be an int of at least {least}; found {brief(value)}")
+        raise ConditionError(
+            f"{argument(name)} must be an int of at least {least}; found {brief(value)}"
+        )
     if value > most:
-        raise ConditionError(f"{name} must be at most {most:,}; found {brief(value)}")
+        raise ConditionError(f"{argument(name)} must be at most {most:,}; found {brief(value)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import ClassVar, Literal, get_args
 
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import check_choice, check_count
 
 PreferWord = Literal["probability", "nearest", "first", "last"]
@@ -48,29 +48,36 @@ class Partners:
     def __post_init__(self) -> None:
         self._check_prefer()
         if self.k is None:
-            raise ConditionError("k must be an int of at least 1; found None")
+            raise ConditionError(f"{argument('k')} must be an int of at least 1; found None")
         check_count("k", self.k, most=MOST_PARTNERS)
         if self.largest_group is None:
-            raise ConditionError("largest_group must be an int of at least 2; found None")
+            raise ConditionError(
+                f"{argument('largest_group')} must be an int of at least 2; found None"
+            )
         check_count("largest_group", self.largest_group, 2, MOST_IN_GROUP)
         if self.matching != "optimal" and self.largest_group != LARGEST_GROUP:
             raise ConditionError(
-                "largest_group is of matching='optimal', which alone assigns whole groups; leave it out"
+                f"{argument('largest_group')} is of {argument('matching', 'optimal')}, which alone"
+                " assigns whole groups; leave it out"
             )
         if self.matching is None:
             return
         check_choice("matching", self.matching, get_args(Matching))
         if self.k != 1:
-            raise ConditionError(f"matching={self.matching!r} is one to one; leave out k={self.k}")
+            raise ConditionError(
+                f"{argument('matching', self.matching)} is one to one; leave out {argument('k', self.k)}"
+            )
         if self.matching == "unambiguous" and self.prefer != "probability":
             raise ConditionError(
-                "matching='unambiguous' takes pairs of which neither event has another partner, so that"
-                f" there is none to prefer; leave out prefer={self.prefer!r}"
+                f"{argument('matching', 'unambiguous')} takes pairs of which neither event has"
+                " another partner, so that there is none to prefer; leave out"
+                f" {argument('prefer', self.prefer)}"
             )
         if self.matching == "optimal" and self.prefer not in ("probability", "nearest"):
             raise ConditionError(
-                f"matching='optimal' takes prefer='probability' or 'nearest', whose sums it optimises; for"
-                f" prefer={self.prefer!r} use matching='mutual'"
+                f"{argument('matching', 'optimal')} takes {argument('prefer', 'probability')} or"
+                f" 'nearest', whose sums it optimises; for {argument('prefer', self.prefer)} use"
+                f" {argument('matching', 'mutual')}"
             )
 
     def _check_prefer(self) -> None:
@@ -81,8 +88,8 @@ class Partners:
         if self._is_slip:
             found += f"; if a column is called so, write '+{given}'"
         raise ConditionError(
-            f"prefer must be one of {', '.join(words)}, or a column, such as 'snr' for its least value and"
-            f" '-snr' for its largest; {found}"
+            f"{argument('prefer')} must be one of {', '.join(words)}, or a column, such as 'snr'"
+            f" for its least value and '-snr' for its largest; {found}"
         )
 
     @property
@@ -112,20 +119,23 @@ class Partners:
         if self.matching is not None:
             is_one_sided = how not in ("inner", "left")
             if is_one_sided or emit not in ("pairs", "best"):
-                shape = f"how={how!r}" if is_one_sided else f"emit={emit!r}"
+                shape = f"{argument('how', how)}" if is_one_sided else f"{argument('emit', emit)}"
                 if how == "right":
                     shape += ", or swap the sides and mirror the window"
                 raise ConditionError(
-                    f"matching={self.matching!r} gives pairs, one a row, with how='left' beside left events"
-                    f" that are in none; leave out {shape}"
+                    f"{argument('matching', self.matching)} gives pairs, one a row, with"
+                    f" {argument('how', 'left')} beside left events that are in none; leave out"
+                    f" {shape}"
                 )
             return
         if emit == "best" or (self.prefer == "probability" and self.k == 1):
             return
-        said = f"k={self.k}" if self.prefer == "probability" else f"prefer={self.prefer!r}"
+        said = (
+            f"k={self.k}" if self.prefer == "probability" else f"{argument('prefer', self.prefer)}"
+        )
         raise ConditionError(
-            f"{said} says which partners are handed out, and emit={emit!r} hands out all or none; add"
-            " emit='best', or leave it out"
+            f"{said} says which partners are handed out, and {argument('emit', emit)} hands out"
+            f" all or none; add {argument('emit', 'best')}, or leave it out"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 
 LEFT, RIGHT = 0, 1
 """Index of a side in every array that has one entry a side."""
@@ -22,5 +22,5 @@ def unit_option(side: str) -> str:
 def side_index(side: object) -> int:
     """LEFT or RIGHT."""
     if not isinstance(side, str) or side not in SIDES:
-        raise ConditionError(f"side must be 'left' or 'right'; found {side!r}")
+        raise ConditionError(f"{argument('side')} must be 'left' or 'right'; found {side!r}")
     return SIDES.index(side)

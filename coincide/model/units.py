@@ -12,7 +12,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief, option
 
 TIME_LIMIT = 2**61
 """|time| and |bound| must stay below this many ticks, so that no int64 difference overflows."""
@@ -119,15 +119,17 @@ class Tick:
         nanoseconds = parse_duration(text)
         if self.nanoseconds is None:
             raise ConditionError(
-                f"the duration {brief(text)} has a unit, but the time columns are plain numbers of unknown"
-                " unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us'), or the"
-                " duration as an int in ticks"
+                f"the duration {brief(text)} has a unit, but the time columns are plain numbers of"
+                f" unknown unit. Give the unit of the columns, as by {option('unit', 'us')}, or"
+                " the duration as an int in ticks"
             )
         ticks = nanoseconds / self.nanoseconds
         if ticks.denominator != 1:
             # From the longest one down.
             finer = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
-            way = f", or count in a finer tick, as by tick={finer[-1]!r}" if finer else ""
+            way = (
+                f", or count in a finer tick, as by {argument('tick', finer[-1])}" if finer else ""
+            )
             raise ConditionError(
                 f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a whole"
                 f" number. Round it{way}"

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from coincide.model.causality.deciding import PairRule
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Invalid, check_choice, check_count
 from coincide.model.units import Duration, size_of, unit_name
 
@@ -58,7 +58,7 @@ class WindowOptions:
 
     def __post_init__(self) -> None:
         if self.window is None:
-            raise ConditionError("window must be a number of tuples; found None")
+            raise ConditionError(f"{argument('window')} must be a number of tuples; found None")
         check_count("window", self.window, most=MOST_TUPLES)
         check_count("sample", self.sample, 0, 1 << 20)
         check_choice("policy", self.policy, POLICIES)
@@ -68,10 +68,13 @@ class WindowOptions:
                 object.__setattr__(self, name, unit_name(value))
         if self.max_stay is not None:
             if size_of(self.max_stay) <= 0:
-                raise ConditionError(f"max_stay must be above 0; found {self.max_stay!r}")
+                raise ConditionError(
+                    f"{argument('max_stay')} must be above 0; found {self.max_stay!r}"
+                )
             if self.policy != "fcfo":
                 raise ConditionError(
-                    f"max_stay is of policy 'fcfo'; {self.policy!r} has none: leave it out"
+                    f"{argument('max_stay')} is of policy 'fcfo'; {self.policy!r} has none: leave"
+                    " it out"
                 )
         if self.policy == "expected" and self.sample == 0:
             raise ConditionError(

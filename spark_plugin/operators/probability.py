@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from coincide.engine.reports.wording import for_columns
 from coincide.model.condition import TimingCondition, Within
-from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.errors import ConditionError, SchemaError, with_options
 from coincide.model.units import TIME_LIMIT, Tick
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def _in_its_words() -> Iterator[None]:
     try:
         yield
     except ConditionError as error:
-        raise ConditionError(for_columns(str(error))) from None
+        # Functions of columns have no options.
+        raise ConditionError(for_columns(with_options(error, ""))) from None
 
 
 def _checked_probability(left: GivenTicks, right: GivenTicks, lo: int, hi: int) -> Column:

@@ -26,7 +26,7 @@ from coincide.engine.events.time_columns import (
     resolve_tick,
     scale_of,
 )
-from coincide.model.errors import ConditionError, DataError, SchemaError, several
+from coincide.model.errors import ConditionError, DataError, SchemaError, several, with_options
 from coincide.model.units import Tick
 
 REASONS = {
@@ -95,7 +95,7 @@ def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
     try:
         return resolve_tick([column], arguments.time_options)
     except (SchemaError, ConditionError) as error:
-        raise type(error)(str(error).replace("CorrelateOptions", "BorderOptions")) from None
+        raise type(error)(with_options(error, "BorderOptions")) from None
 
 
 def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:

@@ -14,7 +14,7 @@ from coincide.engine.events.schemas import arrow_time_column, column_of, plain_t
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument, called, option
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 
@@ -30,10 +30,10 @@ class AroundNames:
     def clocks(self) -> tuple[str, str]:  # noqa: D102
         return self.given.time, self.given.time
 
-    def check_longest(self, argument: str) -> None:  # noqa: D102
+    def check_longest(self, name: str) -> None:  # noqa: D102
         raise ConditionError(
-            f"{argument} declares how long intervals are, and around(...) and resolution(...) say it; leave"
-            " it out"
+            f"{argument(name)} declares how long intervals are, which the clock of"
+            f" {self.given.time!r} says already; leave it out"
         )
 
     def resolved(  # noqa: D102
@@ -134,7 +134,7 @@ class AroundRowsNames:
     def widths(self) -> tuple[str, ...]:  # noqa: D102
         return self.given.before, self.given.after
 
-    def check_longest(self, argument: str) -> None:  # noqa: D102
+    def check_longest(self, name: str) -> None:  # noqa: D102
         pass
 
     def resolved(  # noqa: D102
@@ -149,14 +149,15 @@ class AroundRowsNames:
         if unit is None:
             if column.nanoseconds is not None:
                 raise ConditionError(
-                    f"{column.side}.{name} holds numbers and {column.side}.{column.name} timestamps: say"
-                    f" what the numbers count, as by around({column.name!r}, column={name!r}, unit='ms')"
+                    f"{column.side}.{name} holds numbers and {column.side}.{column.name}"
+                    " timestamps: say what the numbers count by the unit of"
+                    f" {called('around', column.name)}, such as 'ms'"
                 )
             factor = stamps.factor
         elif tick.nanoseconds is None:
             raise ConditionError(
                 f"{column.side}.{name} counts {unit}, and nobody says what a number in"
-                f" {column.side}.{column.name} counts: give options=CorrelateOptions(unit=...), too"
+                f" {column.side}.{column.name} counts: say it, too, as by {option('unit', 's')}"
             )
         else:
             factor = Fraction(NANOSECONDS_PER_UNIT[unit], tick.nanoseconds)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from coincide.engine.events.template_frames import templates_of
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief, called
 from coincide.model.templates.template import Templates, TemplateTable
 from coincide.model.units import Duration, Tick, plain, size_of, unit_name
 
@@ -38,8 +38,9 @@ class Around:
         before, after = tick.count(self.before), tick.count(self.after)
         if before + after < 0:
             raise ConditionError(
-                f"around({self.time!r}) would have events end before they begin: before is {self.before!r},"
-                f" after is {self.after!r}. A negative one must be no longer than the other"
+                f"{called('around', self.time)} would have events end before they begin: before is"
+                f" {self.before!r}, after is {self.after!r}. A negative one must be no longer than"
+                " the other"
             )
         return before, after
 
@@ -120,11 +121,13 @@ def around(
             )
         return _by_row(time, column, unit)
     if unit is not None:
-        raise ConditionError("around has a unit for the numbers of a column; leave unit out")
+        raise ConditionError(
+            f"around has a unit for the numbers of a column; leave {argument('unit')} out"
+        )
     if width is None and before is None and after is None:
         raise ConditionError(
-            f"around({time!r}) needs to know how far off the clock may be, such as"
-            f" around({time!r}, '10ms'); if it is exact, say {time!r} alone"
+            f"{called('around', time)} needs to know how far off the clock may be, such as '10ms'; if"
+            f" it is exact, say {time!r} alone"
         )
     if width is None:
         return _checked(
@@ -133,7 +136,7 @@ def around(
     if before is not None or after is not None:
         raise ConditionError("around takes a width, or before and after; found both")
     if size_of(width) < 0:
-        raise ConditionError(f"width must not be negative; found {brief(width)}")
+        raise ConditionError(f"{argument('width')} must not be negative; found {brief(width)}")
     return Around(time, plain(width), plain(width))
 
 
@@ -164,7 +167,7 @@ def resolution(time: str, step: Duration) -> Around:
     """
     _check_name(time)
     if size_of(step) < 0:
-        raise ConditionError(f"step must not be negative; found {brief(step)}")
+        raise ConditionError(f"{argument('step')} must not be negative; found {brief(step)}")
     return Around(time, 0, plain(step))
 
 
@@ -197,11 +200,14 @@ def _by_row(time: str, column: str | tuple[str, str], unit: str | None) -> Aroun
     names = (column, column) if isinstance(column, str) else column
     if not isinstance(names, (tuple, list)) or len(names) != 2:
         raise ConditionError(
-            f"column must be the name of a column, or two, before and after; found {brief(column)}"
+            f"{argument('column')} must be the name of a column, or two, before and after; found"
+            f" {brief(column)}"
         )
     for name in names:
         if not isinstance(name, str) or not name:
-            raise ConditionError(f"column must be the name of a column; found {brief(name)}")
+            raise ConditionError(
+                f"{argument('column')} must be the name of a column; found {brief(name)}"
+            )
     return AroundByRow(time, names[0], names[1], None if unit is None else unit_name(unit))
 
 
@@ -215,7 +221,9 @@ def _checked(found: Around) -> Around:
 
 def _check_name(given: object) -> None:
     if not isinstance(given, str) or not given:
-        raise ConditionError(f"time must be the name of a column; found {brief(given)}")
+        raise ConditionError(
+            f"{argument('time')} must be the name of a column; found {brief(given)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -280,5 +288,7 @@ def histograms(
     """
     for name, given in (("time", time), ("template", template)):
         if not isinstance(given, str) or not given:
-            raise ConditionError(f"{name} must be the name of a column; found {brief(given)}")
+            raise ConditionError(
+                f"{argument(name)} must be the name of a column; found {brief(given)}"
+            )
     return Histograms(time, template, templates_of(templates, unit))

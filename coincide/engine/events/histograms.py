@@ -14,7 +14,7 @@ from coincide.engine.events.schemas import column_of
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import Faults, TemplateModel, most_rounded
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
@@ -35,10 +35,10 @@ class HistogramNames:
     def labels(self) -> tuple[str, ...]:  # noqa: D102
         return (self.given.template,)
 
-    def check_longest(self, argument: str) -> None:  # noqa: D102
+    def check_longest(self, name: str) -> None:  # noqa: D102
         raise ConditionError(
-            f"{argument} declares how long intervals are, and histograms are as long as their templates;"
-            " leave it out"
+            f"{argument(name)} declares how long intervals are, and histograms are as long as"
+            " their templates; leave it out"
         )
 
     def resolved(  # noqa: D102

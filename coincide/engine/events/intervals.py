@@ -13,7 +13,7 @@ from coincide.engine.events.schemas import arrow_time_column, column_of
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, scale_of
 from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
-from coincide.model.errors import ConditionError, DataError, SchemaError, brief
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
 from coincide.model.options import CorrelateOptions
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
@@ -32,7 +32,7 @@ class IntervalNames:
     def clocks(self) -> tuple[str, str]:  # noqa: D102
         return self.lower, self.upper
 
-    def check_longest(self, argument: str) -> None:  # noqa: D102
+    def check_longest(self, name: str) -> None:  # noqa: D102
         pass
 
     def resolved(  # noqa: D102
@@ -113,35 +113,35 @@ class ReadIntervals:
         return most_rounded((self._lower, self._upper), valid)
 
 
-def instant_of(argument: str, value: Any, scale: TimeScale, options: CorrelateOptions) -> int:
+def instant_of(name: str, value: Any, scale: TimeScale, options: CorrelateOptions) -> int:
     """A time that a caller gives, in ticks."""
     asked = scale.column
     try:
         one = _one_value(value)
-        column = arrow_time_column(asked.side, argument, one.type)
+        column = arrow_time_column(asked.side, name, one.type)
     except (pa.ArrowException, OverflowError, SchemaError):
-        raise _no_instant(argument, value, asked) from None
+        raise _no_instant(name, value, asked) from None
     if not _goes_with(column, asked):
-        raise _no_instant(argument, value, asked)
+        raise _no_instant(name, value, asked)
     try:
         ticks = Ticks(one, scale_of(column, scale.tick, options))
         wrong = ticks.null.any() or ticks.not_finite.any() or ticks.out_of_range.any()
         instant = int(ticks.ticks[0])
     except DataError:  # finer than a tick
-        raise _no_instant(argument, value, asked) from None
+        raise _no_instant(name, value, asked) from None
     if wrong:
-        raise _no_instant(argument, value, asked)
+        raise _no_instant(name, value, asked)
     return instant
 
 
-def _no_instant(argument: str, value: object, asked: TimeColumn) -> ConditionError:
+def _no_instant(name: str, value: object, asked: TimeColumn) -> ConditionError:
     wanted = {
         "timestamp": "a datetime with a time zone",
         "timestamp_ntz": "a datetime without a time zone",
     }.get(asked.family, "a number")
     return ConditionError(
-        f"{argument} must be a time as {asked.side}.{asked.name} holds them: {wanted}, below"
-        f" 2^61 ticks; found {brief(value)}"
+        f"{argument(name)} must be a time as {asked.side}.{asked.name} holds them: {wanted},"
+        f" below 2^61 ticks; found {brief(value)}"
     )
 
 

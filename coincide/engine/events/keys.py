@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence, Set
 
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 
 Key = str | tuple[str, str]
 Keys = str | Sequence[Key]
@@ -17,15 +17,16 @@ def key_pairs(given: object) -> list[tuple[str, str]]:
         return [(given, given)]
     if isinstance(given, Mapping):
         raise ConditionError(
-            f"by takes pairs of names, left and right, and no mapping: say by={list(given.items())!r}"
+            f"{argument('by')} takes pairs of names, left and right, and no mapping: say"
+            f" {argument('by', list(given.items()))}"
         )
     if isinstance(given, Sequence | Set):
         pairs = [(each, each) if isinstance(each, str) else each for each in given]
         if all(map(_is_pair, pairs)):
             return [(left, right) for left, right in pairs]
     raise ConditionError(
-        "by must be a column name or a sequence of names, where (left, right) is a key that is called"
-        f" otherwise on the right; () means none; found {given!r}"
+        f"{argument('by')} must be a column name or a sequence of names, where (left, right) is a"
+        f" key that is called otherwise on the right; () means none; found {given!r}"
     )
 
 
@@ -69,18 +70,19 @@ def names_of(columns: Names) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def check_all_or_names(argument: str, given: Names) -> None:
+def check_all_or_names(name: str, given: Names) -> None:
     """Refuse what is neither `ALL` nor names of some columns."""
-    check_names(argument, given)
+    check_names(name, given)
     if ALL in names_of(given) and not is_all_columns(given):
-        raise ConditionError(f"{argument} is '*', all columns, or names of some; found both")
+        raise ConditionError(f"{argument(name)} is '*', all columns, or names of some; found both")
 
 
-def check_names(argument: str, given: object) -> None:
+def check_names(name: str, given: object) -> None:
     """Refuse what is no name and no collection of names."""
     if isinstance(given, str):
         return
-    if not isinstance(given, Collection) or not all(isinstance(name, str) for name in given):
+    if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise ConditionError(
-            f"{argument} must be a column name or a sequence of names; () means none; found {given!r}"
+            f"{argument(name)} must be a column name or a sequence of names; () means none;"
+            f" found {given!r}"
         )

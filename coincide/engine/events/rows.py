@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from coincide.model.errors import MemoryBudgetError
+from coincide.model.errors import MemoryBudgetError, argument
 
 
 class Gather:
@@ -45,8 +45,9 @@ class Gather:
             taken = int(self.sizes[rows].sum())
             if taken > ARRAY_BYTES:
                 raise MemoryBudgetError(
-                    f"the {rows.size} partners of one left event hold {taken} bytes of {self.kind} in one"
-                    " column, more than a list can; use emit='pairs', or leave this column out"
+                    f"the {rows.size} partners of one left event hold {taken} bytes of {self.kind}"
+                    f" in one column, more than a list can; use {argument('emit', 'pairs')}, or"
+                    " leave this column out"
                 )
         return self(rows)
 

@@ -20,7 +20,7 @@ from coincide.engine.events.rows import (
     total_bytes,
 )
 from coincide.engine.events.time_columns import TimeColumn
-from coincide.model.errors import CoincideError, MemoryBudgetError, SchemaError
+from coincide.model.errors import CoincideError, MemoryBudgetError, SchemaError, argument
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
 _TIMES = ("min_time", "max_time", "time")
@@ -29,11 +29,16 @@ _ARGUMENTS = {
     **dict.fromkeys(_TIMES, "time"),
 }
 """Of operators that join no two sides: the arguments whose default a column's name is."""
-_ALL = ". Name another one with {0}_columns, or say {0}_columns='*' for all"
+_SIDES = ("left", "right", "cause", "effect")
 _HANDED = {
-    **{side: _ALL.format(side) for side in ("left", "right", "cause", "effect")},
-    "event": ". Name the columns to hand out, or say left_columns='*' and right_columns='*' for all (of"
-    " causality cause_columns and effect_columns)",
+    **{
+        side: f". Name another one with {argument(f'{side}_columns')}, or say"
+        f" {argument(f'{side}_columns', '*')} for all"
+        for side in _SIDES
+    },
+    "event": f". Name the columns to hand out, or say {argument('left_columns', '*')} and"
+    f" {argument('right_columns', '*')} for all (of causality {argument('cause_columns')} and"
+    f" {argument('effect_columns')})",
 }
 """By side, how other columns than id are handed out."""
 _INTEGERS = {"tinyint", "smallint", "int", "bigint"} | {
@@ -70,14 +75,13 @@ def _hint(side: str, name: str) -> str:
     """Which argument names another column than the one that is looked for if nothing is said."""
     if name == "id":
         return _HANDED.get(side, "")
-    if side in ("left", "right", "cause", "effect"):
-        own = dict.fromkeys(_TIMES, f"{side}_time")
-    else:
-        own = _ARGUMENTS
+    own = dict.fromkeys(_TIMES, f"{side}_time") if side in _SIDES else _ARGUMENTS
     if name not in own:
         return ""
-    one = ", or say stream=None if all rows are of one stream" * (name == "stream_id")
-    return f". Name another one with {own[name]}{one}"
+    one = f", or say {argument('stream', None)} if all rows are of one stream" * (
+        name == "stream_id"
+    )
+    return f". Name another one with {argument(own[name])}{one}"
 
 
 def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
@@ -131,7 +135,10 @@ def check_present_keys(
 ) -> None:
     """Refuse keys that a side lacks, or has twice."""
     are_two = called[0] != called[1]
-    cure = f". A key that {called[1]} calls otherwise is by=[('LEFT', 'RIGHT')]" if are_two else ""
+    cure = (
+        f". A key that {called[1]} calls otherwise is {argument('by', [('LEFT', 'RIGHT')])}"
+        * are_two
+    )
     for side, own, columns in zip(called, keys, names, strict=True):
         for name in own:
             check_name(side, name, columns, cure)
@@ -261,8 +268,8 @@ def check_foldable(kinds: Sequence[str]) -> None:
     """Refuse to fold the case of keys of which none is a text."""
     if not {"string", "large_string"} & set(kinds):
         raise SchemaError(
-            f"case_fold is of texts, and the keys are {', '.join(kinds)}; leave it out, or cast a key to a"
-            " string"
+            f"{argument('case_fold')} is of texts, and the keys are {', '.join(kinds)}; leave it"
+            " out, or cast a key to a string"
         )
 
 
@@ -322,8 +329,8 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         return pa.concat_arrays(column.chunks)
     except pa.ArrowInvalid as error:
         raise MemoryBudgetError(
-            f"a column of {column.type} holds more entries than one array can; join fewer rows at once"
-            " (a smaller slice_rows), or leave the column out"
+            f"a column of {column.type} holds more entries than one array can; join fewer rows at"
+            f" once (a smaller {argument('slice_rows')}), or leave the column out"
         ) from error
 
 

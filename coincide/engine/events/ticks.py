@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from coincide.engine.events.schemas import decoded, one_array, plain_type
 from coincide.engine.events.time_columns import TimeScale
 from coincide.model.decimal_ticks import decimal_ticks
-from coincide.model.errors import DataError, several
+from coincide.model.errors import DataError, argument, option, several
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
 _FACTOR_DIGITS = 15
@@ -153,9 +153,13 @@ def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
     far = int(((finer >= TIME_LIMIT) | (finer <= -TIME_LIMIT)).sum())
     raise DataError(
         f"{column.side}.{column.name} has timestamps finer than 1 us in"
-        f" {several(finer.size, 'row')}, for example {example}; round them, or count in nanoseconds,"
-        " with options=CorrelateOptions(unit='ns')"
-        + (f", where invalid='drop' leaves out {far:,} of them as out of range" if far else "")
+        f" {several(finer.size, 'row')}, for example {example}; round them, or count in"
+        f" nanoseconds, with {option('unit', 'ns')}"
+        + (
+            f", where {argument('invalid', 'drop')} leaves out {far:,} of them as out of range"
+            if far
+            else ""
+        )
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from coincide.model.errors import ConditionError, SchemaError, several
+from coincide.model.errors import ConditionError, SchemaError, argument, option, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import unit_option
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
@@ -33,7 +33,7 @@ INVALID_REASONS = {
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
 _CSV_OPTIONS = {
-    "left": "--left-csv", "right": "--right-csv", "cause": "--causes-csv", "effect": "--effects-csv",
+    "left": "left_csv", "right": "right_csv", "cause": "causes_csv", "effect": "effects_csv",
 }  # fmt: skip
 """Of sides that have one of their own."""
 
@@ -107,8 +107,8 @@ def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) ->
     for name, given in (*(("unit", unit) for unit in units), ("tick", options.tick)):
         if given not in (None, "us", "ns"):
             raise ConditionError(
-                f"timestamp columns are counted in us, or in ns with unit='ns'; found {name}={given!r}."
-                f" Leave the {name} out"
+                f"timestamp columns are counted in us, or in ns with {argument('unit', 'ns')};"
+                f" found {argument(name, given)}. Leave the {name} out"
             )
     return Tick(options.tick or ("ns" if "ns" in units else "us"), is_of_columns=True)
 
@@ -118,8 +118,9 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     if not all(units):
         if options.tick:
             raise ConditionError(
-                f"tick={options.tick!r} says nothing as long as nobody says what a number in the time"
-                " columns counts; give the unit too, such as unit='s', or leave the tick out"
+                f"{argument('tick', options.tick)} says nothing as long as nobody says what a"
+                " number in the time columns counts; give the unit too, such as"
+                f" {argument('unit', 's')}, or leave the tick out"
             )
         return Tick()
     has_floats = any(column.family == "float" for column in columns)
@@ -128,7 +129,7 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
         if column.family != "float" and _finest([unit, tick]) != tick:
             raise ConditionError(
                 f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
-                f" use options=CorrelateOptions(tick={unit!r}) or a finer one"
+                f" use {option('tick', unit)} or a finer one"
             )
     return Tick(tick, is_of_columns=any(column.family == "duration" for column in columns))
 
@@ -209,11 +210,11 @@ def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
 
 def _typing(clocks: Sequence[TimeColumn]) -> str:
     """The option that makes instants of clocks, of their side alone: the other may have such names too."""
-    option = _CSV_OPTIONS.get(clocks[0].side)
+    own = _CSV_OPTIONS.get(clocks[0].side)
     types = [f"{clock.name}=timestamp@Europe/Rome" for clock in clocks]
-    if option is None:
-        return " ".join(f"--csv-type {each}" for each in types)
-    return f"{option} '{' '.join(f'type={each}' for each in types)}'"
+    if own is None:
+        return " ".join(argument("csv_type", each) for each in types)
+    return argument(own, " ".join(f"type={each}" for each in types))
 
 
 def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:
@@ -246,14 +247,14 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     if floats:
         raise SchemaError(
             f"float time columns need a unit: {floats}. Say what 1.0 means, for example"
-            " options=CorrelateOptions(unit='s'), or left_unit and right_unit where these differ"
+            f" {option('unit', 's')}, or {argument('left_unit')} and {argument('right_unit')}"
+            " where these differ"
         )
     if unknown and any(units):
         side = unknown[0].side
         raise SchemaError(
             f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
-            f" Give both, the other as by options=CorrelateOptions({unit_option(side)}='s'), or one unit"
-            " for both"
+            f" Give both, the other as by {option(unit_option(side), 's')}, or one unit for both"
         )
     return units
 
@@ -278,8 +279,8 @@ def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
         names *= 2
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConditionError(
-            f"{side}_time must be a column name, a (min, max) pair of names, around(...), resolution(...)"
-            f" or histograms(...); found {time!r}"
+            f"{argument(f'{side}_time')} must be a column name, a (min, max) pair of names, around(...),"
+            f" resolution(...) or histograms(...); found {time!r}"
         )
     return names
 
@@ -290,9 +291,9 @@ def describe_invalid(columns: TimestampColumns, reason: str, count: int, example
     words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
     hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (
-        f"{words} in {several(count, 'row')},"
-        f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
-        " options=CorrelateOptions(invalid='drop')"
+        f"{words} in {several(count, 'row')}, for example {example}."
+        f" {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
+        f" {option('invalid', 'drop')}"
     )
 
 
@@ -304,4 +305,4 @@ def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
     if any(s.column.family != "float" and s.factor < NANOSECONDS_PER_UNIT["us"] for s in scales):
         return reach
     unless_finer = "" if scales else ", if no time is finer"
-    return f"{reach}; options=CorrelateOptions(tick='us') reaches 73,000{unless_finer}"
+    return f"{reach}; {option('tick', 'us')} reaches 73,000{unless_finer}"

@@ -96,4 +96,4 @@ def warn(text: str, kind: type[CoincideWarning]) -> None:
         frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS
     ):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, kind, stacklevel=level)
+    warnings.warn(kind(text), stacklevel=level)

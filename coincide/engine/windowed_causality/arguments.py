@@ -18,7 +18,7 @@ from coincide.engine.causality.arguments import (
 )
 from coincide.engine.events.keys import Names, check_names, names_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
-from coincide.model.errors import CoincideError, ConditionError, brief
+from coincide.model.errors import CoincideError, ConditionError, brief, with_options
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import BY_DISTANCE, POLICIES, WindowOptions, WindowTerms
@@ -146,7 +146,7 @@ def told_of_windows() -> Iterator[None]:
     try:
         yield
     except CoincideError as error:
-        raise type(error)(str(error).replace("CorrelateOptions", "WindowOptions")) from None
+        raise type(error)(with_options(error, "WindowOptions")) from None
 
 
 def _numbers(given: object) -> tuple[float, ...]:

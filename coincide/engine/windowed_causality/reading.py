@@ -20,7 +20,7 @@ from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments, told_of_windows
-from coincide.model.errors import DataError, SchemaError, several
+from coincide.model.errors import DataError, SchemaError, several, with_options
 from coincide.model.windowed_causality import CAUSE, EFFECT
 
 _ROLES = ("cause", "effect")
@@ -144,7 +144,7 @@ class WindowColumns:
         try:
             return read_placed(table, self.placed, [], names, self.arguments.options.invalid)
         except DataError as error:  # of tables that are read by other options
-            raise DataError(str(error).replace("CorrelateOptions", "WindowOptions")) from None
+            raise DataError(with_options(error, "WindowOptions")) from None
 
     def _arrived(self, extra: dict[str, pa.Array], times: np.ndarray) -> np.ndarray:
         scale = self.placed.times.arrival  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import numpy as np
 
 from coincide.model.borders.index import Closed
 from coincide.model.borders.moves import EITHER, PEAKS, WALK
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import Backend, Invalid, check_choice, check_count
 from coincide.model.units import as_float, unit_name
 
@@ -83,7 +83,9 @@ class BorderOptions:
         check_choice("backend", self.backend, get_args(Backend))
         for name in ("pass_through", "interpolate"):
             if not isinstance(value := getattr(self, name), bool):
-                raise ConditionError(f"{name} must be True or False; found {brief(value)}")
+                raise ConditionError(
+                    f"{argument(name)} must be True or False; found {brief(value)}"
+                )
         for name in ("unit", "tick"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, unit_name(value))
@@ -92,8 +94,9 @@ class BorderOptions:
         object.__setattr__(self, "hysteresis", _margins(self.hysteresis))
         if self.pass_through and self.has_margin:
             raise ConditionError(
-                "pass_through=True and hysteresis cannot go together: a stream that goes through a range"
-                " and stops within the margin behind it has entered and not left. Leave out one of them"
+                f"{argument('pass_through', True)} and hysteresis cannot go together: a stream"
+                " that goes through a range and stops within the margin behind it has entered and"
+                " not left. Leave out one of them"
             )
 
     @property
@@ -112,8 +115,8 @@ class BorderOptions:
         margins = np.array(self.hysteresis, np.float64)
         if margins.size not in (1, dimensions):
             raise ConditionError(
-                f"hysteresis has {margins.size} margins, but there are {dimensions} value columns: give one"
-                " margin for all, or one for each"
+                f"{argument('hysteresis')} has {margins.size} margins, but there are {dimensions}"
+                " value columns: give one margin for all, or one for each"
             )
         return np.broadcast_to(margins, (dimensions,))
 
@@ -143,7 +146,9 @@ class BorderWords(TypedDict, total=False):
 def with_words(options: BorderOptions, words: Mapping[str, Any]) -> BorderOptions:
     """Options, in which arguments of their own come first."""
     if not isinstance(options, BorderOptions):
-        raise ConditionError(f"options must be BorderOptions(...); found {brief(options)}")
+        raise ConditionError(
+            f"{argument('options')} must be BorderOptions(...); found {brief(options)}"
+        )
     known = [field.name for field in fields(BorderOptions)]
     for name in words:
         if name not in known:
@@ -164,7 +169,7 @@ def _margin(given: object) -> float:
     margin = as_float(given) if isinstance(given, Real) and not isinstance(given, bool) else -1.0
     if not 0 <= margin < math.inf:
         raise ConditionError(
-            "hysteresis must be a finite number of at least 0, or one for each dimension; found"
-            f" {brief(given)}"
+            f"{argument('hysteresis')} must be a finite number of at least 0, or one for each"
+            f" dimension; found {brief(given)}"
         )
     return margin

@@ -21,7 +21,7 @@ from coincide.model.causality.limits import (
 )
 from coincide.model.causality.spaces import Plane, Space, Sphere, checked_number
 from coincide.model.condition import SMALLEST_CONFIDENCE
-from coincide.model.errors import ConditionError, brief, percent
+from coincide.model.errors import ConditionError, argument, brief, percent
 from coincide.model.units import Duration, Tick, as_float, size_of, unit_name
 
 
@@ -57,7 +57,7 @@ class CausalityCondition:
             )
         if not isinstance(self.space, (Plane, Sphere)):
             raise ConditionError(
-                f"space must be Plane(...) or Sphere(...); found {brief(self.space)}"
+                f"{argument('space')} must be Plane(...) or Sphere(...); found {brief(self.space)}"
             )
         object.__setattr__(self, "predicates", given)
         object.__setattr__(self, "confidence", _checked_confidence(self.confidence))
@@ -172,7 +172,8 @@ class Temporal:
         lo = whole.lo if self.lo is None else tick.count(self.lo) + strict
         hi = whole.hi if self.hi is None else tick.count(self.hi) - strict
         if lo > hi:
-            hint = "Swap the two" if lo > hi + 2 * strict else "Widen it, or use strict=False"
+            wider = f"Widen it, or use {argument('strict', False)}"
+            hint = "Swap the two" if lo > hi + 2 * strict else wider
             raise ConditionError(f"the window of {self} holds no tick. {hint}")
         return Limits(lo, hi)
 
@@ -303,7 +304,10 @@ class SpeedRange:
                 " Temporal(lo, None) for effects that are not before their cause"
             )
         if v_min > v_max:
-            raise ConditionError(f"v_min ({v_min:g}) is above v_max ({v_max:g}). Swap the two")
+            raise ConditionError(
+                f"{argument('v_min')} ({v_min:g}) is above {argument('v_max')}"
+                f" ({v_max:g}). Swap the two"
+            )
         _check_duration("slack", self.slack, least=0)
         _check_per(self)
         _check_strict(self.strict)
@@ -367,7 +371,8 @@ def _check_duration(
     size = size_of(value)  # type: ignore[arg-type]  # refuses what is no duration
     if least is not None and (size < least if least == 0 else size <= 0):
         raise ConditionError(
-            f"{name} must {'not be negative' if least == 0 else 'be above 0'}; found {brief(value)}"
+            f"{argument(name)} must {'not be negative' if least == 0 else 'be above 0'}; found"
+            f" {brief(value)}"
         )
 
 
@@ -375,11 +380,11 @@ def _check_per(predicate: Propagation | SpeedRange) -> None:
     if predicate.per is not None:
         if not isinstance(predicate.per, str):
             raise ConditionError(
-                f"per must be a unit of time, or None; found {brief(predicate.per)}"
+                f"{argument('per')} must be a unit of time, or None; found {brief(predicate.per)}"
             )
         object.__setattr__(predicate, "per", unit_name(predicate.per))
 
 
 def _check_strict(strict: object) -> None:
     if not isinstance(strict, bool):
-        raise ConditionError(f"strict must be True or False; found {brief(strict)}")
+        raise ConditionError(f"{argument('strict')} must be True or False; found {brief(strict)}")

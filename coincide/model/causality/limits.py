@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from coincide.model.causality.spaces import largest_square
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument, option
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
 UNBOUNDED = 2**62
@@ -180,8 +180,8 @@ class Limits:
         lo, hi = self.window
         if lo > hi:
             raise ConditionError(
-                f"no difference of times meets {condition}: it would have to be at least {lo} and at"
-                f" most {hi} ticks. Widen the windows, or use strict=False"
+                f"no difference of times meets {condition}: it would have to be at least {lo} and"
+                f" at most {hi} ticks. Widen the windows, or use {argument('strict', False)}"
             )
         speeds = max(
             [sum(front.is_ahead == kind for front in self.fronts) for kind in (True, False)]
@@ -193,7 +193,8 @@ class Limits:
             )
         if self.bound < 0:
             raise ConditionError(
-                f"no distance meets {condition}: the radius is 0 and strict. Use strict=False"
+                f"no distance meets {condition}: the radius is 0 and strict. Use"
+                f" {argument('strict', False)}"
             )
         if math.isinf(self.reach) and max(-lo, hi) >= UNBOUNDED:
             raise ConditionError(
@@ -217,8 +218,9 @@ def ticks_per(per: str | None, tick: Tick) -> tuple[Fraction, str]:
         return Fraction(1), "tick"
     if tick.nanoseconds is None:
         raise ConditionError(
-            f"speeds are per {per}, but the time columns are plain numbers of unknown unit. Give the unit"
-            " of the columns, as by options=CorrelateOptions(unit='us'), or speeds per tick, with per=None"
+            f"speeds are per {per}, but the time columns are plain numbers of unknown unit. Give"
+            f" the unit of the columns, as by {option('unit', 'us')}, or speeds per tick, with"
+            f" {argument('per', None)}"
         )
     return Fraction(NANOSECONDS_PER_UNIT[per], tick.nanoseconds), per
 

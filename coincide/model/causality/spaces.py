@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 from coincide.model.compiled import compiled, product
-from coincide.model.errors import ConditionError, brief, several
+from coincide.model.errors import ConditionError, argument, brief, several
 from coincide.model.templates.template import TemplateTable
 from coincide.model.units import as_float
 
@@ -63,7 +63,8 @@ class Plane:
             return
         if isinstance(self.scale, str) or not isinstance(self.scale, Sequence):
             raise ConditionError(
-                f"scale must be a sequence of numbers, one a coordinate; found {brief(self.scale)}"
+                f"{argument('scale')} must be a sequence of numbers, one a coordinate; found"
+                f" {brief(self.scale)}"
             )
         scale = tuple(checked_number("scale", each) for each in self.scale)
         if not 1 <= len(scale) <= 3:
@@ -85,7 +86,7 @@ class Plane:
     def words(self) -> str:  # noqa: D102
         if self.scale is None:
             return "a plane has one to three coordinates"
-        return f"scale names {several(len(self.scale), 'coordinate')}"
+        return f"{argument('scale')} names {several(len(self.scale), 'coordinate')}"
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:  # noqa: D102
         scale = self.scale or (1.0,) * len(columns)
@@ -280,15 +281,15 @@ DISTANCE_LIMIT = 1e100
 def checked_number(name: str, value: object, *, zero: bool = False, hint: str = "") -> float:
     """A positive number as a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ConditionError(f"{name} must be a number{hint}; found {brief(value)}")
+        raise ConditionError(f"{argument(name)} must be a number{hint}; found {brief(value)}")
     number = as_float(value)
     if zero and number == 0:
         return 0.0
     if not 1 / DISTANCE_LIMIT <= number <= DISTANCE_LIMIT:
         least = "0, or from" if zero else "from"
         raise ConditionError(
-            f"{name} must be {least} 1e-100 to 1e100, a positive and finite number{hint}; found"
-            f" {brief(value)}"
+            f"{argument(name)} must be {least} 1e-100 to 1e100, a positive and finite"
+            f" number{hint}; found {brief(value)}"
         )
     return number
 

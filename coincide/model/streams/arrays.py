@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.model.compiled import compiled
-from coincide.model.errors import DataError, SchemaError
+from coincide.model.errors import DataError, SchemaError, argument
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.units import TIME_LIMIT
 
@@ -41,7 +41,7 @@ def integers(column: Column, values: npt.ArrayLike) -> np.ndarray:
 def marks_of(sides: npt.ArrayLike) -> np.ndarray:
     """The sides of a mixed push: uint8 array."""
     array = _array("sides", sides)
-    expected = "sides must be a one-dimensional array of 0 (left) and 1 (right)"
+    expected = f"{argument('sides')} must be a one-dimensional array of 0 (left) and 1 (right)"
     if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
         raise SchemaError(
             f"{expected}, one for each event; found {array.dtype} of shape {array.shape}"
@@ -62,7 +62,7 @@ def _array(name: str, values: npt.ArrayLike) -> np.ndarray:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise SchemaError(
-            f"{name} must be a one-dimensional array of integers; found a"
+            f"{argument(name)} must be a one-dimensional array of integers; found a"
             f" {type(values).__name__} that is no array ({error}). Give one int for each event"
         ) from error
     if array.dtype.kind == "f":

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.model.classes import ShapeClasses
-from coincide.model.errors import ConditionError, DataError
+from coincide.model.errors import ConditionError, DataError, argument
 from coincide.model.sides import LEFT, RIGHT, side_index
 from coincide.model.streams.intake import Batch
 from coincide.model.streams.models import key_regions, max_time_regions, one_class
@@ -184,7 +184,9 @@ class StreamCorrelator(ABC):
             or not hasattr(time, "__index__")
             or abs(index(time)) >= TIME_LIMIT
         ):
-            raise ConditionError(f"time must be an int below 2^61 ticks; found {time!r}")
+            raise ConditionError(
+                f"{argument('time')} must be an int below 2^61 ticks; found {time!r}"
+            )
         with self._lock:
             self._check_open()
             clocks = self._progress.clock[sides]

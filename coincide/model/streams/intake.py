@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from coincide.model.errors import DataError, SchemaError, brief
+from coincide.model.errors import DataError, SchemaError, argument, brief
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.streams.arrays import (
     ARRIVAL,
@@ -243,8 +243,8 @@ class IntervalIntake(OneKindIntake):
         if isinstance(events, tuple) and len(events) == 2:
             return events
         raise SchemaError(
-            "events must be IntervalEvents or a pair of arrays (min_time, max_time); found"
-            f" {type(events).__name__}{where_tables_go(events)}"
+            f"{argument('events')} must be IntervalEvents or a pair of arrays (min_time,"
+            f" max_time); found {type(events).__name__}{where_tables_go(events)}"
         )
 
     def _first_trouble(
@@ -324,8 +324,9 @@ class MixedIntake:
             part = self._kinds[side].one_sided(side, events[side], when, clock)
             if part.sides.size != rows[side].size:
                 raise SchemaError(
-                    f"sides has {rows[side].size} entries of {side} ({SIDES[side]}), but there are"
-                    f" {part.sides.size} events of that side; give one for each event"
+                    f"{argument('sides')} has {rows[side].size} entries of {side} ({SIDES[side]}),"
+                    f" but there are {part.sides.size} events of that side; give one for each"
+                    " event"
                 )
             parts.append(part)
         # Lengths are numbered last, when nothing else can be wrong.
@@ -378,8 +379,8 @@ class TemplateIntake(OneKindIntake):
         if isinstance(events, tuple) and len(events) == 2:
             return events[0], self._numbered(events[1], sides)
         raise SchemaError(
-            "events must be HistogramEvents or a pair of arrays (max_time, template); found"
-            f" {type(events).__name__}{where_tables_go(events)}"
+            f"{argument('events')} must be HistogramEvents or a pair of arrays (max_time,"
+            f" template); found {type(events).__name__}{where_tables_go(events)}"
         )
 
     def _numbered(self, template: npt.ArrayLike, sides: tuple[int, ...]) -> npt.ArrayLike:

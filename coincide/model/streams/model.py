@@ -9,7 +9,7 @@ import numpy as np
 
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
-from coincide.model.errors import MemoryBudgetError
+from coincide.model.errors import MemoryBudgetError, argument
 from coincide.model.sides import LEFT, SIDES
 from coincide.model.templates.satisfaction import MOST_PAIRS, KnownLengths, beside, solved_times
 from coincide.model.templates.tails import SatisfactionTimes
@@ -126,10 +126,10 @@ class LengthNumbers:
         if count > self._most:
             name, other = SIDES[self._side], SIDES[1 - self._side]
             raise MemoryBudgetError(
-                f"{name}: {count:,} different lengths of intervals have come, each of which counts as a"
-                f" template, and {self._most:,} are allowed beside the {len(self._table):,} of"
-                f" {other}_templates; round the intervals to fewer lengths, or give a larger most_lengths"
-                f" (at most {MOST_PAIRS // len(self._table):,})"
+                f"{name}: {count:,} different lengths of intervals have come, each of which counts"
+                f" as a template, and {self._most:,} are allowed beside the {len(self._table):,}"
+                f" of {other}_templates; round the intervals to fewer lengths, or give a larger"
+                f" {argument('most_lengths')} (at most {MOST_PAIRS // len(self._table):,})"
             )
         times = beside(self._known.lengths.times, self._solved(new), self._side)
         return self._all_known(np.concatenate([self.lengths, new]), times)

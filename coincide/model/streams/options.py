@@ -7,7 +7,7 @@ from operator import index
 from typing import Literal, get_args
 
 from coincide.model.condition import TimingCondition, Window, Within, within
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import MAX_CLASSES, check_choice
 from coincide.model.streams.model import StreamModel
 from coincide.model.units import TIME_LIMIT, Tick
@@ -43,7 +43,9 @@ class StreamOptions:
             if value is not None:
                 object.__setattr__(self, name, count_of(name, value))
         if self.classes is not None and self.classes > MAX_CLASSES:
-            raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
+            raise ConditionError(
+                f"{argument('classes')} must be at most {MAX_CLASSES}; found {self.classes}"
+            )
         if self.block is None and self.every is None:
             raise ConditionError(
                 "no re-evaluation condition: give block (events), every (ticks), or both"
@@ -98,7 +100,7 @@ def count_of(name: str, value: object) -> int:
     """A whole number of at least 1."""
     number = _whole(name, value)
     if number < 1:
-        raise ConditionError(f"{name} must be at least 1; found {number}")
+        raise ConditionError(f"{argument(name)} must be at least 1; found {number}")
     return number
 
 
@@ -106,7 +108,9 @@ def _ticks(name: str, value: object) -> int:
     number = _whole(name, value)
     # Times lie within 2^61 of zero, so they can be twice as far apart.
     if not 0 <= number < 2 * TIME_LIMIT:
-        raise ConditionError(f"{name} must be 0 or more and below 2^62 ticks; found {number}")
+        raise ConditionError(
+            f"{argument(name)} must be 0 or more and below 2^62 ticks; found {number}"
+        )
     return number
 
 
@@ -117,7 +121,7 @@ def _whole(name: str, value: object) -> int:
         return index(value)  # type: ignore[arg-type]
     except TypeError:
         hint = "; a stream's times are bare ticks, give an int" if isinstance(value, str) else ""
-        raise ConditionError(f"{name} must be an int; found {value!r}{hint}") from None
+        raise ConditionError(f"{argument(name)} must be an int; found {value!r}{hint}") from None
 
 
 FARTHEST = 2**63 - 1

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coincide.model.errors import ConditionError, DataError, brief
+from coincide.model.errors import ConditionError, DataError, argument, brief
 from coincide.model.options import check_choice, check_count
 from coincide.model.templates.template import GivenTemplate, Templates
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
@@ -59,21 +59,22 @@ def fitted_to_delays(
     check_count("fewest", fewest)
     check_choice("method", method, ("quantile", "width"))
     if not isinstance(pool, bool):
-        raise ConditionError(f"pool must be True or False; found {brief(pool)}")
+        raise ConditionError(f"{argument('pool')} must be True or False; found {brief(pool)}")
     few = {name for name, values in delays.items() if values.size < fewest}
     if few and not pool:
         name = min(few)
         others = f" (and {len(few) - 1} more such)" if len(few) > 1 else ""
         raise DataError(
-            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest}{others}; measure"
-            " more, lower fewest=, or give those the histogram of all delays together with pool=True"
+            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest}{others};"
+            f" measure more, lower {argument('fewest')}, or give those the histogram of all delays"
+            f" together with {argument('pool', True)}"
         )
     everything = np.sort(np.concatenate([np.empty(0, np.int64), *delays.values()]))
     if everything.size < fewest:
         whose = f"template {brief(min(few))}: " if few else ""
         raise DataError(
-            f"{whose}all ids together have {everything.size} delays, fewer than {fewest}; measure more, or"
-            " lower fewest="
+            f"{whose}all ids together have {everything.size} delays, fewer than {fewest}; measure"
+            f" more, or lower {argument('fewest')}"
         )
     given, distance, error = {}, {}, {}
     for name, values in delays.items():
@@ -238,11 +239,12 @@ def templates_from_densities(
     True
     """
     if not isinstance(error, Real) or not 0.0 < error < 1.0:
-        raise ConditionError(f"error must lie between 0 and 1; found {brief(error)}")
+        raise ConditionError(f"{argument('error')} must lie between 0 and 1; found {brief(error)}")
     check_count("most", most)
     if not isinstance(densities, Mapping):
         raise ConditionError(
-            f"densities must be a mapping from ids to distributions; found {brief(densities)}"
+            f"{argument('densities')} must be a mapping from ids to distributions; found"
+            f" {brief(densities)}"
         )
     if not densities:
         raise DataError("there is no density; give at least one")

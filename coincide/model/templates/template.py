@@ -18,7 +18,7 @@ import numpy as np
 
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import Float64s, Int64s, compiled
-from coincide.model.errors import ConditionError, DataError, brief
+from coincide.model.errors import ConditionError, DataError, brief, option
 from coincide.model.templates.tails import SatisfactionTimes
 from coincide.model.units import (
     NANOSECONDS_PER_UNIT,
@@ -410,8 +410,9 @@ class Templates:
     def _of_nanoseconds(self, name: str, nanoseconds: Fraction, tick: Tick) -> int:
         if tick.nanoseconds is None:
             raise ConditionError(
-                f"template {brief(name)}: its edges have a unit, but the time columns are plain numbers of"
-                " unknown unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us')"
+                f"template {brief(name)}: its edges have a unit, but the time columns are plain"
+                " numbers of unknown unit. Give the unit of the columns, as by"
+                f" {option('unit', 'us')}"
             )
         return round(nanoseconds / tick.nanoseconds)
 

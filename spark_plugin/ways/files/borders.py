@@ -23,7 +23,7 @@ from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.stamps import FileStamps
 from coincide.engine.files.stream_parts import AIMED_ROWS, StreamParts, aimed_rows, stream_parts
-from coincide.model.errors import SchemaError
+from coincide.model.errors import SchemaError, marked
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.borders import BorderPlan, CrossingStage
 from spark_plugin.frames.columns import check_microseconds
@@ -76,7 +76,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     try:
         check_alike(files, footers, schema, names)
     except SchemaError as error:
-        raise NotDirect(str(error)) from None  # Spark reads some of these as one type
+        raise NotDirect(marked(error)) from None  # Spark reads some of these as one type
     _check_types(files, footers, columns)
     parts = stream_parts(footers, arguments.streams[0], tasks)
     if parts is None:
@@ -104,7 +104,7 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
         try:
             spark_type(name, schema.field(name).type)
         except SchemaError as error:
-            raise NotDirect(str(error)) from None
+            raise NotDirect(marked(error)) from None
 
 
 def _is_label(stored: Stored) -> bool:

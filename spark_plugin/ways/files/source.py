@@ -27,11 +27,20 @@ from coincide.engine.files.source import as_parquet
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.words import both_ends, names, worded_join
 from coincide.engine.reports.wording import for_sql
-from coincide.model.errors import CoincideError, ConditionError, DataError, brief
+from coincide.model.errors import (
+    Argument,
+    CoincideError,
+    ConditionError,
+    DataError,
+    brief,
+    marked,
+    worded,
+)
 from coincide.model.partners import LARGEST_GROUP
 from coincide.model.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.tasks import IN_WORKER
 from spark_plugin.ways.files.wire import spark_type
 
 _log = logging.getLogger(__name__)
@@ -92,9 +101,18 @@ def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
             return method(*given, **named)
         except CoincideError as error:
             _hide_trace()
-            raise type(error)(for_sql(str(error))) from None
+            raise type(error)(_in_options(error)) from None
 
     return brief
+
+
+def as_source_option(argument: Argument) -> str:
+    """What an argument is called here: ``unit 'us'``."""
+    return f"{argument.name} '{argument.typed}'" if argument.shown else argument.name
+
+
+def _in_options(error: CoincideError) -> str:
+    return for_sql(worded(error, as_source_option))
 
 
 def _hide_trace() -> None:
@@ -102,7 +120,7 @@ def _hide_trace() -> None:
 
     In its workers only: one in which something failed ends, and its environment with it.
     """
-    if "SPARK_BUFFER_SIZE" in os.environ:
+    if IN_WORKER:
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
@@ -164,7 +182,7 @@ class CoincideReader(DataSourceReader):
                 yield _in_spark(batch, wanted)
         except CoincideError as error:
             _hide_trace()
-            raise type(error)(for_sql(str(error))) from None
+            raise type(error)(_in_options(error)) from None
         finally:
             release_gpu()
 
@@ -262,7 +280,7 @@ def _named_as_options() -> Iterator[None]:
     try:
         yield
     except CoincideError as error:
-        text = str(error).replace("--within LO HI", "--within 'LO,HI'")
+        text = marked(error).replace("--within LO HI", "--within 'LO,HI'")
         # Not from the error: Spark shows all of a chain.
         raise type(error)(_FLAG.sub(lambda m: m[1].replace("-", "_"), text)) from None
 
@@ -274,7 +292,7 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
     try:
         yield
     except CoincideError as error:
-        raise type(error)(hide(str(error))) from None
+        raise type(error)(hide(marked(error))) from None
 
 
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:

@@ -19,7 +19,7 @@ from coincide.engine.files.result_rows import ParquetRows
 from coincide.engine.files.slice_join import DirectJoin, SliceRows, join_slice, read_slice
 from coincide.engine.join.spec import output_schema
 from coincide.engine.reports.metrics import TALLY, JoinTally
-from coincide.model.errors import CoincideError
+from coincide.model.errors import CoincideError, marked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer, CountingTask
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
@@ -138,7 +138,7 @@ class FileTask:
                 report = self.write(number)
             except CoincideError as error:
                 # Told as a result: a failed task would be tried again, and end as a trace.
-                report = SliceReport(number, error=type(error).__name__, text=str(error))
+                report = SliceReport(number, error=type(error).__name__, text=marked(error))
             finally:
                 release_gpu()
             yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
