@@ -29,6 +29,7 @@ from coincide import (
     correlate_tables,
     within,
 )
+from coincide.command_line.problems import in_options
 from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.schemas import arrow_time_column
 from coincide.engine.events.sides import read_side
@@ -39,8 +40,8 @@ from coincide.engine.events.time_columns import (
     resolve_tick,
     scale_of,
 )
-from coincide.engine.reports.wording import for_command_line
 from coincide.model.decimal_ticks import MOST_PLACES
+from coincide.model.errors import Words
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 from cpu_fallback.reference.times import decimal_of, float_ticks
 from spark_plugin.frames.columns import field_of, rounding, spark_time_column
@@ -357,7 +358,7 @@ def test_kinds_that_do_not_go_together_say_what_makes_them_one(
         SchemaError, match="Say with left_unit='s' what a number of left"
     ) as refused:
         correlate_tables(numbers, other, condition)
-    assert "Say with --left-unit s what a number of left" in for_command_line(str(refused.value))
+    assert "Say with --left-unit s what a number of left" in in_options(refused.value)
     options = CorrelateOptions(left_unit="s")
     assert correlate_tables(numbers, other, condition, options=options).num_rows == 1
 
@@ -388,7 +389,7 @@ def test_placeholders_in_nanoseconds_are_shown(zone: str | None) -> None:
     assert f"left.t has timestamps finer than 1 us in 2 rows, for example {shown};" in str(
         refused.value
     )
-    said = for_command_line(str(refused.value))
+    said = in_options(refused.value)
     assert said.endswith(
         "with --unit ns, where --invalid drop leaves out 2 of them as out of range"
     )
@@ -426,7 +427,7 @@ def test_coarser_ticks_are_proposed_where_they_round_nothing(
 ) -> None:
     column = arrow_time_column("left", "t", kind)
     scale = scale_of(column, Tick("ns"), CorrelateOptions(unit=unit))
-    said = range_hint(Tick("ns"), [scale])
+    said = Words(range_hint(Tick("ns"), [scale]))
     assert ("CorrelateOptions(tick='us')" in said) == proposes
     assert "73 years" in said
     assert range_hint(Tick("us"), [scale]) == ""

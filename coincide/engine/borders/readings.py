@@ -26,7 +26,14 @@ from coincide.engine.events.time_columns import (
     resolve_tick,
     scale_of,
 )
-from coincide.model.errors import ConditionError, DataError, SchemaError, several, with_options
+from coincide.model.errors import (
+    ConditionError,
+    DataError,
+    SchemaError,
+    option,
+    several,
+    with_options,
+)
 from coincide.model.units import Tick
 
 REASONS = {
@@ -151,8 +158,8 @@ def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: 
     }.get(reason, [arguments.time])
     words = f"{REASONS[reason]} in {' or '.join(blamed)} in {several(count, 'row')}"
     hint = range_hint(columns.tick, [columns.scale]) if reason == "range" else ""
-    hint = hint and f"Here {hint.replace('CorrelateOptions', 'BorderOptions')}. "
+    hint = hint and f"Here {with_options(hint, 'BorderOptions')}. "
     return (
         f"{READINGS}: {words}, for example {example}. {hint}Mend the data, or leave such rows out with"
-        " options=BorderOptions(invalid='drop')"
+        f" {option('invalid', 'drop', 'BorderOptions')}"
     )

@@ -24,7 +24,7 @@ from coincide.engine.files.publishing import Output
 from coincide.engine.reports.emptiness import Evidence
 from coincide.engine.reports.reports import side_words
 from coincide.model.condition import Window
-from coincide.model.errors import DataError
+from coincide.model.errors import DataError, Words
 from coincide.model.probability import highest_probability
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -466,7 +466,7 @@ def head_of(found: Exploration) -> list[tuple[str, str]]:
     of = "T_later − T_earlier" if found.spec.is_one_stream else "T_right − T_left"
     lines = [("window", f"{ends}, of {of}")]
     for side, counts, evidence in zip(found.sides, found.rows, found.evidence, strict=True):
-        rows = "; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)])
+        rows = Words("; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)]))
         lines.append(("events" if found.spec.is_one_stream else side, rows))
         if evidence.events:
             lines.append(("", _times(evidence)))
