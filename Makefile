@@ -78,5 +78,5 @@ $(PRODUCT): pyproject.toml requirements.lock
 
 $(DEVELOPMENT): $(PRODUCT)
 	@echo "Installing what developers need into $(VENV); the first time this takes a minute or two"
-	@scripts/install.sh $(VENV) -e ".[dev,bench,docs]"
+	@scripts/install.sh $(VENV) -e ".[explore,dev,bench,docs]"
 	@touch $@

@@ -22,8 +22,10 @@ from coincide.engine.events.given_times import (
     resolution as resolution,
 )
 from coincide.engine.events.template_frames import template_rows as template_rows
-from coincide.engine.exploration.exploring import Exploration as Exploration
-from coincide.engine.exploration.tables import explore_tables as explore_tables
+from coincide.engine.exploration.counting import (
+    Exploration as Exploration,
+    explore_tables as explore_tables,
+)
 from coincide.engine.join.tables import correlate_tables as correlate_tables
 from coincide.engine.reports.reports import (
     AccidentalPairs as AccidentalPairs,

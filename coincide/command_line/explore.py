@@ -23,16 +23,12 @@ from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import lines_left_out
 from coincide.command_line.summary import skipped_lines
-from coincide.engine.exploration.candidates import ExploreArguments
-from coincide.engine.exploration.charts import (
-    check_places,
-    flat_words,
-    head_of,
-    is_page,
-    is_picture,
-    save,
+from coincide.engine.exploration.counting import (
+    Exploration,
+    ExploreArguments,
+    TableExploration,
 )
-from coincide.engine.exploration.exploring import Exploration, TableExploration
+from coincide.engine.exploration.drawing import checked_place, flat_words, head_of, is_page, save
 from coincide.engine.files.source import Source
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
@@ -44,7 +40,7 @@ class Explored:
     """What a finished exploration says of itself."""
 
     found: Exploration
-    files: list[str]
+    output: str
     seconds: float
     skipped: dict[str, int]
 
@@ -52,7 +48,7 @@ class Explored:
         """Plain values, for JSON."""
         found = self.found
         return {
-            "output": self.files,
+            "output": [self.output],
             "engine": "local",
             "left": found.rows[0].rows,
             "right": None if found.spec.is_one_stream else found.rows[1].rows,
@@ -72,9 +68,8 @@ class Explored:
         if found.candidates:
             named.append(("pairs", _some_of_curve(found)))
             named.append(("", flat_words(found)))
-        files = [("output" if not i else "", file) for i, file in enumerate(self.files)]
         head = [*head_of(found), *skipped_lines(self.skipped)]
-        return [*head, *named, ("seconds", f"{self.seconds:.2f}"), *files]
+        return [*head, *named, ("seconds", f"{self.seconds:.2f}"), ("output", self.output)]
 
 
 def _some_of_curve(found: Exploration) -> str:
@@ -82,10 +77,10 @@ def _some_of_curve(found: Exploration) -> str:
 
 
 def run(request: ExploreRequest) -> Explored:
-    """Explore and write the page, and pictures."""
+    """Explore and write the page."""
     sources = request.sources()
     inputs = tuple(source.found for source in sources)
-    check_places([request.output], request.overwrite, inputs)
+    checked_place(request.output, request.overwrite, inputs)
     started = time.perf_counter()
     with Progress(request.hide) as progress:
         request, tables = _tables(request, sources, progress)
@@ -99,10 +94,10 @@ def run(request: ExploreRequest) -> Explored:
             found = job.explore(say)
         say("drawing")
         command = request.hide(request.command)
-        files = save(found, request.output, request.overwrite, command, inputs)
+        save(found, request.output, request.overwrite, command, inputs)
     found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
-    names, seconds = [request.hide(file) for file in files], time.perf_counter() - started
-    return Explored(found, names, seconds, lines_left_out(sources))
+    seconds = time.perf_counter() - started
+    return Explored(found, request.hide(request.output), seconds, lines_left_out(sources))
 
 
 def _tables(
@@ -169,7 +164,9 @@ def _check_output(page: str) -> None:
     if not page.strip():
         raise Problem("the output has no name; say where to write the page, with -o")
     if not is_page(page):
-        picture = ", and make pictures in Python, by Exploration.save" * is_picture(page)
+        picture = ", and make pictures in Python, by Exploration.save" * page.lower().endswith(
+            ".png"
+        )
         raise Problem(
             f"the output is a page, but {page} is named otherwise; end it in .html{picture}"
         )

@@ -1,8 +1,9 @@
-"""Code in the documentation that shows its output prints just that."""
+"""Code in the documentation prints just what is shown, and the files that pages name are there."""
 
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 from pathlib import Path
 
@@ -48,3 +49,17 @@ def test_pages_with_examples_are_found() -> None:
 def test_code_without_output_is_python_at_least(page: Path) -> None:
     for code, _ in blocks(page):
         ast.parse(code)
+
+
+ROOMS = "coincide|cpu_fallback|gpu_kernels|spark_plugin|bench|tests|docs|scripts|examples"
+FILES = re.compile(rf"`((?:{ROOMS})/[\w./-]*)`")
+MODULES = re.compile(rf"`((?:coincide\.(?:model|engine)|{ROOMS.partition('|')[2]})\.[\w.]+)`")
+NAMING = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda page: page.stem)
+def test_what_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in FILES.findall(text) if not (ROOT / name).exists()] == []
+    for name in MODULES.findall(text):
+        assert pkgutil.resolve_name(name), name

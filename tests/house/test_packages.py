@@ -122,7 +122,8 @@ def test_the_recipe_requires_what_the_project_does() -> None:
         name: {str(each) for each in requirement.specifier} for name, requirement in theirs.items()
     }
     limits = conda_requirements("run_constraints")
-    extra = of_project(PROJECT["optional-dependencies"]["gpu"])
+    extras = PROJECT["optional-dependencies"]
+    extra = of_project([*extras["gpu"], *extras["explore"]])
     for name in limits.keys() - {"openjdk"}:
         assert set(limits[name].split(",")) == {str(each) for each in extra[name].specifier}
 

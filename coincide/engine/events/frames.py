@@ -13,7 +13,6 @@ from coincide.engine.events.schemas import can_be_width, check_name, decoded
 from coincide.model.errors import SchemaError
 
 if TYPE_CHECKING:
-    from coincide.engine.files.arrow_inputs import ArrowInput
     from coincide.engine.files.finding import Given
 
 TABLES = (
@@ -41,7 +40,9 @@ def arrow_table(
 ) -> pa.Table:
     """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end."""
     if _names_files(given):
-        table = _input_of(side, given, numbers).table(list(dict.fromkeys(names)))
+        from coincide.engine.files.arrow_inputs import input_of
+
+        table = input_of(side, given, numbers).table(list(dict.fromkeys(names)))
     elif _is_rows(given):
         table = _of_rows(side, given, first)
     elif isinstance(given, pa.Table):
@@ -66,16 +67,6 @@ def _names_files(given: object) -> TypeGuard[Given]:
 
 def _is_rows(given: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
     return isinstance(given, (list, tuple)) and all(isinstance(each, Mapping) for each in given)
-
-
-def _input_of(side: str, given: Given, numbers: Sequence[str] = ()) -> ArrowInput:
-    """Files of any format, as the command line reads them."""
-    from coincide.engine.files.arrow_inputs import ArrowInput
-    from coincide.engine.files.finding import find_files, words_of
-    from coincide.engine.files.source import source_of
-
-    words = words_of(given)
-    return ArrowInput(source_of(", ".join(words), find_files(side, words)), times=tuple(numbers))
 
 
 def is_nothing(given: object) -> bool:
@@ -112,7 +103,9 @@ def _as_number(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def own_names(given: object) -> list[str]:
     """The columns of what was given as a table, where they can be told before it is read."""
     if _names_files(given):
-        return _input_of("table", given).schema.names
+        from coincide.engine.files.arrow_inputs import input_of
+
+        return input_of("table", given).schema.names
     return [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
 
 

@@ -22,7 +22,16 @@ from coincide.engine.files.csv_times import (
     with_texts,
     with_times,
 )
-from coincide.engine.files.finding import FILENAME, lacks_name, named, with_name, without_name
+from coincide.engine.files.finding import (
+    FILENAME,
+    Given,
+    find_files,
+    lacks_name,
+    named,
+    with_name,
+    without_name,
+    words_of,
+)
 from coincide.engine.files.old_timestamps import (
     check_calendar,
     exact_instants,
@@ -31,7 +40,7 @@ from coincide.engine.files.old_timestamps import (
     int96_times,
     with_instants,
 )
-from coincide.engine.files.source import Source, reading
+from coincide.engine.files.source import Source, reading, source_of
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import ConditionError, DataError
 from coincide.model.options import CorrelateOptions
@@ -284,6 +293,12 @@ def _filled(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
     """A schema, what it does not know taken from another one."""
     unknown = {field.name for field in schema if pa.types.is_null(field.type)}
     return with_types(schema, {f.name: f.type for f in other if f.name in unknown})
+
+
+def input_of(side: str, given: Given, numbers: Sequence[str] = ()) -> ArrowInput:
+    """The input that files of any format are; `numbers` name times."""
+    words = words_of(given)
+    return ArrowInput(source_of(", ".join(words), find_files(side, words)), times=tuple(numbers))
 
 
 class Asked:

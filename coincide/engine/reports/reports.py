@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
@@ -15,10 +14,6 @@ from coincide.model.errors import ConditionError, NoPairsWarning, UnmatchableRow
 from coincide.model.results import JoinCounters
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
-
-if TYPE_CHECKING:
-    from spark_plugin.ways.files.tasks import StepSeconds
-
 
 _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
@@ -30,6 +25,22 @@ _SHORT_REASONS = {
     "place": "in impossible places",
 }
 assert list(_SHORT_REASONS) == list(INVALID_REASONS)
+
+
+@dataclass(frozen=True)
+class StepSeconds:
+    """Seconds that tasks spent on each step, summed over tasks."""
+
+    reading: float = 0.0
+    correlating: float = 0.0
+    writing: float = 0.0
+
+    def __add__(self, other: StepSeconds) -> StepSeconds:
+        return StepSeconds(
+            self.reading + other.reading,
+            self.correlating + other.correlating,
+            self.writing + other.writing,
+        )
 
 
 @dataclass(frozen=True)

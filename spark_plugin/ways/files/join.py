@@ -23,7 +23,7 @@ from coincide.engine.files.slice_join import DirectJoin
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import AlonePlan
 from coincide.engine.reports.metrics import JoinTally
-from coincide.engine.reports.reports import JoinReport, JoinSummary, tell
+from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds, tell
 from coincide.engine.reports.warnings import warn
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning
@@ -44,7 +44,7 @@ from spark_plugin.frames.stage import counted_by_tasks, gpu_profile, observed
 from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
-from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
+from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.matching import Counts, check_told_apart, chosen_pairs, handed_out
 

@@ -19,6 +19,7 @@ from coincide.engine.files.result_rows import ParquetRows
 from coincide.engine.files.slice_join import DirectJoin, SliceRows, join_slice, read_slice
 from coincide.engine.join.spec import output_schema
 from coincide.engine.reports.metrics import TALLY, JoinTally
+from coincide.engine.reports.reports import StepSeconds
 from coincide.model.errors import CoincideError, marked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer, CountingTask
@@ -75,22 +76,6 @@ class BatchTask(CountingTask):
 def _encoded(columns: list[pa.Array], kinds: tuple[tuple[str, T.DataType], ...]) -> list[pa.Array]:
     pairs = zip(columns, kinds, strict=True)
     return [on_the_wire(name, column, kind) for column, (name, kind) in pairs]
-
-
-@dataclass(frozen=True)
-class StepSeconds:
-    """Seconds that tasks spent on each step, summed over tasks."""
-
-    reading: float = 0.0
-    correlating: float = 0.0
-    writing: float = 0.0
-
-    def __add__(self, other: StepSeconds) -> StepSeconds:
-        return StepSeconds(
-            self.reading + other.reading,
-            self.correlating + other.correlating,
-            self.writing + other.writing,
-        )
 
 
 @dataclass(frozen=True)

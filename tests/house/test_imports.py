@@ -1,0 +1,64 @@
+"""What modules import: no circles, imports for type checkers included, and no more than is used."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.places import ROOT
+from tests.helpers.wheels import PACKAGES
+
+
+def modules() -> dict[str, Path]:
+    """The modules of the product, by name."""
+    paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in paths
+    }
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
+    """Imports that run with the module, or that type checkers follow."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom):
+            yield node
+        elif isinstance(node, (ast.If, ast.Try)):
+            yield from statements([*node.body, *node.orelse])
+
+
+def imported(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    for node in statements(ast.parse(path.read_text("utf-8")).body):
+        for alias in node.names:
+            name = f"{node.module}.{alias.name}"
+            yield name if name in known else str(node.module)
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    known = modules()
+    assert len(known) > 200
+    graph = {name: set(imported(path, known)) & known.keys() for name, path in known.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("TimingCondition", 10), ("correlate_tables", 90), ("correlate", 130)]
+)
+def test_a_name_loads_few_modules(name: str, most: int) -> None:
+    program = (
+        f"import sys, coincide; coincide.{name};"
+        f" print(len([m for m in sys.modules if m.split('.')[0] in {PACKAGES}]))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert 0 < int(loaded.stdout) <= most
