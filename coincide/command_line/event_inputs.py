@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import EventRequest
-from coincide.engine.causality.arguments import names_of_coordinates
 from coincide.engine.events.schemas import plain_type
 from coincide.engine.files.arrow_inputs import ArrowInput, Types, types_of_unknown
 from coincide.engine.files.csv_keys import read_ahead, with_text_keys
@@ -29,10 +28,10 @@ def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInp
             source,
             request.engine == "local" and "ns" in (options.unit_of(source.side), options.tick),
             tuple(times),
-            tuple(names_of_coordinates(place)),
+            tuple(names),
         )
-        for source, times, place in zip(
-            sources, arguments.time_columns, arguments.places, strict=False
+        for source, times, names in zip(
+            sources, arguments.time_columns, arguments.coordinates, strict=False
         )
     ]
     return [found[0], found[-1]]
@@ -41,9 +40,9 @@ def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInp
 def needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
     """For columns of which no file tells the type; coordinates are numbers."""
     own, others = (
-        {**dict.fromkeys(names_of_coordinates(place), pa.float64()), **found}
-        for place, found in zip(
-            request.arguments.places, types_of_unknown(request, inputs), strict=True
+        {**dict.fromkeys(names, pa.float64()), **found}
+        for names, found in zip(
+            request.arguments.coordinates, types_of_unknown(request, inputs), strict=True
         )
     )
     return own, others

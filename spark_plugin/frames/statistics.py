@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.sides import SideCounts, example_row
-from coincide.engine.events.time_columns import INVALID_REASONS, describe_invalid
+from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.timestamps import describe_invalid
 from coincide.model.errors import DataError
 from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours

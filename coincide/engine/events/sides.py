@@ -11,8 +11,13 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import column_of, of_one_type, one_array, stored
 from coincide.engine.events.ticks import contiguous
-from coincide.engine.events.time_columns import INVALID_REASONS, describe_invalid
-from coincide.engine.events.timestamps import ReadTimes, SideModel, TimestampColumns
+from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.timestamps import (
+    ReadTimes,
+    SideModel,
+    TimestampColumns,
+    describe_invalid,
+)
 from coincide.model.errors import DataError
 from coincide.model.options import Invalid
 from coincide.model.timestamps.protocol import Events

@@ -9,15 +9,12 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from coincide.model.errors import ConditionError, SchemaError, argument, option, several
+from coincide.model.errors import ConditionError, SchemaError, argument, option
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import unit_option
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
-
-if TYPE_CHECKING:
-    from coincide.engine.events.timestamps import TimestampColumns
 
 Family = Literal["timestamp", "timestamp_ntz", "duration", "integer", "float"]
 
@@ -283,18 +280,6 @@ def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
             f" resolution(...) or histograms(...); found {time!r}"
         )
     return names
-
-
-def describe_invalid(columns: TimestampColumns, reason: str, count: int, example: object) -> str:
-    """The message for invalid rows: the column, the count, one example, and what to do."""
-    scales, names = columns.scales, " and ".join(columns.blamed(reason))
-    words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
-    hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
-    return (
-        f"{words} in {several(count, 'row')}, for example {example}."
-        f" {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
-        f" {option('invalid', 'drop')}"
-    )
 
 
 def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:

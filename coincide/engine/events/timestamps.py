@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.ticks import Ticks
-from coincide.engine.events.time_columns import TimeScale
+from coincide.engine.events.time_columns import INVALID_REASONS, TimeScale, range_hint
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
+from coincide.model.errors import option, several
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import HistogramEvents, IntervalEvents, pairs_model
 from coincide.model.timestamps.protocol import Events, PairModel
@@ -206,4 +207,16 @@ def most_rounded(columns: Sequence[Ticks], valid: np.ndarray | None) -> float:
     return max(
         (float((each if valid is None else each[valid]).max(initial=0.0)) for each in changes),
         default=0.0,
+    )
+
+
+def describe_invalid(columns: TimestampColumns, reason: str, count: int, example: object) -> str:
+    """The message for invalid rows: the column, the count, one example, and what to do."""
+    scales, names = columns.scales, " and ".join(columns.blamed(reason))
+    words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
+    hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
+    return (
+        f"{words} in {several(count, 'row')}, for example {example}."
+        f" {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
+        f" {option('invalid', 'drop')}"
     )

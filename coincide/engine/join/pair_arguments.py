@@ -189,6 +189,14 @@ class PairArguments(ABC):
         return (), ()
 
     @property
+    def coordinates(self) -> tuple[list[str], list[str]]:
+        """The columns among the coordinates of both sides, each once."""
+        own, others = (
+            list(dict.fromkeys(p for p in place if isinstance(p, str))) for place in self.places
+        )
+        return own, others
+
+    @property
     def given_columns(self) -> tuple[Sequence[str], Sequence[str]]:
         """The columns to hand out, as they were asked for."""
         own, others = (getattr(self, name) for name in self._names_of_columns)
@@ -214,8 +222,8 @@ class PairArguments(ABC):
     def numbers(self) -> tuple[list[str], list[str]]:
         """Columns of both sides that are times or coordinates, however CSV writes their numbers."""
         own, others = (
-            [*clocks, *(p for p in place if isinstance(p, str))]
-            for clocks, place in zip(self.time_columns, self.places, strict=True)
+            [*clocks, *names]
+            for clocks, names in zip(self.time_columns, self.coordinates, strict=True)
         )
         return own, others
 
@@ -223,8 +231,8 @@ class PairArguments(ABC):
     def timestamp_columns(self) -> tuple[list[str], list[str]]:
         """All columns that the timestamps, and places, of both sides are made of."""
         own, others = (
-            list(dict.fromkeys([*all_columns(times), *(p for p in place if isinstance(p, str))]))
-            for times, place in zip(self.times, self.places, strict=True)
+            list(dict.fromkeys([*all_columns(times), *names]))
+            for times, names in zip(self.times, self.coordinates, strict=True)
         )
         return own, others
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from coincide.engine.events.schemas import Ids, column_of
 from coincide.engine.events.sides import example_row, readable
 from coincide.engine.events.ticks import contiguous, time_words
-from coincide.engine.events.time_columns import INVALID_REASONS, describe_invalid
-from coincide.engine.events.timestamps import ReadTimes
+from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.timestamps import ReadTimes, describe_invalid
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import ConditionError, DataError
