@@ -49,13 +49,20 @@ def test_version():
     assert coincide("--version").stdout.startswith("coincide")
 
 
+BESIDE_A_JOIN = (
+    *("pyarrow.acero", "pyarrow.dataset", "scipy.sparse", "altair"),
+    *("coincide.engine.causality", "coincide.engine.streams", "coincide.engine.exploration"),
+)
+"""What conditions, folders, one-to-one assignments and other operators need, and no plain join."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "absent"),
     [
         (["--help"], ("pyspark", "pyarrow", "numba")),
         (["join", "--help"], ("pyspark", "pyarrow", "numba")),
         (["--version"], ("pyspark", "pyarrow", "numba")),
-        (None, ("pyspark", "py4j")),
+        (None, ("spark_plugin", "pyspark", "py4j", "numba.cuda", *BESIDE_A_JOIN)),
     ],
     ids=["help", "join help", "version", "local join"],
 )

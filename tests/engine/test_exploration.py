@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from coincide import (
+    BackendError,
     ConditionError,
     CorrelateOptions,
     DataError,
@@ -451,6 +453,14 @@ def test_saving(tmp_path: Any) -> None:
         assert 0.01 < (picture[..., :3].min(axis=2) < 0.9).mean() < 0.9
     with pytest.raises(DataError, match=r"name a page \.html"):
         found.save(tmp_path / "page.pdf")
+
+
+def test_without_altair_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = small()
+    monkeypatch.delitem(sys.modules, "coincide.engine.exploration.drawing", raising=False)
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(BackendError, match=r"no altair\)\. .* pip install 'coincide\[explore\]'"):
+        found.to_html()
 
 
 # Bad input
