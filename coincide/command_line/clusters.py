@@ -23,7 +23,7 @@ from coincide.command_line.requests import checked, lines_left_out
 from coincide.command_line.runs import finished, written
 from coincide.command_line.summary import Finished
 from coincide.engine.causality.arguments import CausalityArguments
-from coincide.engine.causality.labels import ClusterArguments, cluster_table
+from coincide.engine.causality.clusters import cluster_table
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import CLOCKS, keys, names, timestamps
 from coincide.engine.reports.reports import JoinSummary, side_words
@@ -91,11 +91,7 @@ def run(request: CausalityRequest) -> Finished:
 
 def _found(arguments: PairArguments, tables: list[pa.Table]) -> tuple[pa.Table, JoinSummary]:
     assert isinstance(arguments, CausalityArguments)
-    asked = ClusterArguments(
-        arguments.condition, arguments.cause_time, arguments.cause_place, arguments.keys,
-        arguments.cause_columns, arguments.options, arguments.case_fold, arguments.where,
-    )  # fmt: skip
-    return cluster_table(tables[0], asked)
+    return cluster_table(tables[0], arguments)
 
 
 def _counted(

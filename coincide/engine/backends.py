@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar, get_args
 
@@ -105,11 +104,6 @@ def device_number(addresses: Sequence[str], visible: str | None) -> int:
 
 
 T = TypeVar("T")
-
-
-def make_join(backend: ModuleType, *sides: Any, **arguments: Any) -> Any:
-    """The backend's `EventJoin`, with a way out if it is a GPU's."""
-    return resilient(backend, lambda package: import_module(package).EventJoin(*sides, **arguments))
 
 
 def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:

@@ -12,7 +12,8 @@ from pyspark.sql.types import StringType
 
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
-from coincide.engine.join.spec import AnySpec, JoinSpec
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     Evidence,
     Instants,

@@ -13,7 +13,6 @@ from coincide.engine.events.schemas import narrowed, one_array
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import Bounds, SideModel
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.partial_results import parts_of_best
 from coincide.engine.join.spec import AnySpec
 from coincide.model.options import CorrelateOptions, SideName
 from coincide.model.sides import SIDES
@@ -142,21 +141,11 @@ class PartialTask(BroadcastTask):
     def emission(self, small: SmallSide, streamed: Side) -> Emission:
         """The join of a chunk."""
         near, rows = self.near(small, streamed)
-        left, right = [rows], list(streamed.payload)
-        if self.spec.emit == "best":
-            # What the order among the best of several tasks goes by.
-            left.append(near.min_time + near.max_time)
-            right += [pa.array(streamed.max_time), pa.array(streamed.min_time)]
-        near = replace(near, payload=[pa.array(column) for column in left])
-        return self.joined(near, replace(streamed, payload=right))
+        return self.joined(replace(near, payload=[pa.array(rows)]), streamed)
 
     def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The row, what was found, and for the best partners what their order goes by."""
-        columns = batch.columns[len(self.layout.keys) :]
-        if self.spec.emit != "best":
-            return columns
-        row, *others = columns
-        return [row, *parts_of_best(self.spec, others)]
+        return batch.columns[len(self.layout.keys) :]
 
 
 _UNEVEN = 2.0

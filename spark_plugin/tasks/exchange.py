@@ -14,7 +14,6 @@ from coincide.engine.events.rows import numbers_in_runs
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import SideModel
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.partial_results import parts_of_best
 from coincide.engine.join.spec import AnySpec
 from coincide.model.errors import DataError
 from coincide.model.options import SideName
@@ -269,10 +268,6 @@ class DealtSliceTask(SliceTask):
         if not is_first and self.spec.emit != "pairs":
             columns = [pa.nulls(len(left), column.type) for column in columns]
         told = [pa.array(np.full(len(left), is_first)), *event]
-        if self.spec.emit == "best":
-            told.append(pa.array(left.min_time + left.max_time))
-            times = [pa.array(right.max_time), pa.array(right.min_time)]
-            right = replace(right, payload=[*right.payload, *times])
         if self.spec.emit == "pairs":
             # Tells a partner whose columns are null from none.
             right = replace(
@@ -291,9 +286,7 @@ class DealtSliceTask(SliceTask):
             own = [pc.if_else(is_first, key, pa.scalar(None, key.type)) for key in own]
         known = len(HASHES) + 1
         event, columns = columns[:known], columns[known:]
-        if self.spec.emit != "best":
-            return [*event, *own, *columns]
-        return [*event, *own, *parts_of_best(self.spec, columns)]
+        return [*event, *own, *columns]
 
 
 def _occurrences(first: np.ndarray, second: np.ndarray) -> np.ndarray:

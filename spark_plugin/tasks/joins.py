@@ -12,7 +12,7 @@ import pyarrow as pa
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.events.sides import Side
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.emissions import task_emission
+from coincide.engine.join.emissions import emission_of
 from coincide.engine.join.spec import AnySpec, output_schema
 from coincide.engine.reports.metrics import COUNTERS
 from coincide.model.results import JoinCounters
@@ -65,4 +65,4 @@ def joined(spec: AnySpec, left: Side, right: Side) -> Emission:
         [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
         for name, columns in (("by", left.keys), ("left", left.payload), ("right", right.payload))
     ]
-    return task_emission(spec, left, right, output_schema(spec, *fields))
+    return emission_of(left, right, spec, output_schema(spec, *fields))

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from coincide.engine.causality.arguments import PlacedColumns, names_of_coordinates
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.timestamps import TimestampColumns
-from coincide.engine.join.spec import AnySpec, JoinSpec
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import ConditionError
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES

@@ -16,7 +16,7 @@ from coincide.engine.events.schemas import decoded, narrow_type, one_array, wide
 from coincide.engine.events.sides import grouped_events
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.files.result_rows import ParquetRows
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
 from coincide.model.errors import MemoryBudgetError
 from spark_plugin.tasks.broadcast import (

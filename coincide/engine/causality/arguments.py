@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import ClassVar
@@ -12,14 +12,12 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import check_backend
-from coincide.engine.causality.emission import CausalitySpec
-from coincide.engine.causality.shapes import DELTA_NAMES, delta_name
+from coincide.engine.causality.pairing import CausalitySpec
 from coincide.engine.events.given_times import Histograms
-from coincide.engine.events.keys import Keys, Names
+from coincide.engine.events.keys import Names
 from coincide.engine.events.schemas import column_of, type_of
 from coincide.engine.events.ticks import contiguous
-from coincide.engine.events.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
+from coincide.engine.events.time_columns import TimeColumn, TimeScale, resolve_tick
 from coincide.engine.events.time_names import (
     GivenTimes,
     TimestampNames,
@@ -28,16 +26,14 @@ from coincide.engine.events.time_names import (
 )
 from coincide.engine.events.timestamps import Faults, ReadTimes, SideModel, TimestampColumns
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.pair_filter import GivenWhere, Where
-from coincide.engine.join.shifts import Shifts
-from coincide.engine.join.spec import check_emission
+from coincide.engine.join.spec import DELTA_NAMES, delta_name
 from coincide.engine.join.where import PairColumns
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.causality.spaces import Space
 from coincide.model.errors import ConditionError, SchemaError, brief, found_instead, several
-from coincide.model.options import Backend, CorrelateOptions, Emit, How
-from coincide.model.partners import LARGEST_GROUP, EffectPartners, Matching, PreferEffect
-from coincide.model.units import Duration, Tick
+from coincide.model.options import CorrelateOptions
+from coincide.model.partners import EffectPartners, Partners
+from coincide.model.units import Tick
 
 Coordinate = str | float
 """A column's name, or the number that is every event's."""
@@ -196,41 +192,27 @@ class CausalityArguments(PairArguments):
     """What is asked of a causality join: the arguments of `coincide.causality_tables`."""
 
     condition: CausalityCondition
-    cause_time: GivenTimes = "time"
-    effect_time: GivenTimes = "time"
-    cause_place: Place = ()
-    effect_place: Place | None = None
-    by: Keys = ()
-    cause_columns: Names = ("id",)
-    effect_columns: Names = ("id",)
-    how: How = "inner"
-    emit: Emit = "pairs"
-    backend: Backend = "auto"
-    options: CorrelateOptions = CorrelateOptions()
-    is_one_stream: bool = False
-    shifts: Shifts = None
-    case_fold: bool = False
-    where: GivenWhere | Where = None
-    prefer: PreferEffect = "probability"
-    k: int = 1
-    matching: Matching | None = None
-    largest_group: int = LARGEST_GROUP
-    probability: bool = False
+    cause_time: GivenTimes = field(default="time", kw_only=True)
+    effect_time: GivenTimes = field(default="time", kw_only=True)
+    cause_place: Place = field(default=(), kw_only=True)
+    effect_place: Place | None = field(default=None, kw_only=True)
+    cause_columns: Names = field(default=("id",), kw_only=True)
+    effect_columns: Names = field(default=("id",), kw_only=True)
 
     prefixes: ClassVar[tuple[str, str]] = CAUSE_AND_EFFECT
     matchless: ClassVar[str] = MATCHLESS
+    kind_of_partners: ClassVar[type[Partners]] = EffectPartners
+    place_arguments: ClassVar[tuple[str, str]] = ("cause_place", "effect_place")
+    """What messages call the places of both sides."""
 
     def __post_init__(self) -> None:
         check_condition(self.condition)
-        self.check_pairs()
         if self.how in ("right", "full"):
             raise ConditionError(
                 f"how={self.how!r} is of correlate; causality takes how='left' for causes without an"
                 " effect. Effects without a cause are those whose ids are in no pair"
             )
-        check_emission(self.how, self.emit, self.probability)
-        self.partners.check_emission(self.how, self.emit)
-        check_backend(self.backend)
+        self.check_pairs()
         for name in ("cause", "effect"):
             check_time(name, getattr(self, f"{name}_time"), self.options)
         given = self.cause_time, self.effect_time
@@ -247,7 +229,7 @@ class CausalityArguments(PairArguments):
                 " distance needs as many of both. A number in the place of a name holds for every event,"
                 " such as 0.0 for a depth"
             )
-        check_places(self.condition, "cause_place and effect_place", own)
+        check_places(self.condition, " and ".join(dict.fromkeys(self.place_arguments)), own)
         if self.prefer == "distance" and not own:
             raise ConditionError(
                 "prefer='distance' needs places: name the coordinates in cause_place and effect_place, such"
@@ -277,15 +259,13 @@ class CausalityArguments(PairArguments):
         """Coordinates of causes and of effects."""
         space = self.condition.space
         others = self.cause_place if self.effect_place is None else self.effect_place
-        return (
-            coordinates("cause_place", self.cause_place, space),
-            coordinates("effect_place", others, space),
+        own, others = (
+            coordinates(argument, place, space)
+            for argument, place in zip(
+                self.place_arguments, (self.cause_place, others), strict=True
+            )
         )
-
-    @property
-    def partners(self) -> EffectPartners:
-        """Which effects of a cause are handed out."""
-        return EffectPartners(self.prefer, self.k, self.matching, self.largest_group)
+        return own, others
 
     @property
     def pair_columns(self) -> PairColumns:
@@ -300,11 +280,8 @@ class CausalityArguments(PairArguments):
 
     def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
         """As of `PairArguments`, with places."""
-        longest = self.options.left_longest, self.options.right_longest
-        own, others = resolved_columns(
-            clocks, self.times, self.places, self.condition, self.options,
-            longest[:1] * 2 if self.is_one_stream else longest,
-        )  # fmt: skip
+        times, space = super().resolved_times(clocks), self.condition.space
+        own, others = (PlacedColumns(*each, space) for each in zip(times, self.places, strict=True))
         return own, others
 
     def check_tick(self, tick: Tick) -> None:
@@ -316,18 +293,13 @@ class CausalityArguments(PairArguments):
     ) -> CausalitySpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
         coordinates, tick = len(self.places[0]), times[0].scales[0].tick
-        own, others = (side.model for side in times)
-        has_histograms = own.table is not None or others.table is not None
         model = self.condition.model(tick, heights=coordinates == 3)
         self.check_symmetric(model.is_symmetric)
-        return CausalitySpec(
-            model, self.condition.space, coordinates,
-            self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, self.is_one_stream, self.pairs_once,
-            "cpu" if has_histograms else self.backend, models=(own, others),
-            case_fold=self.case_fold, partners=self.partners, probability=self.probability,
-            delta_name=delta_name(tick),
+        spec = CausalitySpec(
+            model, self.condition.space, how=self.how, coordinates=coordinates,
+            delta_name=delta_name(tick), **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
+        return spec.but(backend="cpu") if spec.has_histograms else spec
 
 
 def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
@@ -338,28 +310,6 @@ def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
     placed = (("distance", pa.float64()),) if coordinates else ()
     deltas = DELTA_NAMES if tick is None else (delta_name(tick),)
     return PairColumns(CAUSE_AND_EFFECT, (*((name, pa.int64()) for name in deltas), *placed))
-
-
-def resolved_columns(
-    clocks: Sequence[TimeColumn],
-    timestamps: Sequence[TimestampNames],
-    places: Sequence[tuple[Coordinate, ...]],
-    condition: CausalityCondition,
-    options: CorrelateOptions,
-    longest: Sequence[Duration | None],
-) -> list[PlacedColumns]:
-    """Timestamps and places of sides, of which each has two clocks, in one tick."""
-    tick = resolve_tick(clocks, options)
-    scales = [scale_of(column, tick, options) for column in clocks]
-    counted = [None if length is None else tick.count(length) for length in longest]
-    return [
-        PlacedColumns(
-            names.resolved((scales[2 * side], scales[2 * side + 1]), counted[side]),
-            places[side],
-            condition.space,
-        )
-        for side, names in enumerate(timestamps)
-    ]
 
 
 def check_condition(condition: object) -> None:

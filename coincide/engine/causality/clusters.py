@@ -1,22 +1,37 @@
-"""Clusters of events that causes and effects connect."""
+"""Clusters of events that causes and effects connect, in one process, without a JVM."""
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
-from coincide.engine.causality.arguments import Place, names_of_coordinates
-from coincide.engine.causality.labels import ClusterArguments, cluster_table
+from coincide.engine.causality.arguments import (
+    MATCHLESS,
+    CausalityArguments,
+    Place,
+    check_coordinate_types,
+)
+from coincide.engine.causality.emptiness import warn_of_names, warn_of_reach
+from coincide.engine.causality.join import CausalPlan
+from coincide.engine.causality.pairing import CausalitySpec, placed_events
 from coincide.engine.causality.tables import causal_table
-from coincide.engine.events.keys import is_all_columns, names_of
-from coincide.engine.events.time_names import GivenTimes, all_columns, timestamp_names
+from coincide.engine.events.keys import check_all_or_names, check_names
+from coincide.engine.events.sides import Side
+from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.join.join import resolved
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.reports.reports import JoinReport, check_report, tell
+from coincide.engine.join.spec import check_output_names
+from coincide.engine.reports.reports import JoinReport, JoinSummary, check_report, tell
 from coincide.model.causality.condition import CausalityCondition
-from coincide.model.options import CorrelateOptions
+from coincide.model.options import CorrelateOptions, How
+from coincide.model.results import JoinCounters
 
 
 def clusters(
@@ -74,15 +89,74 @@ def clusters(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
     """
     check_report(report)
+    check_names("by", by)
+    check_all_or_names("columns", columns)
     arguments = ClusterArguments(
-        condition, time, place, by, columns, options, case_fold=case_fold, where=where
+        condition, cause_time=time, cause_place=place, by=by, cause_columns=columns,
+        options=options, case_fold=case_fold, where=where,
     )  # fmt: skip
-    times = timestamp_names(EVENT, arguments.time)
-    numbers = [*times.clocks, *names_of_coordinates(arguments.coordinates)]
-    names = [*all_columns(times), *numbers, *names_of(by)]
-    if not is_all_columns(columns):
-        names += names_of(columns)
-    table = causal_table(EVENT, events, names, numbers, arguments)
+    table = causal_table(EVENT, events, arguments.columns[0], arguments.numbers[0], arguments)
     found, summary = cluster_table(table, arguments)
     tell(summary, report)
     return found
+
+
+@dataclass(frozen=True)
+class ClusterArguments(CausalityArguments):
+    """What is asked of a clustering: the arguments of `clusters`, said of causes."""
+
+    how: How = field(default="semi", kw_only=True)
+    is_one_stream: bool = field(default=True, kw_only=True)
+
+    place_arguments: ClassVar[tuple[str, str]] = ("place", "place")
+
+
+def cluster_table(table: pa.Table, arguments: CausalityArguments) -> tuple[pa.Table, JoinSummary]:
+    """The events of a table with their clusters, and what was found."""
+    started, schema = clock.perf_counter(), table.schema
+    arguments = arguments.settled(schema, schema)
+    keys, payload = arguments.keys, arguments.payload
+    for place in arguments.places:
+        check_coordinate_types(EVENT, place, schema)
+    names = [*keys, *payload[0], "cluster"]
+    check_output_names(names)
+    spec, times = resolved(schema, schema, arguments)
+    invalid, tested = arguments.options.invalid, arguments.tested
+    plan = CausalPlan((keys, keys), payload, times, invalid, spec, pa.schema([]), tested)
+    left, right, counts = plan.read_stream(table)
+    events, _ = placed_events(left, right, spec)
+    warn_of_names(arguments.condition, arguments.places)
+    warn_of_reach(spec.space, spec.model, (events, None))
+    if spec.where is None:
+        label = import_module("cpu_fallback.causality").cluster_labels
+        labels, counters = label(events, spec.model, threads=spec.threads)
+    else:
+        labels, counters = _labels_where(left, right, spec)
+    cluster = pa.array(labels, mask=labels < 0)
+    answer = pa.table([*left.keys, *left.payload, cluster], names=names)
+    summary = JoinSummary(
+        counts, None, counters, clock.perf_counter() - started, "in memory", plan.tick,
+        sides=(EVENT, EVENT), matchless=MATCHLESS,
+    )  # fmt: skip
+    return answer, summary
+
+
+def _labels_where(left: Side, right: Side, spec: CausalitySpec) -> tuple[np.ndarray, JoinCounters]:
+    """Clusters by those pairs alone that pass a test: each is looked at, run by run."""
+    assert spec.where is not None
+    pairing = spec.but(backend="cpu").pairing(left, right)
+    join, events = pairing.qualifying, pairing.events[0]
+    passes = spec.where.between(left, right, pairing.measured)
+    pairs = 0
+
+    def run(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal pairs
+        rows = join.pairs(start, stop, join.left_order, join.right_order)
+        passing = passes(*rows) & (rows[0] != rows[1])
+        pairs += int(passing.sum())
+        return rows[0][passing], rows[1][passing]
+
+    runs = (run(*each) for each in join.chunks(spec.batch_pairs))
+    label = import_module("cpu_fallback.causality").labels_of_pairs
+    labels = label(len(events), events.group, runs)
+    return labels, JoinCounters(join.counters.candidates, join.counters.probed, pairs)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.engine.causality.arguments import Coordinate
-from coincide.engine.causality.emission import CausalBounds, CausalitySpec
+from coincide.engine.causality.pairing import CausalBounds, CausalitySpec
 from coincide.engine.events.ticks import length_words
 from coincide.engine.reports.emptiness import (
     Evidence,

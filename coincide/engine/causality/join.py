@@ -15,21 +15,13 @@ from coincide.engine.causality.arguments import (
     names_of_coordinates,
     read_coordinates,
 )
-from coincide.engine.causality.emission import (
-    CausalitySpec,
-    moved_effects,
-    placed_events,
-    placed_stream,
-)
 from coincide.engine.causality.emptiness import explain_no_effects, warn_of_names, warn_of_reach
-from coincide.engine.causality.shapes import causal_emission
+from coincide.engine.causality.pairing import CausalPairing, placed_events
 from coincide.engine.events.sides import Side, SideCounts, read_side
 from coincide.engine.join.emission import Emission
+from coincide.engine.join.emissions import emission_of
 from coincide.engine.join.join import TableJoin, TablePlan
-from coincide.engine.join.shifts import ShiftPlan, check_shifted, without_payload
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
-from coincide.engine.reports.reports import AccidentalPairs
-from coincide.model.causality.spaces import PlacedEvents
 
 
 @dataclass(frozen=True)
@@ -40,38 +32,17 @@ class CausalPlan(TablePlan):
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
-        events = self._events(left, right)
-        warn_of_reach(self.spec.space, self.spec.model, events)
-        return causal_emission(left, right, events, self.spec, self.schema)
-
-    def accidental(
-        self, shifts: ShiftPlan | None, left: Side, right: Side
-    ) -> AccidentalPairs | None:
-        """The pairs of these events by each shift; nothing but their number is computed."""
-        if shifts is None:
-            return None
-        check_shifted(shifts, self.spec, left, right)
-        bare, counts, events = (without_payload(left), right), [], self._events(left, right)
-        own, others = events[0], events[0] if events[1] is None else events[1]
-        for spec in shifts.specs:
-            assert isinstance(spec, CausalitySpec)
-            effects, moved = moved_effects(bare[1], others, spec.shift)
-            found = causal_emission(bare[0], effects, (own, moved), spec, pa.schema([]))
-            counts.append(found.counters.pairs)
-        return shifts.counted(counts)
+        found = emission_of(left, right, self.spec, self.schema)
+        assert isinstance(found.pairing, CausalPairing)
+        warn_of_reach(self.spec.space, self.spec.model, found.pairing.events)
+        return found
 
     def no_pairs(self, left: Side, right: Side) -> NoPairs:
         """Why a join of these events finds nothing; beside the rest, what places tell."""
         own, others = map(evidence_of, (left, right), [each.scales[0] for each in self.times])
         keys = None if self.spec.is_one_stream else self.key_overlap(left, right)
-        return explain_no_effects(own, others, self.spec, keys, self._events(left, right))
-
-    def _events(self, left: Side, right: Side) -> tuple[PlacedEvents, PlacedEvents | None]:
-        """Both sides as the join takes them; of one stream there is one."""
-        spec = self.spec
-        if spec.is_one_stream:
-            return placed_stream(left, spec.space, case_fold=spec.case_fold), None
-        return placed_events(left, right, spec.space, case_fold=spec.case_fold)
+        events = placed_events(left, right, self.spec)
+        return explain_no_effects(own, others, self.spec, keys, events)
 
     def _read(
         self, side: int, table: pa.Table, parts: Sequence[list[str]]

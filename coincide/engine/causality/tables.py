@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from coincide.engine.causality.arguments import CausalityArguments, Place
 from coincide.engine.causality.join import TableCausality
-from coincide.engine.causality.labels import ClusterArguments
 from coincide.engine.events.frames import TABLES, arrow_table, needed_names, offers_arrow
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.time_names import GivenTimes
@@ -177,7 +176,7 @@ def causal_table(
     given: Any,
     names: Sequence[str],
     numbers: Sequence[str],
-    asked: PairArguments | ClusterArguments,
+    asked: PairArguments,
 ) -> pa.Table:
     """The columns of these names, of numbers among them, and those that are asked for besides."""
     if not offers_arrow(given):

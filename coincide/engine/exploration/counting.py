@@ -10,13 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean, stdev
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import load_task_backend
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.schemas import with_like_keys
 from coincide.engine.events.sides import Side, SideCounts
@@ -26,14 +24,12 @@ from coincide.engine.events.time_names import GivenTimes
 from coincide.engine.in_order import in_order
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.emission import Emission, MakeBatch
-from coincide.engine.join.emissions import emission_of
 from coincide.engine.join.join import as_schema, plan_tables
-from coincide.engine.join.one_stream import of_stream
 from coincide.engine.join.pair_arguments import EVENT, GivenWindow, window_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import ShiftPlan, check_shifted
-from coincide.engine.join.spec import JoinSpec
 from coincide.engine.join.tables import given_tables
+from coincide.engine.join.timing import JoinSpec, TimingPairing
 from coincide.engine.reports.emptiness import Evidence, evidence_of, explain_emptiness, highest
 from coincide.engine.reports.key_overlap import KeyOverlap
 from coincide.engine.reports.reports import side_warnings
@@ -83,9 +79,11 @@ class Pairs(NamedTuple):
 class Candidates(Emission):
     """The pairs of two sides whose probability is not as good as none."""
 
-    def __init__(self, left: Side, right: Side, spec: JoinSpec, backend: ModuleType) -> None:
-        spec = at_confidence(spec, LEAST_CONFIDENCE)
-        super().__init__(*of_stream(left, right, spec), pa.schema([]), backend)
+    pairing: TimingPairing
+
+    def __init__(self, left: Side, right: Side, spec: JoinSpec) -> None:
+        pairing = at_confidence(spec, LEAST_CONFIDENCE).pairing(left, right)
+        super().__init__(pairing, pa.schema([]))
 
     @property
     def number(self) -> int:
@@ -114,10 +112,10 @@ class Candidates(Emission):
     def _pairs(self, start: int, stop: int) -> Pairs:
         join = self.join
         left, right = join.pairs(start, stop, join.left_order, join.right_order)
-        probability = self._probabilities(left, right)
+        probability = self.pairing.probabilities(left, right)
         if self._spec.pairs_once:
             # A pair is there from the confidence on that either order reaches.
-            of_other_order = self._probabilities_swapped(right, left)
+            of_other_order = self.pairing.probabilities_swapped(right, left)
             if (where := self._spec.where) is not None:
                 of_other_order *= where.between(self._right, self._left)(right, left)
             probability = np.maximum(probability, of_other_order)
@@ -218,12 +216,12 @@ def flat_stretch(curve: pa.Table, tolerance: float = 0.01) -> tuple[float, float
 
 
 def partner_table(
-    left: Side, right: Side, spec: JoinSpec, confidences: Sequence[float], backend: ModuleType
+    left: Side, right: Side, spec: JoinSpec, confidences: Sequence[float]
 ) -> pa.Table:
     """Events by the number of their partners. Nothing but numbers of pairs is computed."""
     rows: dict[str, list[tuple[str, float, str, int]]] = {}
     for confidence in confidences:
-        for side, counts in _partners(left, right, at_confidence(spec, confidence), backend):
+        for side, counts in _partners(left, right, at_confidence(spec, confidence)):
             groups = np.searchsorted(_LEAST, counts, side="right") - 1
             events = np.bincount(groups, minlength=_LEAST.size).tolist()
             told = zip(LABELS, events, strict=True)
@@ -236,13 +234,11 @@ def partner_table(
     )
 
 
-def _partners(
-    left: Side, right: Side, spec: JoinSpec, backend: ModuleType
-) -> Iterator[tuple[str, np.ndarray]]:
+def _partners(left: Side, right: Side, spec: JoinSpec) -> Iterator[tuple[str, np.ndarray]]:
     """For each side the number of partners of each of its events: int64 array, shape (n,)."""
 
     def join_of(own: Side, other: Side, spec: JoinSpec) -> Any:
-        return emission_of(own, other, spec, pa.schema([]), backend).join
+        return spec.pairing(own, other).join
 
     if spec.is_one_stream:
         yield EVENT, join_of(left, right, spec.but(pairs_once=False)).counts
@@ -575,13 +571,12 @@ class TableExploration:
         left, right, rows = self._read()
         if self._shifts is not None:
             check_shifted(self._shifts, self._spec, left, right)
-        backend = load_task_backend(plan.spec.backend)
         say("counting candidates")
-        candidates = Candidates(left, right, plan.spec, backend)
+        candidates = Candidates(left, right, plan.spec)
         number = candidates.number
         some, sample = sampled(left, number, self._arguments.most_pairs)
         if not sample.is_all:
-            candidates = Candidates(some, right, plan.spec, backend)
+            candidates = Candidates(some, right, plan.spec)
         parts = DayParts.of(some, plan.tick)
         grid = DelayGrid.of(some, right, plan.spec, parts.parts(some))
 
@@ -594,13 +589,13 @@ class TableExploration:
         accidental = []
         for spec in () if shifts is None else shifts.specs:
             say("counting accidental pairs")
-            moved = Candidates(some, right, spec, backend)
+            moved = Candidates(some, right, spec)
             accidental.append(sample.scaled(moved.tallied(steps_of, CONFIDENCES.size, say)))
         say("counting partners")
         confidences = tuple(self._arguments.confidences)
         return Exploration(
             histogram_table(steps), curve_table(steps, accidental),
-            partner_table(left, right, plan.spec, confidences, backend),
+            partner_table(left, right, plan.spec, confidences),
             grid.table(delays), int(delays[-1]), number, sample, rows, parts=parts,
             delay_step=grid.step, spec=plan.spec, confidences=confidences,
             shifts=() if shifts is None else tuple(map(str, shifts.given)),

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
-from coincide.engine.backends import check_backend
-from coincide.engine.events.keys import Keys, Names
-from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
+from coincide.engine.events.keys import Names
 from coincide.engine.events.time_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
-from coincide.engine.join.pair_filter import GivenWhere, Where
-from coincide.engine.join.shifts import Shifts
-from coincide.engine.join.spec import JoinSpec, check_emission
+from coincide.engine.join.pair_filter import Where
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.model.condition import TimingCondition
-from coincide.model.errors import ConditionError, SchemaError, found_instead
-from coincide.model.options import Backend, CorrelateOptions, Emit, How, Way
-from coincide.model.partners import LARGEST_GROUP, Matching, Partners, Prefer
+from coincide.model.errors import SchemaError, found_instead
+from coincide.model.options import How, Way
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -37,24 +33,10 @@ class JoinArguments(PairArguments):
     """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`."""
 
     condition: TimingCondition
-    left_time: GivenTimes = ("min_time", "max_time")
-    right_time: GivenTimes = ("min_time", "max_time")
-    by: Keys = ()
-    left_columns: Names = ("id",)
-    right_columns: Names = ("id",)
-    how: How = "inner"
-    emit: Emit = "pairs"
-    probability: bool = False
-    backend: Backend = "auto"
-    options: CorrelateOptions = CorrelateOptions()
-    shifts: Shifts = None
-    is_one_stream: bool = False
-    case_fold: bool = False
-    where: GivenWhere | Where = None
-    prefer: Prefer = "probability"
-    k: int = 1
-    matching: Matching | None = None
-    largest_group: int = LARGEST_GROUP
+    left_time: GivenTimes = field(default=TIMES, kw_only=True)
+    right_time: GivenTimes = field(default=TIMES, kw_only=True)
+    left_columns: Names = field(default=("id",), kw_only=True)
+    right_columns: Names = field(default=("id",), kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -63,9 +45,6 @@ class JoinArguments(PairArguments):
                 f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(self.condition)}"
             )
         self.check_pairs()
-        check_emission(self.how, self.emit, self.probability)
-        self.partners.check_emission(self.how, self.emit)
-        check_backend(self.backend)
         if self.is_one_stream:
             self._take_from_left()
         for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
@@ -116,11 +95,6 @@ class JoinArguments(PairArguments):
         )  # fmt: skip
 
     @property
-    def partners(self) -> Partners:
-        """Which partners of an event are handed out."""
-        return Partners(self.prefer, self.k, self.matching, self.largest_group)
-
-    @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of the left and of the right side."""
         left, right = (
@@ -129,52 +103,18 @@ class JoinArguments(PairArguments):
         )
         return left, right
 
-    def resolved_times(
-        self, clocks: Sequence[TimeColumn]
-    ) -> tuple[TimestampColumns, TimestampColumns]:
-        """As of `PairArguments`."""
-        tick = resolve_tick(clocks, self.options)
-        scales = [scale_of(column, tick, self.options) for column in clocks]
-        longest, (left, right) = self.longest(tick), self.times
-        return (
-            left.resolved((scales[0], scales[1]), longest[0]),
-            right.resolved((scales[2], scales[3]), longest[1]),
-        )
-
     def check_tick(self, tick: Tick) -> None:
         """As of `PairArguments`."""
         self.condition.window(tick)
         self.longest(tick)
 
-    def longest(self, tick: Tick) -> tuple[int | None, int | None]:
-        """The declared longest lengths of both sides, in ticks."""
-        given = self._longest
-        if self.is_one_stream:
-            given = given[:1] * 2
-        left, right = (None if length is None else tick.count(length) for length in given)
-        for side, length in zip(self.prefixes, (left, right), strict=True):
-            if length is not None and length < 0:
-                raise ConditionError(
-                    f"{side}_longest is a length and cannot be negative; found {length} ticks"
-                )
-        return left, right
-
-    @property
-    def _longest(self) -> tuple[Duration | None, Duration | None]:
-        return self.options.left_longest, self.options.right_longest
-
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
-        left, right = times
-        window = self.condition.window(left.scales[0].tick)
+        window = self.condition.window(times[0].scales[0].tick)
         self.check_symmetric(window.lo + window.hi == 0)
-        emit = self.emit if self.matching is None else "pairs"
-        how = _OF_LEFT.get(self.how, self.how)
         return JoinSpec(
-            window, how, emit, self.probability, self.backend,
-            self.options.classes, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
-            self.pairs_once, case_fold=self.case_fold, partners=self.partners,
+            window, self.options.classes, how=_OF_LEFT.get(self.how, self.how),
+            **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
 
 

@@ -5,29 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from importlib import import_module
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import make_join
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, total_bytes
-from coincide.engine.events.sides import Side, grouped_events, tie_ranks
 from coincide.engine.in_order import in_order
-from coincide.engine.join.filtered import FilteredJoin, OneStream, pair_test
-from coincide.engine.join.one_stream import doubt_of_order, window_once
-from coincide.engine.join.ordered import in_order_of_left
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.filtered import in_order_of_left
+from coincide.engine.join.order import PairOrder, sortable
+from coincide.engine.join.spec import Pairing, Rows
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.results import JoinCounters
-from coincide.model.timestamps import IntervalPairs
-from cpu_fallback import event_decisions, event_merits, event_probabilities
+from coincide.model.sides import LEFT, RIGHT
 
-Rows = tuple[np.ndarray, np.ndarray]
-"""Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 MakeBatch = Callable[[], pa.RecordBatch]
 _BATCHES_PER_THREAD = 4
 _SMALLEST_BATCH = 1 << 16
@@ -40,23 +31,18 @@ class Emission(ABC):
 
     Parameters
     ----------
-    left, right : Side
-    spec : JoinSpec
+    pairing : Pairing
     schema : pa.Schema
         From `output_schema`, in its column order.
-    backend : module
-        From `coincide.engine.backends.load_backend`.
     """
 
     in_lists = False
     """Whether the partners of an event stand in lists."""
 
-    def __init__(
-        self, left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
-    ):
-        self._left, self._right, self._spec, self.schema = left, right, spec, schema
-        self._backend = backend
-        self.join = self._make_join()
+    def __init__(self, pairing: Pairing, schema: pa.Schema) -> None:
+        self.pairing, self.schema, self.join = pairing, schema, pairing.join
+        self._left, self._right, self._spec = pairing.left, pairing.right, pairing.spec
+        left, right, spec = self._left, self._right, self._spec
         if spec.in_order:
             self.join = in_order_of_left(self.join, spec.threads)
         own, others = (*left.keys, *left.payload), right.payload
@@ -79,72 +65,16 @@ class Emission(ABC):
         """Most bytes of a row of either side."""
         return [0 if sizes is None else int(sizes.max(initial=0)) for sizes in self._sizes]
 
-    def _make_join(self) -> Any:
-        spec = self._spec
-        events = grouped_events(self._left, self._right, case_fold=spec.case_fold)
-        self._model, *self._events = spec.pairs.for_events(*events)
-        window, is_enough = spec.window, False
-        if spec.pairs_once and spec.where is None:
-            window, is_enough = window_once(window, self._left, self._right)
-        if window != spec.window:
-            self._model = IntervalPairs(spec.window, sought=window)
-        join = make_join(
-            self._backend,
-            *self._events,
-            self._model,
-            classes=spec.classes,
-            threads=spec.threads,
-            empty=arrow_int64,
-        )
-        stream = None
-        if spec.is_one_stream and not is_enough:
-            doubt = doubt_of_order(spec.window, spec.has_histograms)
-            stream = OneStream(doubt, self._decides_swapped, self._meet_themselves, spec.shift)
-        test, itself = pair_test(self._left, self._right, spec, stream)
-        if test is None:
-            return join
-        bounds = spec.batch_pairs, spec.threads
-        return FilteredJoin(join, test, *bounds, itself, merits=self._merits_of)
+    @cached_property
+    def _order(self) -> PairOrder:
+        return PairOrder(self.pairing)
 
-    def _meet_themselves(self) -> np.ndarray:
-        """Which left events of one stream qualify with themselves: bool array, shape (n_left,)."""
-        side, found = self._left, np.zeros(len(self._left), bool)
-        rows = np.arange(len(side)) if side.matchable is None else np.flatnonzero(side.matchable)
-        own, moved = (
-            side.model.events(side.max_time[rows] + shift, side.shapes[rows], None, 1)
-            for shift in (0, self._spec.shift)
-        )
-        same = np.arange(rows.size)
-        found[rows] = event_decisions(own, same, moved, same, self._model)
-        return found
-
-    def _probabilities_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
-        """Satisfaction probabilities of pairs of one stream whose right event is taken to be left."""
-        left, right = self._events
-        found: np.ndarray = event_probabilities(right, right_rows, left, left_rows, self._model)
-        return found
-
-    def _decides_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
-        """Which pairs of one stream qualify whose right event is taken to be left."""
-        left, right = self._events
-        found: np.ndarray = event_decisions(right, right_rows, left, left_rows, self._model)
-        return found
-
-    def _merits_of(
-        self, left_rows: np.ndarray, right_rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """By what pairs are ranked, which is done here on either backend."""
-        left, right = self._events
-        return event_merits(left, left_rows, right, right_rows, self._model)
-
-    @property
-    def _measures(self) -> bool:
-        """Whether a pair has columns of its own, beside those of its events."""
-        return self._spec.probability
-
-    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        """Those columns, of given pairs."""
-        return [self._probabilities(left_rows, right_rows)] if self._measures else []
+    def _measured(self, rows: Rows, **known: np.ndarray) -> list[np.ndarray]:
+        """The columns of pairs of their own, in the order of `AnySpec.measures`; some may be known."""
+        names = self._spec.measures
+        if names and (self._spec.delta_name or "") not in known:
+            known |= self.pairing.measured(*rows)
+        return [known[n] if n in known else _COLUMNS[n](self._order, rows) for n in names]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         threads, runs = self._spec.threads, self._runs()
@@ -245,23 +175,9 @@ class Emission(ABC):
         sizes = total_bytes(None if s is None else s[r] for s, r in sides)
         yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
 
-    def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        left, right = self._events
-        given = left, left_rows, right, right_rows, self._model
-        try:
-            return self._backend.event_probabilities(*given)
-        except MemoryBudgetError:
-            # The CPU's, to the bit; a join that lacks memory has given its warning by now.
-            return import_module("cpu_fallback").event_probabilities(*given)
-
     def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
         left = [column(left_rows) for column in self._left_columns]
         return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
-
-
-def arrow_int64(size: int) -> np.ndarray:
-    """An int64 array in Arrow's pool, which keeps pages from one batch to the next."""
-    return np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
 
 
 class Counts(Emission):
@@ -298,14 +214,11 @@ class Pairs(Emission):
     @cached_property
     def _are_alone(self) -> np.ndarray:
         """Which events of one stream have no other one, by row: bool array."""
-        join = self._of_others(self._spec.but(emit="counts", pairs_once=False)).join
+        others = self._spec.but(emit="counts", pairs_once=False)
+        join = others.pairing(self._left, self._right).join
         alone = np.empty(len(self._left), bool)
         alone[join.left_order] = join.counts == 0
         return alone
-
-    def _of_others(self, spec: Any) -> Emission:
-        """How many others events of one stream have."""
-        return Counts(self._left, self._right, spec, pa.schema([]), self._backend)
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         if self._spec.how != "left":
@@ -328,7 +241,7 @@ class Pairs(Emission):
         join = self.join
         if join.offsets[start] == join.offsets[stop]:
             return
-        if self._direct:
+        if self._is_plain and self._spec.measures.keys() <= self._known_measures:
             yield partial(self._direct_batch, start, stop)
             return
         yield from self._matched(*self._found(start, stop))
@@ -336,33 +249,39 @@ class Pairs(Emission):
     def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """Left and right rows of pairs, and their measures."""
         join = self.join
-        left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
-        return left_rows, right_rows, self._measured(left_rows, right_rows)
+        left_rows, right_rows, known = self._joined(start, stop, join.left_order, join.right_order)
+        return left_rows, right_rows, self._measured((left_rows, right_rows), **known)
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
-        values = self._left_direct, self._right_direct
-        left, right = self.join.pairs(start, stop, *values)
-        columns = [self._left_columns[0].wrap(left), self._right_columns[0].wrap(right)]
+        sides = self._left_columns[0], self._right_columns[0]
+        orders = self.join.left_order, self.join.right_order
+        values = [side.ordered(order) for side, order in zip(sides, orders, strict=True)]
+        *pairs, known = self._joined(start, stop, *values)
+        columns = [side.wrap(each) for side, each in zip(sides, pairs, strict=True)]
+        columns += [pa.array(known[name]) for name in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def _joined(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        """Values of the pairs of a run, and those of their measures that the join has at hand."""
+        given = start, stop, left_values, right_values
+        if not self._known_measures:
+            return *self.join.pairs(*given), {}
+        left, right, delta, distance = self.join.measured_pairs(*given)
+        return left, right, {str(self._spec.delta_name): delta, "distance": distance}
+
     @property
-    def _direct(self) -> bool:
-        return not self._measures and self._is_plain
+    def _known_measures(self) -> set[str]:
+        is_measuring = self.join is self.pairing.measuring
+        return {str(self._spec.delta_name), "distance"} if is_measuring else set()
 
     @property
     def _is_plain(self) -> bool:
         """Whether each side has one column, of plain int64."""
         columns = self._left_columns, self._right_columns
         return all(len(side) == 1 and side[0].values is not None for side in columns)
-
-    @property
-    def _left_direct(self) -> np.ndarray:
-        return self._left_columns[0].ordered(self.join.left_order)
-
-    @property
-    def _right_direct(self) -> np.ndarray:
-        return self._right_columns[0].ordered(self.join.right_order)
 
 
 class Lists(Emission):
@@ -388,7 +307,7 @@ class Lists(Emission):
             yield from self._lists(middle, stop, counts[middle - start :])
             return
         columns = self._right_columns
-        if len(columns) == 1 and columns[0].values is not None and not self._measures:
+        if len(columns) == 1 and columns[0].values is not None and not self._spec.measures:
             values = columns[0].wrap(
                 join.partners(start, stop, columns[0].ordered(join.right_order))
             )
@@ -396,9 +315,9 @@ class Lists(Emission):
             return
         right_rows = join.partners(start, stop, join.right_order)
         measured: list[np.ndarray] = []
-        if self._measures:
+        if self._spec.measures:
             left_rows = np.repeat(join.left_order[start:stop], counts)
-            measured = self._measured(left_rows, right_rows)
+            measured = self._measured((left_rows, right_rows))
         rows = join.left_order[start + kept]
         for part in self._cut_lists(rows, right_rows, bounds):
             ends = bounds[part.start : part.stop + 1]
@@ -452,25 +371,39 @@ class Best(Emission):
     @property
     def counters(self) -> JoinCounters:
         """As of every `Emission`."""
+        if self.pairing.counts_for_best:
+            return super().counters
         return sum(self._best_counters, JoinCounters())
 
     def _runs(self) -> Iterable[tuple[int, int]]:
+        if self.pairing.counts_for_best:
+            return super()._runs()
         # A burst has very many candidates: no thread works on one run for long.
         return self._even_runs(min(self._spec.batch_pairs, _BEST_ROWS))
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        join, spec = self.join, self._spec
-        best, _, counters = join.best(start, stop, self._ranks)
+        found, pairs, counters = self.pairing.best(self.join, start, stop, self._ranks)
         self._best_counters.append(counters)
-        found = np.flatnonzero(best >= 0)
-        pairs = join.left_order[start + found], join.right_order[best[found]]
-        lonely = np.flatnonzero(best < 0) if spec.how == "left" else found[:0]
+        at = np.empty(0, np.int64)
+        if self._spec.how == "left":
+            at = np.setdiff1d(np.arange(stop - start), found, assume_unique=True)
         yield from self._beside_lonely(
-            pairs, self._measured(*pairs), join.left_order[start + lonely],
-            np.searchsorted(found, lonely),
+            pairs, self._measured(pairs), self.join.left_order[start + at],
+            np.searchsorted(found, at),
         )  # fmt: skip
 
     @cached_property
     def _ranks(self) -> np.ndarray:
-        """Order for ties, by target position."""
-        return tie_ranks(self._right)[self.join.right_order]
+        return self.pairing.ranks()
+
+
+_COLUMNS: dict[str, Callable[[PairOrder, Rows], np.ndarray]] = {
+    "probability": lambda order, rows: order.pairing.probabilities(*rows),
+    "preferred": PairOrder.preferred,
+    "from_middle": lambda order, rows: sortable(order.from_middle(rows)),
+    "max_of_left": lambda order, rows: order.pairing.left.max_time[rows[LEFT]],
+    "min_of_left": lambda order, rows: order.pairing.left.min_time[rows[LEFT]],
+    "max_of_right": lambda order, rows: order.pairing.right.max_time[rows[RIGHT]],
+    "min_of_right": lambda order, rows: order.pairing.right.min_time[rows[RIGHT]],
+}
+"""What computes the columns of pairs that `Pairing.measured` does not tell."""

@@ -1,19 +1,18 @@
-"""A join of which only some pairs count: those that pass tests beside the condition."""
+"""A join used in place of another one: of which some pairs alone count, or whose rows come in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from coincide.engine.events.sides import PairTest, Side
+from coincide.engine.events.sides import PairTest
 from coincide.engine.in_order import in_order
 from coincide.engine.join.one_stream import are_two, stamps_of
-from coincide.engine.join.pair_filter import Measure, no_measures
-from coincide.engine.join.spec import AnySpec
+from coincide.engine.join.spec import Pairing
 from coincide.model.results import CountedJoin, JoinCounters, runs_of_about
 from cpu_fallback.join.filtering import (
     EARLIER,
@@ -23,16 +22,37 @@ from cpu_fallback.join.filtering import (
     kept,
     order_of_pairs,
     passing_of_each,
+    runs_taken,
 )
-
-PairMerits = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""From left and right rows of pairs to the merit and the distance of each, as of `Rule`."""
 
 _MOST_BITS = 1 << 31
 """Of more pairs it is not kept which have passed, but found again."""
 
 
-class FilteredPairs(CountedJoin):
+def filtered(pairing: Pairing, join: Any, is_stream: bool) -> Any:
+    """A join of those pairs that meet `where`, and of one stream are of two events, in the order asked for.
+
+    It is the join itself where all its pairs count.
+    """
+    left, right, where = pairing.left, pairing.right, pairing.spec.where
+    met = None if where is None else where.between(left, right, pairing.measured)
+    if not is_stream:
+        return join if met is None else FilteredJoin(pairing, join, met)
+    if pairing.spec.pairs_once:
+        return FilteredJoin(pairing, join, _given_once(pairing, met))
+    itself = pairing.meet_themselves()
+    if left.ranks is not right.ranks:
+        # Of a slice whose right events are dealt to several tasks.
+        itself &= np.isin(stamps_of(left).ranks, stamps_of(right).ranks)
+    if not itself.any():
+        return join if met is None else FilteredJoin(pairing, join, met)
+    test = are_two(left, right)
+    if met is None:
+        return FilteredJoin(pairing, join, test, itself)
+    return FilteredJoin(pairing, join, lambda *rows: test(*rows) & met(*rows))
+
+
+class FilteredJoin(CountedJoin):
     """Pairs of a join that pass a test; used like the join.
 
     Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
@@ -40,15 +60,11 @@ class FilteredPairs(CountedJoin):
     """
 
     def __init__(
-        self,
-        join: Any,
-        test: PairTest,
-        batch_pairs: int,
-        threads: int,
-        itself: np.ndarray | None = None,
+        self, pairing: Pairing, join: Any, test: PairTest, itself: np.ndarray | None = None
     ) -> None:
         self._join, self._test, self._itself = join, test, itself
-        self._batch_pairs, self._threads = batch_pairs, threads
+        self._merits = pairing.merits
+        self._batch_pairs, self._threads = pairing.spec.batch_pairs, pairing.spec.threads
         # First pair of each run that was counted, and their end; whether each pair passed.
         self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
 
@@ -111,6 +127,22 @@ class FilteredPairs(CountedJoin):
             kept(others, self._passing(first, last), right[part])
         return right
 
+    def best(
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
+        best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
+        for _, first, last in self._parts(start, stop):
+            left, right = self.pairs(first, last, *self._positions)
+            found = self._merits(self.left_order[left], self.right_order[right])
+            chosen = best_of_each(left, right, found, ranks)
+            best[left[chosen] - start] = right[chosen]
+            merits[left[chosen] - start] = found[0][chosen]
+        looked_at, pairs = (
+            int(join.offsets[stop] - join.offsets[start]) for join in (self._join, self)
+        )
+        return best, merits, JoinCounters(looked_at, 0, pairs)
+
     def _empty(self, start: int, stop: int) -> np.ndarray:
         """Room for a number of each pair of a run of base positions."""
         return np.empty(int(self.offsets[stop] - self.offsets[start]), np.int64)
@@ -137,39 +169,6 @@ class FilteredPairs(CountedJoin):
         return np.arange(self.left_order.size), np.arange(self.right_order.size)
 
 
-class FilteredJoin(FilteredPairs):
-    """The same of an `EventJoin`, with the best partner of each event."""
-
-    def __init__(
-        self,
-        join: Any,
-        test: PairTest,
-        batch_pairs: int,
-        threads: int,
-        itself: np.ndarray | None = None,
-        *,
-        merits: PairMerits,
-    ) -> None:
-        super().__init__(join, test, batch_pairs, threads, itself)
-        self._merits = merits
-
-    def best(
-        self, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
-        best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
-        for _, first, last in self._parts(start, stop):
-            left, right = self.pairs(first, last, *self._positions)
-            found = self._merits(self.left_order[left], self.right_order[right])
-            chosen = best_of_each(left, right, found, ranks)
-            best[left[chosen] - start] = right[chosen]
-            merits[left[chosen] - start] = found[0][chosen]
-        looked_at, pairs = (
-            int(join.offsets[stop] - join.offsets[start]) for join in (self._join, self)
-        )
-        return best, merits, JoinCounters(looked_at, 0, pairs)
-
-
 def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:
     """Whether the pairs first ... last have passed: bool array."""
     run = int(np.searchsorted(ends, first, side="right")) - 1
@@ -182,71 +181,124 @@ def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) ->
     return np.concatenate(found).view(bool)
 
 
-@dataclass(frozen=True)
-class OneStream:
-    """What a join of one stream with itself tells of its pairs."""
-
-    doubt: int
-    decides: PairTest
-    itself: Callable[[], np.ndarray]
-    shift: int = 0
-
-
-def pair_test(
-    left: Side,
-    right: Side,
-    spec: AnySpec,
-    stream: OneStream | None,
-    measures: tuple[Measure, Measure] = (no_measures, no_measures),
-) -> tuple[PairTest | None, np.ndarray | None]:
-    """What pairs must pass; None: all pass."""
-    where = None if spec.where is None else spec.where.between(left, right, measures[0])
-    if stream is None:
-        return where, None
-    if spec.pairs_once:
-        both = None
-        if spec.where is not None and where is not None:
-            both = where, spec.where.between(right, left, measures[1])
-        return given_once(left, right, stream, both), None
-    itself = stream.itself()
-    if left.ranks is not right.ranks:
-        # Of a slice whose right events are dealt to several tasks.
-        itself &= np.isin(stamps_of(left).ranks, stamps_of(right).ranks)
-    if not itself.any():
-        return where, None
-    test = are_two(left, right)
-    if where is None:
-        return test, itself
-    return lambda own, others: test(own, others) & where(own, others), None
-
-
-def given_once(
-    left: Side, right: Side, stream: OneStream, where: tuple[PairTest, PairTest] | None
-) -> PairTest:
+def _given_once(pairing: Pairing, met: PairTest | None) -> PairTest:
     """Whether the order of a pair of one stream is the one that is given.
 
     It is, if the left event is the earlier, or if the other order does not qualify.
     """
+    left, right, spec = pairing.left, pairing.right, pairing.spec
+
+    def measured(right_rows: np.ndarray, left_rows: np.ndarray) -> dict[str, np.ndarray]:
+        found = pairing.measured(left_rows, right_rows)
+        return {name: -each if name == spec.delta_name else each for name, each in found.items()}
+
+    met_swapped = None if spec.where is None else spec.where.between(right, left, measured)
     stamps = stamps_of(left), stamps_of(right)
 
     def test(own: np.ndarray, others: np.ndarray) -> np.ndarray:
-        order = order_of_pairs(*stamps, (own, others), stream.doubt, stream.shift)
+        order = order_of_pairs(*stamps, (own, others), pairing.doubt, spec.shift)
         passing: np.ndarray = order == EARLIER
-        if where is None:
+        if met is None:
             later = np.flatnonzero(order == UNSURE)
         else:
-            met = where[0](own, others)
-            passing &= met
-            later = np.flatnonzero(met & (order >= LATER))
+            is_met = met(own, others)
+            passing &= is_met
+            later = np.flatnonzero(is_met & (order >= LATER))
         if not later.size:
             return passing
         qualifies_too = order[later] == LATER
         unsure = np.flatnonzero(~qualifies_too)
-        qualifies_too[unsure] = stream.decides(others[later[unsure]], own[later[unsure]])
-        if where is not None:
+        qualifies_too[unsure] = pairing.meet_swapped(others[later[unsure]], own[later[unsure]])
+        if met_swapped is not None:
             both = np.flatnonzero(qualifies_too)
-            qualifies_too[both] = where[1](others[later[both]], own[later[both]])
+            qualifies_too[both] = met_swapped(others[later[both]], own[later[both]])
         passing[later] = ~qualifies_too
         return passing
 
     return test
+
+
+_PAIRS = 1 << 18
+"""That are looked up in one go."""
+_RUN = 1 << 14
+"""Left events whose best partners are sought in one go."""
+
+
+def in_order_of_left(join: Any, threads: int) -> Any:
+    """A join like a given one whose base positions are left rows."""
+    order = join.left_order
+    return join if (order[1:] > order[:-1]).all() else OrderedJoin(join, threads)
+
+
+class OrderedJoin(CountedJoin):
+    """Used like the join, of either backend, from which all its pairs come.
+
+    It keeps the target position of each pair.
+    """
+
+    def __init__(self, join: Any, threads: int) -> None:
+        self._join, self._threads = join, threads
+        self.right_order = join.right_order
+        self.left_order = np.arange(join.left_order.size)
+        # The base position, in the join, of each left row.
+        self._place = np.empty(join.left_order.size, np.int64)
+        self._place[join.left_order] = self.left_order
+        self._lock = Lock()
+        self._found: np.ndarray | None = None
+        self._bests: tuple[np.ndarray, np.ndarray, JoinCounters] | None = None
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._join.counts[self._place], np.zeros(3, np.int64)
+
+    @property
+    def counters(self) -> JoinCounters:
+        """As of the join."""
+        found: JoinCounters = self._join.counters
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._join, name)
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As of the join, and so is all that follows."""
+        left = np.repeat(left_values[start:stop], self.counts[start:stop])
+        return left, self.partners(start, stop, right_values)
+
+    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:  # noqa: D102
+        firsts, counts = self._join.offsets[self._place[start:stop]], self.counts[start:stop]
+        return runs_taken(right_values, self._targets, firsts, counts)
+
+    def best(  # noqa: D102
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        best, merits, counters = self._best_of_all(ranks)
+        place = self._place[start:stop]
+        return best[place], merits[place], JoinCounters() if start else counters
+
+    @property
+    def _targets(self) -> np.ndarray:
+        """Target position of each pair, in the order of the join."""
+        with self._lock:
+            if self._found is None:
+                join, positions = self._join, np.arange(self.right_order.size)
+                found = np.empty(int(join.offsets[-1]), np.int64)
+                runs = list(join.chunks(_PAIRS))
+                parts = in_order(lambda run: [join.partners(*run, positions)], runs, self._threads)
+                for (start, stop), part in zip(runs, parts, strict=True):
+                    found[join.offsets[start] : join.offsets[stop]] = part
+                self._found = found
+            return self._found
+
+    def _best_of_all(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        with self._lock:
+            if self._bests is not None:
+                return self._bests
+            n = self.left_order.size
+            runs = ((start, min(start + _RUN, n)) for start in range(0, n, _RUN))
+            parts = list(in_order(lambda run: [self._join.best(*run, ranks)], runs, self._threads))
+            best, merits = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+            self._bests = best, merits, sum((part[2] for part in parts), JoinCounters())
+            return self._bests

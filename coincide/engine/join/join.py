@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
-from coincide.engine.backends import load_task_backend
 from coincide.engine.events.schemas import (
     can_be_key,
     check_foldable,
@@ -31,7 +30,8 @@ from coincide.engine.join.order import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
 from coincide.engine.join.shifts import ShiftPlan, check_shifted, without_payload
-from coincide.engine.join.spec import JoinSpec, output_schema
+from coincide.engine.join.spec import output_schema
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     NearestMiss,
     NoPairs,
@@ -189,9 +189,7 @@ class TablePlan:
 
     def join(self, left: Side, right: Side) -> Joined:
         """The output batches of a join of these events."""
-        return emission_of(
-            left, right, self.spec, self.schema, load_task_backend(self.spec.backend)
-        )
+        return emission_of(left, right, self.spec, self.schema)
 
     def accidental(
         self, shifts: ShiftPlan | None, left: Side, right: Side
@@ -200,13 +198,8 @@ class TablePlan:
         if shifts is None:
             return None
         check_shifted(shifts, self.spec, left, right)
-        backend, bare = load_task_backend(self.spec.backend), (without_payload(left), right)
-        return shifts.counted(
-            [
-                emission_of(*bare, spec, pa.schema([]), backend).counters.pairs  # type: ignore[arg-type]
-                for spec in shifts.specs
-            ]
-        )
+        bare = without_payload(left), right
+        return shifts.counted([spec.pairing(*bare).join.counters.pairs for spec in shifts.specs])
 
 
 def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list[pa.Array]]:
@@ -287,7 +280,18 @@ def plan_tables(
     left: pa.Schema, right: pa.Schema, arguments: PairArguments, kind: type[TablePlan] = TablePlan
 ) -> TablePlan:
     """Resolve the arguments of a join against two schemas."""
-    keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
+    spec, times = resolved(left, right, arguments)
+    return kind(
+        (arguments.keys, arguments.right_keys), arguments.payload, times, arguments.options.invalid,
+        spec, output_schema(spec, *_fields((left, right), arguments, arguments.payload)),
+        arguments.tested,
+    )  # fmt: skip
+
+
+def resolved(
+    left: pa.Schema, right: pa.Schema, arguments: PairArguments
+) -> tuple[Any, tuple[TimestampColumns, TimestampColumns]]:
+    """What is computed of tables of two schemas, and what their timestamps are."""
     schemas = left, right
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
@@ -297,11 +301,7 @@ def plan_tables(
         check_preferred(arguments.sides[1], arguments.tested[1][-1], others.pop())
     if isinstance(arguments.where, Where):
         spec = spec.but(where=PairFilter(arguments.where, (own, others)))
-    return kind(
-        keys, payload, times, arguments.options.invalid, spec,
-        output_schema(spec, *_fields(schemas, arguments, payload)),
-        arguments.tested,
-    )  # fmt: skip
+    return spec, times
 
 
 def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> None:

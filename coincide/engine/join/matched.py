@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from coincide.engine.events.sides import Side
 from coincide.engine.in_order import in_order
-from coincide.engine.join.emission import Emission, MakeBatch, Rows
+from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.one_stream import stamps_of
-from coincide.engine.join.order import PairOrder
-from coincide.engine.join.partial_results import sortable
+from coincide.engine.join.spec import Rows
 from coincide.model.errors import DataError
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import (
@@ -81,7 +80,7 @@ class Matched(Emission):
         alone = right_rows < 0
         pairs = left_rows[~alone], right_rows[~alone]
         at = np.flatnonzero(alone) - np.arange(int(alone.sum()))
-        yield from self._beside_lonely(pairs, self._measured(*pairs), left_rows[alone], at)
+        yield from self._beside_lonely(pairs, self._measured(pairs), left_rows[alone], at)
 
     def _pairs_of(self, start: int, stop: int) -> Rows:
         """All pairs of a run of base positions."""
@@ -89,26 +88,19 @@ class Matched(Emission):
         left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
         return left_rows, right_rows
 
-    @cached_property
-    def _order(self) -> PairOrder:
-        of_pairs = self._alike if self._spec.is_one_stream else self._probabilities
-        return PairOrder(self._left, self._right, self._spec, of_pairs)
-
-    def _alike(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        """Probabilities of pairs of one stream, of the same bits in both orders: float64 array."""
-        stamps, rows = (stamps_of(self._left), stamps_of(self._right)), (left_rows, right_rows)
-        later = order_of_pairs(*stamps, rows, NEVER) != EARLIER
-        found = self._probabilities(left_rows, right_rows)
-        found[later] = self._probabilities_swapped(right_rows[later], left_rows[later])
-        return found
-
 
 class Mutual(Matched):
     """Pairs in which each event is the other's best partner."""
 
     @cached_property
     def _found(self) -> Rows:
-        return self._mutual(*self._bests())
+        of_left, of_right = self._bests()
+        if not self._spec.merits:
+            return self._mutual(of_left, of_right)
+        # Whoever is an event's best partner of all is so in the task that finds the pair.
+        best = np.full(len(self._left), -1)
+        best[of_left[LEFT]] = of_left[RIGHT]
+        return joined([of_left, taken(of_right, best[of_right[LEFT]] != of_right[RIGHT])])
 
     def _mutual(self, of_left: Rows, of_right: Rows) -> Rows:
         """The pairs that are the best of both their events."""
@@ -148,13 +140,19 @@ class Mutual(Matched):
         return taken(rows, self._order.best(rows, of)[0])
 
 
-class Few(Matched):
-    """Pairs of which it is known whether their events have others."""
+class Unambiguous(Matched):
+    """Pairs of which neither event has another partner."""
 
     def _prepare(self) -> None:
         """No partner is better than another."""
 
-    def _few_pairs(self) -> Rows:
+    @cached_property
+    def _found(self) -> Rows:
+        # A task tells enough to know who has one partner, and who has more.
+        return self._few if self._spec.merits else self._alone(self._of_single_lefts)
+
+    @cached_property
+    def _few(self) -> Rows:
         """All pairs of events that have one, and of all others two at least, of either side."""
         number = np.empty(len(self._right), np.int64)
         seen = np.zeros(len(self._right), np.int8)
@@ -177,18 +175,6 @@ class Few(Matched):
             parts.append(taken(rows, kept))
         return joined(parts)
 
-
-class Unambiguous(Few):
-    """Pairs of which neither event has another partner."""
-
-    @cached_property
-    def _found(self) -> Rows:
-        return self._alone(self._of_single_lefts)
-
-    @cached_property
-    def _few(self) -> Rows:
-        return self._few_pairs()
-
     @property
     def _of_single_lefts(self) -> Rows:
         """The pairs of left events that have one."""
@@ -200,39 +186,6 @@ class Unambiguous(Few):
         return taken(rows, np.bincount(self._few[RIGHT], minlength=1)[rows[RIGHT]] == 1)
 
 
-class LocalBests(Mutual):
-    """What a task knows of mutual pairs: the best partners that it has seen, and by what they are.
-
-    Whoever is an event's best partner of all is so in the task that finds the pair.
-    """
-
-    @cached_property
-    def _found(self) -> Rows:
-        of_left, of_right = self._bests()
-        best = np.full(len(self._left), -1)
-        best[of_left[LEFT]] = of_left[RIGHT]
-        others = taken(of_right, best[of_right[LEFT]] != of_right[RIGHT])
-        return joined([of_left, others])
-
-    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        """As `JoinSpec.measures` has them."""
-        rows, order = (left_rows, right_rows), self._order
-        measured = [
-            self._probabilities(*rows),
-            order.preferred(rows),
-            sortable(order.from_middle(rows)),
-        ]
-        return measured + times_of((self._left, self._right), rows)
-
-
-class LocalFew(Few, LocalBests):
-    """What a task knows of unambiguous pairs: enough to tell who has one partner, and who has more."""
-
-    @cached_property
-    def _found(self) -> Rows:
-        return self._few_pairs()
-
-
 def once(left: Side, right: Side, rows: Rows) -> Rows:
     """Pairs of one stream, without those of which the order that is given is there as well."""
     stamps = stamps_of(left), stamps_of(right)
@@ -240,12 +193,6 @@ def once(left: Side, right: Side, rows: Rows) -> Rows:
     size = 1 + max(own.max(initial=0), others.max(initial=0))
     has_other_order = np.isin(others * size + own, own * size + others)
     return taken(rows, ~has_other_order | (order_of_pairs(*stamps, rows, NEVER) == EARLIER))
-
-
-def times_of(sides: tuple[Side, Side], rows: Rows) -> list[np.ndarray]:
-    """The later and the earlier end of the left event of each pair, and of the right one."""
-    ends = [(side.max_time, side.min_time) for side in sides]
-    return [column[each] for own, each in zip(ends, rows, strict=True) for column in own]
 
 
 def taken(rows: Rows, chosen: np.ndarray) -> Rows:
@@ -288,7 +235,7 @@ class Optimal(Matched):
 
     def _gains(self, groups: Groups, rows: Rows) -> np.ndarray:
         if self._spec.partners.prefer == "probability":
-            steps: np.ndarray = np.floor(self._probabilities(*rows) * _STEPS + 0.5)
+            steps: np.ndarray = np.floor(self.pairing.probabilities(*rows) * _STEPS + 0.5)
             return np.maximum(steps, 1.0)
         # One pair more gains more than all the distances of a group.
         apart = self._order.preferred(rows)[groups.order].astype(np.float64)
@@ -353,20 +300,11 @@ class Chosen(Emission):
         rows = rows[0][few], rows[1][few]
         best, ranks = self._order.best(rows, RIGHT, k)
         rows = rows[0][best], rows[1][best]
-        ranked = [ranks] if "rank" in spec.measures else []
         order = join.left_order[start:stop]
         lonely = np.flatnonzero(join.counts[start:stop] == 0) if spec.how == "left" else few[:0]
-        measured = self._measured(*rows) + ranked
         yield from self._beside_lonely(
-            rows, measured, order[lonely], np.searchsorted(rows[0], order[lonely])
+            rows,
+            self._measured(rows, rank=ranks),
+            order[lonely],
+            np.searchsorted(rows[0], order[lonely]),
         )
-
-    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        measured = super()._measured(left_rows, right_rows)
-        if "preferred" in self._spec.measures:
-            measured.append(self._order.preferred((left_rows, right_rows)))
-        return measured
-
-    @cached_property
-    def _order(self) -> PairOrder:
-        return PairOrder(self._left, self._right, self._spec, self._probabilities)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from coincide.engine.events.sides import PairTest, Side
-from coincide.engine.join.spec import JoinSpec
 from coincide.model.condition import Window
 from cpu_fallback.join.filtering import ALWAYS, NESTED, NEVER, SAME, Stamps, order_of_pairs
 
@@ -114,17 +113,3 @@ def _has_ties(left: Side, right: Side) -> bool:
 
 def _of_matchable(side: Side, values: np.ndarray) -> np.ndarray:
     return values if side.matchable is None else values[side.matchable]
-
-
-def of_stream(left: Side, right: Side, spec: JoinSpec) -> tuple[Side, Side, JoinSpec]:
-    """Sides with ranks, and what is computed: right times are moved instead of the window.
-
-    Who is the earlier is told by times. Two sides stay as they are.
-    """
-    if not spec.is_one_stream:
-        return left, right, spec
-    left, right = numbered(left, right)
-    if spec.shift:
-        right = replace(right, max_time=right.max_time + spec.shift)
-        spec = spec.but(window=spec.window.moved(spec.shift))
-    return left, right, spec

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -11,37 +10,28 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.rows import numbers_in_runs
 from coincide.engine.events.schemas import stored
-from coincide.engine.events.sides import Side, tie_ranks
-from coincide.engine.join.emission import Rows
-from coincide.engine.join.partial_results import sortable
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.events.sides import tie_ranks
+from coincide.engine.join.spec import Pairing, Rows
 from coincide.model.errors import SchemaError
 from coincide.model.partners import Preferred
-from coincide.model.probability import distances_from_middle
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 
-_MERITS = float(1 << 40)
 _DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
+_SIGN = np.uint64(1 << 63)
 
 
 class PairOrder:
     """The order of partners, of either side."""
 
-    def __init__(
-        self,
-        left: Side,
-        right: Side,
-        spec: JoinSpec,
-        probabilities: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    ) -> None:
-        self._sides, self._spec, self._probabilities = (left, right), spec, probabilities
-        self._midpoints = left.min_time + left.max_time, right.min_time + right.max_time
+    def __init__(self, pairing: Pairing) -> None:
+        self.pairing, partners = pairing, pairing.spec.partners
+        self._prefer, self._preferred = partners.prefer, partners.preferred
 
     def prepared(self, *sides: int) -> PairOrder:
         """Itself, the ties of partners of these sides decided, for threads that share it."""
         for side in sides:
-            _ = self._left_ranks if side == LEFT else self._right_ranks
+            _ = self.ranks(side)
         return self
 
     def preferred(self, rows: Rows) -> np.ndarray:
@@ -50,35 +40,36 @@ class PairOrder:
         Of either event of a pair: the first partner of a left event is its earliest, that of a right event
         its latest, as both have the least delay.
         """
-        prefer = self._spec.partners.prefer
-        if self._spec.partners.preferred is not None:
+        if self._preferred is not None:
             return self._of_column[rows[RIGHT]]
-        if prefer == "probability":
-            # Floats that are not negative are ordered as their bits are.
-            return -self._merits(rows).view(np.int64)
-        return ordered_delays(*self._midpoints, rows, _DELAYS[prefer])
+        # Floats that are not negative are ordered as their bits are.
+        if self._prefer == "probability":
+            return -self.pairing.merits(*rows)[0].view(np.int64)
+        if self._prefer == "distance":
+            return self.pairing.measured(*rows)["distance"].view(np.int64)
+        return ordered_delays(*self._midpoints, rows, _DELAYS[self._prefer])
 
     def leading(self, rows: Rows) -> Keys:
         """By what pairs are ordered first, and what parts most of those that are equal then."""
+        if self._prefer == "probability":
+            merits, apart = self.pairing.merits(*rows)
+            return -merits.view(np.int64), sortable(apart)
         first = self.preferred(rows)
-        if self._spec.partners.prefer == "probability":
-            return first, sortable(self.from_middle(rows))
         return first, np.zeros(first.size, np.int64)
-
-    def after_preferred(self, rows: Rows) -> list[np.ndarray]:
-        """By what pairs are ordered then, before the events themselves decide, the least being best."""
-        return [-self._merits(rows), self.from_middle(rows)]
 
     def from_middle(self, rows: Rows) -> np.ndarray:
         """How far pairs are from the middle of the window, half ticks: uint64 array, shape (pairs,)."""
-        left, right = (own[each] for own, each in zip(self._midpoints, rows, strict=True))
-        window = self._spec.window
-        return distances_from_middle(left, right, window.lo, window.hi)
+        return self.pairing.merits(*rows)[1]
 
     def best(self, rows: Rows, of: int, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k best partners of each event, of one side."""
         events = rows[LEFT if of == RIGHT else RIGHT]
-        least_first = [self.preferred(rows), *self.after_preferred(rows), self.ranks(of)[rows[of]]]
+        merits, apart = self.pairing.merits(*rows)
+        least_first = [-merits, apart, self.ranks(of)[rows[of]]]
+        if self._prefer != "probability":
+            least_first.insert(0, self.preferred(rows))
+        if self.pairing.spec.coordinates:
+            least_first.insert(-1, self.pairing.measured(*rows)["distance"])
         order = np.lexsort((*reversed(least_first), events))
         ranks = _places(events[order]) + 1
         kept = ranks <= k
@@ -90,25 +81,28 @@ class PairOrder:
 
     @cached_property
     def _left_ranks(self) -> np.ndarray:
-        return tie_ranks(self._sides[LEFT])
+        return tie_ranks(self.pairing.left)
 
     @cached_property
     def _right_ranks(self) -> np.ndarray:
-        return tie_ranks(self._sides[RIGHT])
+        return tie_ranks(self.pairing.right)
+
+    @cached_property
+    def _midpoints(self) -> Rows:
+        """Of both sides, doubled: int64 arrays, half ticks."""
+        left, right = self.pairing.left, self.pairing.right
+        return left.min_time + left.max_time, right.min_time + right.max_time
 
     @cached_property
     def _of_column(self) -> np.ndarray:
         """Of right rows: the preferred column, which comes after those of a condition on pairs."""
-        preferred = self._spec.partners.preferred
-        assert preferred is not None
-        return preference(self._sides[RIGHT].tested[-1], preferred)
+        assert self._preferred is not None
+        return preference(self.pairing.right.tested[-1], self._preferred)
 
-    def _merits(self, rows: Rows) -> np.ndarray:
-        """As of `coincide.model.timestamps.protocol.Rule`, of pairs that qualify."""
-        probabilities = self._probabilities(*rows)
-        if not self._spec.has_histograms:
-            return probabilities
-        return np.floor(probabilities * _MERITS + 0.5) / _MERITS
+
+def sortable(distances: np.ndarray) -> np.ndarray:
+    """Unsigned numbers moved down to signed ones, as Spark has no others, in their order."""
+    return (distances ^ _SIGN).view(np.int64)
 
 
 def _places(events: np.ndarray) -> np.ndarray:

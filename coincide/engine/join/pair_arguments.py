@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, get_args
 
 import pyarrow as pa
 
+from coincide.engine.backends import check_backend
 from coincide.engine.events.intervals import IntervalNames
 from coincide.engine.events.keys import (
     Keys,
@@ -17,7 +18,7 @@ from coincide.engine.events.keys import (
     key_pairs,
     names_of,
 )
-from coincide.engine.events.time_columns import TimeColumn
+from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.events.time_names import (
     GivenTimes,
     TimestampNames,
@@ -31,8 +32,8 @@ from coincide.engine.join.spec import AnySpec, hands_out_partners
 from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
 from coincide.model.errors import ConditionError, brief
-from coincide.model.options import CorrelateOptions, Emit, How, check_choice
-from coincide.model.partners import Partners
+from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice
+from coincide.model.partners import LARGEST_GROUP, Matching, Partners, PreferEffect
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -47,8 +48,9 @@ class OneStreamError(ConditionError):
     """What is asked is of two streams, and there is one."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class PairArguments(ABC):
-    """What is asked of a join of two sides, or of one stream with itself: a frozen dataclass.
+    """What is asked of a join of two sides, or of one stream with itself, whatever the condition.
 
     Its columns to hand out are ``<prefix>_columns`` of both `prefixes`.
     """
@@ -56,15 +58,22 @@ class PairArguments(ABC):
     prefixes: ClassVar[tuple[str, str]] = SIDES
     matchless: ClassVar[str] = "time or key"
     """What rows lack that match nothing."""
+    kind_of_partners: ClassVar[type[Partners]] = Partners
 
-    by: Keys
-    case_fold: bool
-    how: How
-    emit: Emit
-    options: CorrelateOptions
-    shifts: Shifts
-    where: GivenWhere | Where
-    is_one_stream: bool
+    by: Keys = ()
+    case_fold: bool = False
+    how: How = "inner"
+    emit: Emit = "pairs"
+    probability: bool = False
+    backend: Backend = "auto"
+    options: CorrelateOptions = CorrelateOptions()
+    shifts: Shifts = None
+    is_one_stream: bool = False
+    where: GivenWhere | Where = None
+    prefer: PreferEffect = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
 
     def check_pairs(self) -> None:
         """Refuse what makes no sense of any join.
@@ -83,6 +92,9 @@ class PairArguments(ABC):
         check_options(self.options)
         check_where(self.where, self.pair_columns)
         check_shifts(self.shifts)
+        self._check_emission()
+        self.partners.check_emission(self.how, self.emit)
+        check_backend(self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
             raise OneStreamError(
                 "of one stream both sides have the same keys: name each once in by, or give the events a"
@@ -90,6 +102,24 @@ class PairArguments(ABC):
             )
         if self.is_one_stream and self.partners.matching is not None:
             self._check_matching()
+
+    def _check_emission(self) -> None:
+        """Refuse combinations that have no meaning."""
+        if self.how in ("right", "full") and self.emit != "pairs":
+            raise ConditionError(
+                f"how={self.how!r} gives right events without a partner beside pairs, and"
+                f" emit={self.emit!r} a row for each left event: leave out one, or swap the sides and"
+                " mirror the window, for a row for each right event"
+            )
+        if self.how in ("semi", "anti") and self.emit != "pairs":
+            raise ConditionError(
+                f"how={self.how!r} gives one row per left event; leave out emit={self.emit!r}"
+            )
+        if self.probability and (self.how in ("semi", "anti") or self.emit == "counts"):
+            shape = f"how={self.how!r}" if self.how in ("semi", "anti") else "emit='counts'"
+            raise ConditionError(
+                f"{shape} has no pair to give a probability of; leave out probability=True"
+            )
 
     def _check_matching(self) -> None:
         """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
@@ -124,31 +154,41 @@ class PairArguments(ABC):
             )
 
     @property
-    @abstractmethod
     def partners(self) -> Partners:
         """Which partners of an event are handed out."""
+        return self.kind_of_partners(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
     @abstractmethod
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of both sides."""
 
-    @abstractmethod
     def resolved_times(
         self, clocks: Sequence[TimeColumn]
     ) -> tuple[TimestampColumns, TimestampColumns]:
-        """The timestamps of both sides, in one tick.
+        """The timestamps of both sides, in one tick, from what the two clocks of each side mean."""
+        tick = resolve_tick(clocks, self.options)
+        scales = [scale_of(column, tick, self.options) for column in clocks]
+        longest, (left, right) = self.longest(tick), self.times
+        return (
+            left.resolved((scales[0], scales[1]), longest[0]),
+            right.resolved((scales[2], scales[3]), longest[1]),
+        )
 
-        Parameters
-        ----------
-        clocks : sequence of TimeColumn
-            What the two clocks of left, then those of right, mean as times.
+    def longest(self, tick: Tick) -> tuple[int | None, int | None]:
+        """The declared longest lengths of both sides, in ticks."""
+        given = self._longest[:1] * 2 if self.is_one_stream else self._longest
+        left, right = (None if length is None else tick.count(length) for length in given)
+        for side, length in zip(SIDES, (left, right), strict=True):
+            if length is not None and length < 0:
+                raise ConditionError(
+                    f"{side}_longest is a length and cannot be negative; found {length} ticks"
+                )
+        return left, right
 
-        Raises
-        ------
-        SchemaError, ConditionError
-            If they do not go together, or not with what the options say.
-        """
+    @property
+    def _longest(self) -> tuple[Duration | None, Duration | None]:
+        return self.options.left_longest, self.options.right_longest
 
     @abstractmethod
     def check_tick(self, tick: Tick) -> None:
@@ -162,6 +202,19 @@ class PairArguments(ABC):
     @abstractmethod
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> AnySpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
+
+    def _of_spec(
+        self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
+    ) -> dict[str, Any]:
+        """What every spec has of the arguments."""
+        names = ("probability", "backend", "is_one_stream", "pairs_once", "case_fold", "partners")
+        own, others = times
+        return {name: getattr(self, name) for name in names} | {
+            "emit": self.emit if self.matching is None else "pairs",
+            "threads": self.options.threads or threads,
+            "batch_pairs": self.options.batch_pairs or batch_pairs,
+            "models": (own.model, others.model),
+        }
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -305,17 +358,17 @@ class PairArguments(ABC):
             where = where_of(where, left, right, self.pair_columns_of(left, right))
             if where is not None and self.pairs_once:
                 where = where.of_either_order
-        changes = dict(zip(self._names_of_columns, found, strict=True))
-        return replace(self, **changes, where=where)  # type: ignore[type-var]
+        changes: dict[str, Any] = dict(zip(self._names_of_columns, found, strict=True))
+        return replace(self, **changes, where=where)
 
     def without_where(self) -> Self:
         """The same without a condition on pairs."""
-        return replace(self, where=None)  # type: ignore[type-var]
+        return replace(self, where=None)
 
     def handing_out(self, columns: Sequence[Sequence[str]]) -> Self:
         """The same without keys and a condition on pairs; and these columns, of both sides."""
         changes: dict[str, Any] = dict(zip(self._names_of_columns, columns, strict=True))
-        return replace(self, by=(), case_fold=False, where=None, **changes)  # type: ignore[type-var]
+        return replace(self, by=(), case_fold=False, where=None, **changes)
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:

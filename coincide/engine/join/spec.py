@@ -1,35 +1,87 @@
-"""What a join computes, and the columns of its output."""
+"""What a join computes, what it makes of two sides, and the columns of its output."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.timestamps import INTERVALS, Bounds, Pairs, SideModel, pair_model
+from coincide.engine.events.sides import Side
+from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.model.bands import longest_useful
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError
 from coincide.model.options import Emit, How
 from coincide.model.partners import MOST_PROBABLE, Matching, Partners
+from coincide.model.results import JoinCounters
 from coincide.model.sides import SIDES
+from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
+
+Rows = tuple[np.ndarray, np.ndarray]
+"""Left and right rows of pairs: int64 arrays, shape (pairs,)."""
+
+DELTA = "delta"
+DELTA_NAMES = (DELTA, *(f"{DELTA}_{unit}" for unit in NANOSECONDS_PER_UNIT))
+"""All that the column of delta may be called."""
 
 
+def delta_name(tick: Tick) -> str:
+    """The column of delta, which says what it counts: ``delta_us``; of bare ticks ``delta``."""
+    return DELTA if tick.unit is None else f"{DELTA}_{tick.unit}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnySpec(ABC):
-    """What ways know of what a join computes, whatever its condition: everything but the data.
-
-    A frozen dataclass.
+    """What a join computes, resolved to ticks, whatever its condition: everything but the data.
 
     Attributes
     ----------
     prefixes : (str, str)
         What columns of the two sides are called.
+    delta_name : str or None
+        The column of delta; None: it is not handed out.
+    backend : str
+        That joins: ``"auto"``, ``"cpu"`` or ``"gpu"``.
+    models : (SideModel, SideModel)
+        Of the timestamps of both sides.
+    coordinates : int
+        Of an event: none where it does not matter where events are.
+    is_one_stream : bool
+        Whether the sides are parts of one stream, whose events have an identity.
+    pairs_once : bool
+        Whether of one stream each pair counts in one order only: that of `emit="pairs"`.
+    shift : int
+        Ticks by which right times are moved, to count accidental pairs.
+    merits : bool
+        Whether pairs have columns that tell by what the best partner was chosen.
+    in_order : bool
+        Whether rows come in the order of left rows.
     """
 
     prefixes: ClassVar[tuple[str, str]] = SIDES
+
+    how: How = "inner"
+    emit: Emit = "pairs"
+    probability: bool = False
+    delta_name: str | None = None
+    backend: str = "auto"
+    threads: int = 1
+    batch_pairs: int = 1_000_000
+    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    coordinates: int = 0
+    is_one_stream: bool = False
+    pairs_once: bool = False
+    shift: int = 0
+    case_fold: bool = False
+    where: PairFilter | None = None
+    partners: Partners = MOST_PROBABLE
+    merits: bool = False
+    in_order: bool = False
 
     @property
     @abstractmethod
@@ -43,26 +95,12 @@ class AnySpec(ABC):
 
     @property
     @abstractmethod
-    def how(self) -> How:
-        """As of `coincide.correlate`, like `emit`."""
+    def pairs(self) -> Bounds:
+        """The condition on the timestamps of both sides."""
 
-    @property
     @abstractmethod
-    def emit(self) -> Emit:  # noqa: D102
-        ...
-
-    @property
-    @abstractmethod
-    def backend(self) -> str:
-        """That joins: ``"auto"``, ``"cpu"`` or ``"gpu"``."""
-
-    @property
-    def models(self) -> tuple[SideModel, SideModel]:
-        """Of the timestamps of both sides."""
-        return INTERVALS, INTERVALS
-
-    in_order: bool = False
-    """Whether rows come in the order of left rows."""
+    def pairing(self, left: Side, right: Side) -> Pairing:
+        """What the condition makes of two sides."""
 
     @property
     def has_histograms(self) -> bool:
@@ -79,44 +117,30 @@ class AnySpec(ABC):
         return left, right
 
     @property
-    def coordinates(self) -> int:
-        """Of an event: none where it does not matter where events are."""
-        return 0
-
-    @property
-    def is_one_stream(self) -> bool:
-        """Whether the sides are parts of one stream, whose events have an identity."""
-        return False
-
-    @property
-    def pairs_once(self) -> bool:
-        """Whether of one stream each pair counts in one order only: that of `emit="pairs"`."""
-        return False
-
-    @property
-    def case_fold(self) -> bool:
-        """Whether keys that are texts are equal if they are so in lower case."""
-        return False
-
-    @property
-    def where(self) -> PairFilter | None:
-        """What pairs must meet besides."""
-        return None
-
-    @property
-    @abstractmethod
     def measures(self) -> dict[str, pa.DataType]:
-        """Columns of a pair of its own, beside those of its events."""
+        """Columns of a pair of its own, beside those of its events, in their order.
 
-    @property
-    @abstractmethod
-    def pairs(self) -> Bounds:
-        """The condition on the timestamps of both sides."""
-
-    @property
-    def partners(self) -> Partners:
-        """Which partners of an event are handed out."""
-        return MOST_PROBABLE
+        Merits tell by what the best partner was chosen, after the probability: half ticks and ticks.
+        """
+        told, of_both = self.merits, self.merits and self.matching is not None
+        asked = {
+            self.delta_name or DELTA: self.delta_name is not None,
+            "distance": self.coordinates > 0,
+            "probability": self.probability or told,
+            "preferred": of_both or (told and self.partners.prefer != "probability"),
+            "from_middle": told,
+            "max_of_left": of_both,
+            "min_of_left": of_both,
+            "max_of_right": told,
+            "min_of_right": told,
+            "rank": self.k > 1 and not told,
+        }
+        floats = ("distance", "probability")
+        return {
+            name: pa.float64() if name in floats else pa.int64()
+            for name, is_asked in asked.items()
+            if is_asked
+        }
 
     @property
     def k(self) -> int:
@@ -133,13 +157,16 @@ class AnySpec(ABC):
         """Whether pairs are chosen by what several tasks tell of their events."""
         return self.matching in ("mutual", "unambiguous") and not self.is_one_stream
 
-    @abstractmethod
     def with_merits(self) -> Self:
         """The same with columns of a pair that tell by what the best partner was chosen."""
+        return self.but(merits=True)
 
-    @abstractmethod
     def moved(self, ticks: int) -> Self:
         """How many pairs there are of each left event when right times are moved by so many ticks."""
+        return self.but(
+            shift=ticks, how="inner", emit="counts", partners=MOST_PROBABLE, probability=False,
+            delta_name=None,
+        )  # fmt: skip
 
     @property
     def keeps_unmatched(self) -> bool:
@@ -158,67 +185,76 @@ class AnySpec(ABC):
 
     def but(self, **changes: Any) -> Self:
         """The same with some attributes changed."""
-        return replace(self, **changes)  # type: ignore[type-var]
+        return replace(self, **changes)
 
 
-MERITS_OF_BOTH = (
-    "preferred", "from_middle", "max_of_left", "min_of_left", "max_of_right", "min_of_right",
-)  # fmt: skip
-"""By what the best partners of either side are chosen, after the probability: half ticks and ticks."""
+class Pairing(ABC):
+    """What a condition makes of two sides: the join that finds their pairs, and what is told of a pair.
 
+    `join`, used like a backend's join, has the pairs that count.
+    """
 
-@dataclass(frozen=True)
-class JoinSpec(AnySpec):
-    """What a join by probability computes, resolved to ticks."""
+    join: Any
+    measuring: Any = None
+    """A join that tells delta and distance of its pairs as it finds them."""
+    counts_for_best: ClassVar[bool]
+    """Whether all pairs are counted to find the best ones."""
 
-    window: Window
-    how: How = "inner"
-    emit: Emit = "pairs"
-    probability: bool = False
-    backend: str = "auto"
-    classes: int | None = None
-    threads: int = 1
-    batch_pairs: int = 1_000_000
-    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
-    is_one_stream: bool = False
-    pairs_once: bool = False
-    shift: int = 0
-    case_fold: bool = False
-    where: PairFilter | None = None
-    partners: Partners = MOST_PROBABLE
-    merits: bool = False
-    in_order: bool = False
+    def __init__(self, left: Side, right: Side, spec: AnySpec) -> None:
+        self.left, self.right, self.spec = left, right, spec
+
+    @abstractmethod
+    def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        """Satisfaction probabilities of pairs: float64 array."""
+
+    @abstractmethod
+    def merits(
+        self, left_rows: np.ndarray, right_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """By what pairs are ranked: probabilities, float64, and half ticks from the middle, uint64."""
+
+    @abstractmethod
+    def ranks(self) -> np.ndarray:
+        """The order of partners that are equal in all else, as `best` takes it."""
+
+    @abstractmethod
+    def best(
+        self, join: Any, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, Rows, JoinCounters]:
+        """Which base events of a run have partners, from its start, and their most probable pairs."""
+
+    @abstractmethod
+    def meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
+        """Which pairs of one stream qualify whose right event is taken to be left: bool array."""
+
+    @abstractmethod
+    def meet_themselves(self) -> np.ndarray:
+        """Which left events of one stream qualify with themselves: bool array, shape (n_left,)."""
 
     @property
-    def measures(self) -> dict[str, pa.DataType]:
-        """The probability, if asked for; of the best how-many-best it is, or by what it was chosen."""
-        measures = {"probability": pa.float64()} if self.probability else {}
-        if self.merits and self.partners.matching:
-            return {**measures, **dict.fromkeys(MERITS_OF_BOTH, pa.int64())}
-        if self.merits and self.partners.prefer != "probability":
-            measures["preferred"] = pa.int64()
-        if not self.merits and self.partners.k > 1:
-            measures["rank"] = pa.int64()
-        return measures
+    @abstractmethod
+    def doubt(self) -> int:
+        """When the other order of a pair of one stream is to be decided: ``NEVER`` and the like."""
 
-    @property
-    def widest(self) -> Window:  # noqa: D102
-        return self.window
+    def measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Delta of pairs and what else follows from where events are, by the name of the column."""
+        name = self.spec.delta_name
+        return {} if name is None else {name: self.deltas(left_rows, right_rows)}
 
-    @property
-    def pairs(self) -> Pairs:
-        """The timing condition on the timestamps of both sides."""
-        return pair_model(self.window, *self.models)
+    def deltas(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        """T_right - T_left between stamps, or midpoints, half a tick left off: int64 array, ticks."""
+        left, right = self._stamps
+        doubled = right[right_rows] - left[left_rows]
+        return (doubled + (doubled < 0)) >> 1
 
-    def with_merits(self) -> JoinSpec:  # noqa: D102
-        return self.but(probability=True, merits=True)
-
-    def moved(self, ticks: int) -> JoinSpec:
-        """As of `AnySpec`: the window moves instead, the other way."""
-        return self.but(
-            window=self.window.moved(-ticks), how="inner", emit="counts", probability=False, shift=ticks,
-            partners=MOST_PROBABLE,
-        )  # fmt: skip
+    @cached_property
+    def _stamps(self) -> Rows:
+        """Stamps, or midpoints, of both sides: int64 arrays, half ticks."""
+        left, right = (
+            2 * side.max_time - side.model.before_ends(side.shapes)
+            for side in (self.left, self.right)
+        )
+        return left, right
 
 
 def hands_out_partners(how: str, emit: str) -> bool:
@@ -250,20 +286,3 @@ def check_output_names(names: list[str]) -> None:
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ConditionError(f"two output columns would be called {', '.join(doubled)}; rename one")
-
-
-def check_emission(how: str, emit: str, probability: bool) -> None:
-    """Refuse combinations that have no meaning."""
-    if how in ("right", "full") and emit != "pairs":
-        raise ConditionError(
-            f"how={how!r} gives right events without a partner beside pairs, and emit={emit!r} a row for"
-            " each left event: leave out one, or swap the sides and mirror the window, for a row for each"
-            " right event"
-        )
-    if how in ("semi", "anti") and emit != "pairs":
-        raise ConditionError(f"how={how!r} gives one row per left event; leave out emit={emit!r}")
-    if probability and (how in ("semi", "anti") or emit == "counts"):
-        shape = f"how={how!r}" if how in ("semi", "anti") else "emit='counts'"
-        raise ConditionError(
-            f"{shape} has no pair to give a probability of; leave out probability=True"
-        )

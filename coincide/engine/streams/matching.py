@@ -15,10 +15,9 @@ from typing import NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import load_task_backend
-from coincide.engine.join.emission import Rows
 from coincide.engine.join.join import TablePlan
 from coincide.engine.join.matched import Matched, Mutual, Unambiguous, taken
+from coincide.engine.join.spec import Rows
 from coincide.engine.streams.live import Horizon, Live, Part, sized
 from coincide.model.results import JoinCounters
 from coincide.model.sides import LEFT, RIGHT
@@ -86,9 +85,7 @@ def decided(
     now = now[LEFT] & (times >= left[0]) & (times <= left[1]), now[RIGHT]
     spec = sized(plan, horizon, lefts, rights).spec
     decide = DecidedMutual if spec.matching == "mutual" else DecidedUnambiguous
-    emission = decide(
-        lefts.side, rights.side, spec, plan.schema, load_task_backend(spec.backend)
-    ).of(before, now)
+    emission = decide(spec.pairing(lefts.side, rights.side), plan.schema).of(before, now)
     return pa.Table.from_batches(emission, plan.schema), emission.counters
 
 

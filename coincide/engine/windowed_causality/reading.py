@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.causality.arguments import PlacedColumns, check_coordinate_types
-from coincide.engine.causality.emission import points_of
 from coincide.engine.causality.join import read_placed
+from coincide.engine.causality.pairing import points_of
 from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
 from coincide.engine.events.schemas import arrow_time_column, type_of
 from coincide.engine.events.sides import Side, SideCounts

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from coincide.engine.causality.arguments import Place, names_of_coordinates
 from coincide.engine.causality.emptiness import warn_of_names
-from coincide.engine.causality.shapes import delta_name
 from coincide.engine.events.frames import TABLES, arrow_table, is_nothing, offers_arrow
 from coincide.engine.events.keys import Names
 from coincide.engine.events.schemas import one_array, other_types, with_first_types
 from coincide.engine.events.sides import SideCounts
-from coincide.engine.join.spec import check_output_names
+from coincide.engine.join.spec import check_output_names, delta_name
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
 from coincide.engine.windowed_causality.reading import Arriving, WindowColumns
 from coincide.engine.windowed_causality.reports import WindowSummary, tell

@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from coincide.engine.join.spec import AnySpec, JoinSpec
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.rapids import is_accelerated

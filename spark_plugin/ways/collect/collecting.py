@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.events.sides import Side, SideCounts, grouped_events, read_side
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import SchemaError
 from coincide.model.options import CorrelateOptions
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS

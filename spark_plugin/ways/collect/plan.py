@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from coincide.engine.join.spec import AnySpec, JoinSpec
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import ConditionError, several
 from coincide.model.options import CorrelateOptions
 from spark_plugin.frames.events import EventFrame

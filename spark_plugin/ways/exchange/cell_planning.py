@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coincide.engine.events.intervals import IntervalColumns
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.bands import midpoint_reach
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import TIME_LIMIT

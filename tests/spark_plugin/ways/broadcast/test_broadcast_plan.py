@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coincide import CorrelateOptions
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
 from spark_plugin.tasks.broadcast import BroadcastPlan, Candidate, choose_small_side, is_two_step
 from spark_plugin.tasks.samples import Reach, Sample, expected_partners

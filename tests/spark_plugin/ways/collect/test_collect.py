@@ -23,7 +23,7 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import ConditionError, DataError
 from spark_plugin.frames.estimates import Estimate
 from spark_plugin.tasks.samples import Reach, Sample

@@ -19,7 +19,7 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.engine.join.spec import JoinSpec
+from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
 from spark_plugin.tasks.packing import Places
 from spark_plugin.tasks.samples import Reach, Sample

@@ -1,0 +1,142 @@
+"""The join by a timing condition: what it computes, and what it makes of two sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.backends import load_task_backend, resilient
+from coincide.engine.events.sides import Side, grouped_events, tie_ranks
+from coincide.engine.events.timestamps import Pairs, pair_model
+from coincide.engine.join.filtered import filtered
+from coincide.engine.join.one_stream import doubt_of_order, numbered, stamps_of, window_once
+from coincide.engine.join.spec import AnySpec, Pairing, Rows
+from coincide.model.condition import Window
+from coincide.model.errors import MemoryBudgetError
+from coincide.model.results import JoinCounters
+from coincide.model.timestamps import IntervalPairs
+from cpu_fallback import event_decisions, event_merits, event_probabilities
+from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
+
+
+@dataclass(frozen=True)
+class JoinSpec(AnySpec):
+    """What a join by probability computes, resolved to ticks."""
+
+    window: Window
+    classes: int | None = None
+
+    @property
+    def widest(self) -> Window:  # noqa: D102
+        return self.window
+
+    @property
+    def pairs(self) -> Pairs:
+        """The timing condition on the timestamps of both sides."""
+        return pair_model(self.window, *self.models)
+
+    def pairing(self, left: Side, right: Side) -> TimingPairing:  # noqa: D102
+        return TimingPairing(left, right, self)
+
+    def moved(self, ticks: int) -> JoinSpec:
+        """As of `AnySpec`: the window moves instead, the other way."""
+        return super().moved(ticks).but(window=self.window.moved(-ticks))
+
+
+class TimingPairing(Pairing):
+    """A timing condition on two sides; of one stream right times are moved in place of the window."""
+
+    spec: JoinSpec
+    counts_for_best: ClassVar[bool] = False
+
+    def __init__(self, left: Side, right: Side, spec: JoinSpec) -> None:
+        if spec.is_one_stream:
+            left, right = numbered(left, right)
+            if spec.shift:  # who is the earlier is told by times
+                right = replace(right, max_time=right.max_time + spec.shift)
+                spec = spec.but(window=spec.window.moved(spec.shift))
+        super().__init__(left, right, spec)
+        self._backend = load_task_backend(spec.backend)
+        events = grouped_events(left, right, case_fold=spec.case_fold)
+        self._model, *self._events = spec.pairs.for_events(*events)
+        window, is_enough = spec.window, False
+        if spec.pairs_once and spec.where is None:
+            window, is_enough = window_once(window, left, right)
+        if window != spec.window:
+            self._model = IntervalPairs(spec.window, sought=window)
+        given: dict[str, Any] = {
+            "classes": spec.classes, "threads": spec.threads, "empty": arrow_int64
+        }  # fmt: skip
+        join = resilient(
+            self._backend,
+            lambda package: import_module(package).EventJoin(*self._events, self._model, **given),
+        )
+        self.join = filtered(self, join, spec.is_one_stream and not is_enough)
+
+    def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:  # noqa: D102
+        left, right = self._events
+        given = left, left_rows, right, right_rows, self._model
+        try:
+            found: np.ndarray = self._backend.event_probabilities(*given)
+        except MemoryBudgetError:
+            # The CPU's, to the bit; a join that lacks memory has given its warning by now.
+            found = event_probabilities(*given)
+        return found
+
+    def probabilities_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
+        """Satisfaction probabilities of pairs of one stream whose right event is taken to be left."""
+        left, right = self._events
+        found: np.ndarray = event_probabilities(right, right_rows, left, left_rows, self._model)
+        return found
+
+    def merits(
+        self, left_rows: np.ndarray, right_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As of `Pairing`; of matched pairs of one stream of the same bits in both orders."""
+        left, right = self._events
+        merits, apart = event_merits(left, left_rows, right, right_rows, self._model)
+        if self.spec.is_one_stream and self.spec.matching:
+            stamps, rows = (stamps_of(self.left), stamps_of(self.right)), (left_rows, right_rows)
+            later = order_of_pairs(*stamps, rows, NEVER) != EARLIER
+            swapped = right, right_rows[later], left, left_rows[later]
+            merits[later] = event_merits(*swapped, self._model)[0]
+        return merits, apart
+
+    def ranks(self) -> np.ndarray:
+        """As of `Pairing`, by target position."""
+        return tie_ranks(self.right)[self.join.right_order]
+
+    def best(  # noqa: D102
+        self, join: Any, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, Rows, JoinCounters]:
+        best, _, counters = join.best(start, stop, ranks)
+        found = np.flatnonzero(best >= 0)
+        return found, (join.left_order[start + found], join.right_order[best[found]]), counters
+
+    def meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:  # noqa: D102
+        left, right = self._events
+        return event_decisions(right, right_rows, left, left_rows, self._model)
+
+    def meet_themselves(self) -> np.ndarray:  # noqa: D102
+        side, found = self.left, np.zeros(len(self.left), bool)
+        rows = np.arange(len(side)) if side.matchable is None else np.flatnonzero(side.matchable)
+        own, moved = (
+            side.model.events(side.max_time[rows] + shift, side.shapes[rows], None, 1)
+            for shift in (0, self.spec.shift)
+        )
+        same = np.arange(rows.size)
+        found[rows] = event_decisions(own, same, moved, same, self._model)
+        return found
+
+    @property
+    def doubt(self) -> int:  # noqa: D102
+        return doubt_of_order(self.spec.window, self.spec.has_histograms)
+
+
+def arrow_int64(size: int) -> np.ndarray:
+    """An int64 array in Arrow's pool, which keeps pages from one batch to the next."""
+    return np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
