@@ -14,7 +14,7 @@ import pytest
 
 import cpu_fallback
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
-from coincide.engine.join import join as worker
+from coincide.engine.join import timing
 from coincide.model.errors import MemoryBudgetError
 from tests.helpers.comparison import OF_ONE_STREAM
 
@@ -72,7 +72,7 @@ def test_no_pair_is_lost_or_doubled(
         gpu = made_up_gpu(fails_at)
         with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
             caplog.clear()
-            patch.setattr(worker, "load_task_backend", lambda name, gpu=gpu: gpu)
+            patch.setattr(timing, "load_task_backend", lambda name, gpu=gpu: gpu)
             patch.setitem(sys.modules, gpu.__name__, gpu)
             found = correlate_tables(*tables, condition, **shape)
         assert found.equals(expected)
