@@ -273,6 +273,7 @@ _TIMED_PAIRS = [
     *_group("Condition", _WINDOW),
     *_pairs("RIGHT", "[cyan]'left_amount = right_amount'[/cyan]"),
 ]
+_DELTA = "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us, or another unit."
 JOIN = [
     *_TWO_INPUTS,
     *_OUTPUT,
@@ -293,6 +294,7 @@ JOIN = [
         " [cyan]semi[/cyan]: left events that have a partner. [cyan]anti[/cyan]: those that have none.",
         row="a pair",
     ),
+    *_group("Result", {"--pair-columns delta: list": _DELTA}),
     *_group(
         "How it runs",
         {

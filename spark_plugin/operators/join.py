@@ -47,6 +47,7 @@ def correlate(
     how: How = "inner",
     emit: Emit = "pairs",
     probability: bool = False,
+    pair_columns: str | Sequence[str] = (),
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
@@ -109,6 +110,11 @@ def correlate(
         partner are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
     probability : bool
         Add the satisfaction probability (double), a column or an array.
+    pair_columns : str or sequence of str
+        What to add of the pair itself: ``"delta"``, T_right - T_left (bigint) between the stamps as they
+        were given, and of intervals between their midpoints, less half a tick if need be. The column's
+        name says what it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and ``delta`` what
+        the time columns count, where no unit is known.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional
@@ -143,7 +149,7 @@ def correlate(
     Returns
     -------
     DataFrame
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), delta, ``probability``, ``rank``.
 
     Raises
     ------
@@ -177,8 +183,8 @@ def correlate(
     arguments = JoinArguments(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
-        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
-        is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
+        options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
     for side, given in (("left", left), ("right", right)):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
 
+from coincide.engine.events.keys import names_of
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
@@ -186,7 +187,7 @@ def plan_correlation(
         return planned
     with planned.closed_on_failure():
         rights = planned_pairs(event_frames((sources[1], sources[0]), alone), alone, False)
-    measures = int(arguments.probability)
+    measures = int(arguments.probability) + len(names_of(arguments.pair_columns))
     frame = with_rights(planned.dataframe, rights.dataframe, len(arguments.keys), measures)
     return replace(planned, dataframe=frame, alone=rights)
 

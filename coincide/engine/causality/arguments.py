@@ -268,11 +268,11 @@ class CausalityArguments(PairArguments):
         return own, others
 
     @property
-    def pair_columns(self) -> PairColumns:
+    def where_columns(self) -> PairColumns:
         """What `where` may be on."""
         return causal_columns(len(self.places[0]))
 
-    def pair_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+    def where_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
         """As of `PairArguments`: the tick is known then."""
         given = zip(self.sides, self.times, (left, right), strict=True)
         clocks = [clock for each in given for clock in arrow_clocks(*each)]

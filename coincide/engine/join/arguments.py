@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
-from coincide.engine.events.keys import Names
+from coincide.engine.events.keys import Names, check_names, names_of
 from coincide.engine.events.time_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
 from coincide.engine.join.pair_filter import Where
+from coincide.engine.join.spec import DELTA, delta_name, hands_out_partners
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.model.condition import TimingCondition
-from coincide.model.errors import SchemaError, found_instead
+from coincide.model.errors import ConditionError, SchemaError, brief, found_instead
 from coincide.model.options import How, Way
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
@@ -37,6 +38,7 @@ class JoinArguments(PairArguments):
     right_time: GivenTimes = field(default=TIMES, kw_only=True)
     left_columns: Names = field(default=("id",), kw_only=True)
     right_columns: Names = field(default=("id",), kw_only=True)
+    pair_columns: Names = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -45,11 +47,24 @@ class JoinArguments(PairArguments):
                 f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(self.condition)}"
             )
         self.check_pairs()
+        self._check_pair_columns()
         if self.is_one_stream:
             self._take_from_left()
         for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
+
+    def _check_pair_columns(self) -> None:
+        check_names("pair_columns", self.pair_columns)
+        asked = names_of(self.pair_columns)
+        if any(name != DELTA for name in asked):
+            raise ConditionError(
+                f"pair_columns takes {DELTA!r}, how long after the left event the right one comes; found"
+                f" {brief(self.pair_columns)}"
+            )
+        if asked and not hands_out_partners(self.how, self.emit):
+            shape = f"how={self.how!r}" if self.emit == "pairs" else f"emit={self.emit!r}"
+            raise ConditionError(f"{shape} has no pair to give {DELTA} of; leave out pair_columns")
 
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""
@@ -90,7 +105,7 @@ class JoinArguments(PairArguments):
         return RightAlone(
             **given | {
                 "how": "anti", "emit": "pairs", "probability": False, "shifts": None,
-                "options": options, "where": where,
+                "options": options, "where": where, "pair_columns": (),
             }
         )  # fmt: skip
 
@@ -110,10 +125,12 @@ class JoinArguments(PairArguments):
 
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
-        window = self.condition.window(times[0].scales[0].tick)
+        tick = times[0].scales[0].tick
+        window = self.condition.window(tick)
         self.check_symmetric(window.lo + window.hi == 0)
         return JoinSpec(
             window, self.options.classes, how=_OF_LEFT.get(self.how, self.how),
+            delta_name=delta_name(tick) if names_of(self.pair_columns) else None,
             **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
 
@@ -132,7 +149,7 @@ class RightAlone(JoinArguments):
         return True
 
     @property
-    def pair_columns(self) -> PairColumns:
+    def where_columns(self) -> PairColumns:
         """As of `PairArguments`."""
         return PairColumns(self.prefixes)
 

@@ -90,7 +90,7 @@ class PairArguments(ABC):
         for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
             check_all_or_names(name, given)
         check_options(self.options)
-        check_where(self.where, self.pair_columns)
+        check_where(self.where, self.where_columns)
         check_shifts(self.shifts)
         self._check_emission()
         self.partners.check_emission(self.how, self.emit)
@@ -228,13 +228,13 @@ class PairArguments(ABC):
         return self.is_one_stream and is_of_pairs and self.partners.matching is None
 
     @property
-    def pair_columns(self) -> PairColumns:
+    def where_columns(self) -> PairColumns:
         """What `where` may be on."""
         return SIDES_ALONE
 
-    def pair_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+    def where_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
         """The same, for sides of these columns."""
-        return self.pair_columns
+        return self.where_columns
 
     @property
     def places(self) -> tuple[tuple[str | float, ...], tuple[str | float, ...]]:
@@ -355,7 +355,7 @@ class PairArguments(ABC):
         ]
         where = self.where
         if where is not None and not isinstance(where, Where):
-            where = where_of(where, left, right, self.pair_columns_of(left, right))
+            where = where_of(where, left, right, self.where_columns_of(left, right))
             if where is not None and self.pairs_once:
                 where = where.of_either_order
         changes: dict[str, Any] = dict(zip(self._names_of_columns, found, strict=True))

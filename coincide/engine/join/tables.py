@@ -43,6 +43,7 @@ def correlate_tables(
     how: How = "inner",
     emit: Emit = "pairs",
     probability: bool = False,
+    pair_columns: str | Sequence[str] = (),
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
@@ -79,6 +80,8 @@ def correlate_tables(
         As of `coincide.correlate`; with ``how="left"`` rows come in the order of left.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
+    pair_columns : str or sequence of str
+        As of `coincide.correlate`.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional
@@ -93,7 +96,7 @@ def correlate_tables(
     Returns
     -------
     pa.Table
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), delta, ``probability``, ``rank``.
 
     Raises
     ------
@@ -117,8 +120,8 @@ def correlate_tables(
     arguments = JoinArguments(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
-        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
-        is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
+        options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
     tables = given_tables(left, right, arguments)

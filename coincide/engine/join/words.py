@@ -38,6 +38,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         where=words.get("where"),
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
+        pair_columns=names("--pair-columns", words.get("pair_columns") or []),
         options=_options(words),
         is_one_stream=is_one_stream,
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},

@@ -55,7 +55,7 @@ _TEXTS = (
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
     "prefer",
 )  # fmt: skip
-_LISTS = ("by", "left_columns", "right_columns")
+_LISTS = ("by", "left_columns", "right_columns", "pair_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")
 _OTHERS = ("k", "within", "confidence", "probability", "case_fold")
 OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
