@@ -81,7 +81,7 @@ def test_stamps_are_as_of_causality() -> None:
     table = pa.table({"id": range(3), "t": pa.array(milliseconds, pa.timestamp("ms"))})
     for options, name in (
         (CorrelateOptions(), "delta_us"),
-        (CorrelateOptions(tick="ms"), "delta_ms"),
+        (CorrelateOptions(unit="ns"), "delta_ns"),
     ):
         times = around("t", "10ms"), "t"
         found = correlate_tables(
