@@ -273,7 +273,7 @@ _TIMED_PAIRS = [
     *_group("Condition", _WINDOW),
     *_pairs("RIGHT", "[cyan]'left_amount = right_amount'[/cyan]"),
 ]
-_DELTA = "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us, or another unit."
+_DELTA = "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us."
 JOIN = [
     *_TWO_INPUTS,
     *_OUTPUT,

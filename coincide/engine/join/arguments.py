@@ -15,7 +15,7 @@ from coincide.engine.join.spec import DELTA, delta_name, hands_out_partners
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.model.condition import TimingCondition
-from coincide.model.errors import ConditionError, SchemaError, brief, found_instead
+from coincide.model.errors import ConditionError, SchemaError, argument, brief, found_instead
 from coincide.model.options import How, Way
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
@@ -59,12 +59,15 @@ class JoinArguments(PairArguments):
         asked = names_of(self.pair_columns)
         if any(name != DELTA for name in asked):
             raise ConditionError(
-                f"pair_columns takes {DELTA!r}, how long after the left event the right one comes; found"
-                f" {brief(self.pair_columns)}"
+                f"{argument('pair_columns')} takes {DELTA!r}, how long after the left event the right one"
+                f" comes; found {brief(self.pair_columns)}"
             )
         if asked and not hands_out_partners(self.how, self.emit):
-            shape = f"how={self.how!r}" if self.emit == "pairs" else f"emit={self.emit!r}"
-            raise ConditionError(f"{shape} has no pair to give {DELTA} of; leave out pair_columns")
+            name = "how" if self.emit == "pairs" else "emit"
+            raise ConditionError(
+                f"{argument(name, getattr(self, name))} has no pair to give {DELTA} of; leave out"
+                f" {argument('pair_columns')}"
+            )
 
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""

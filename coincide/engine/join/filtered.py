@@ -63,22 +63,12 @@ class FilteredJoin(CountedJoin):
         self, pairing: Pairing, join: Any, test: PairTest, itself: np.ndarray | None = None
     ) -> None:
         self._join, self._test, self._itself = join, test, itself
+        self.left_order: np.ndarray = join.left_order
+        self.right_order: np.ndarray = join.right_order
         self._merits = pairing.merits
         self._batch_pairs, self._threads = pairing.spec.batch_pairs, pairing.spec.threads
         # First pair of each run that was counted, and their end; whether each pair passed.
         self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
-
-    @property
-    def left_order(self) -> np.ndarray:
-        """As of the join."""
-        order: np.ndarray = self._join.left_order
-        return order
-
-    @property
-    def right_order(self) -> np.ndarray:
-        """As of the join."""
-        order: np.ndarray = self._join.right_order
-        return order
 
     @property
     def counters(self) -> JoinCounters:
