@@ -20,7 +20,6 @@ from coincide.engine.causality.arguments import (
 from coincide.engine.causality.emptiness import warn_of_names, warn_of_reach
 from coincide.engine.causality.join import CausalPlan
 from coincide.engine.causality.pairing import CausalitySpec, placed_events
-from coincide.engine.causality.tables import causal_table
 from coincide.engine.events.keys import check_all_or_names, check_names
 from coincide.engine.events.sides import Side
 from coincide.engine.events.time_names import GivenTimes
@@ -28,6 +27,7 @@ from coincide.engine.join.join import resolved
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.spec import check_output_names
+from coincide.engine.join.tables import given_tables
 from coincide.engine.reports.reports import JoinReport, JoinSummary, check_report, tell
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.options import CorrelateOptions, How
@@ -95,7 +95,7 @@ def clusters(
         condition, cause_time=time, cause_place=place, by=by, cause_columns=columns,
         options=options, case_fold=case_fold, where=where,
     )  # fmt: skip
-    table = causal_table(EVENT, events, arguments.columns[0], arguments.numbers[0], arguments)
+    (table,) = given_tables(events, None, arguments)
     found, summary = cluster_table(table, arguments)
     tell(summary, report)
     return found

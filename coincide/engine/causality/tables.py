@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from coincide.engine.causality.arguments import CausalityArguments, Place
 from coincide.engine.causality.join import TableCausality
-from coincide.engine.events.frames import TABLES, arrow_table, needed_names, offers_arrow
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.time_names import GivenTimes
-from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
-from coincide.engine.reports.reports import JoinReport, check_report, tell
+from coincide.engine.join.tables import joined
+from coincide.engine.reports.reports import JoinReport, check_report
 from coincide.model.causality.condition import CausalityCondition
-from coincide.model.errors import SchemaError
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
 from coincide.model.partners import LARGEST_GROUP, Matching, PreferEffect
-
-if TYPE_CHECKING:
-    pass
 
 
 def causality_tables(
@@ -158,30 +153,4 @@ def causality_tables(
         is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability,
     )  # fmt: skip
-    own, others = (
-        None if given is None else causal_table(side, given, names, numbers, arguments)
-        for side, given, names, numbers in zip(
-            arguments.sides, (causes, effects), arguments.columns, arguments.numbers, strict=True
-        )
-    )
-    job = TableCausality(own, others, arguments)
-    found = pa.Table.from_batches(job.batches(), schema=job.schema)
-    assert job.summary is not None
-    tell(job.summary, report)
-    return found
-
-
-def causal_table(
-    side: str,
-    given: Any,
-    names: Sequence[str],
-    numbers: Sequence[str],
-    asked: PairArguments,
-) -> pa.Table:
-    """The columns of these names, of numbers among them, and those that are asked for besides."""
-    if not offers_arrow(given):
-        raise SchemaError(f"{side}s must be {TABLES}; found {type(given).__name__}")
-    named = list(dict.fromkeys(names))
-    if asked.is_open:
-        named = needed_names(given, named, asked.words_of_needed)
-    return arrow_table(side, given, named, numbers)
+    return joined(TableCausality, causes, effects, arguments, report)

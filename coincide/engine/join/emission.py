@@ -22,6 +22,7 @@ from coincide.model.sides import LEFT, RIGHT
 MakeBatch = Callable[[], pa.RecordBatch]
 _BATCHES_PER_THREAD = 4
 _SMALLEST_BATCH = 1 << 16
+_NO_ROWS = np.empty(0, np.int64)
 
 
 class Emission(ABC):
@@ -127,37 +128,21 @@ class Emission(ABC):
         kinds = self.schema.types[len(self._left_columns) :]
         yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
 
-    def _beside_lonely(
-        self, rows: Rows, measured: list[np.ndarray], lonely: np.ndarray, at: np.ndarray
+    def _matched(
+        self,
+        rows: Rows,
+        measured: list[np.ndarray],
+        lonely: np.ndarray = _NO_ROWS,
+        at: np.ndarray = _NO_ROWS,
     ) -> Iterator[MakeBatch]:
-        """One row per pair, and per left event without a partner.
-
-        Parameters
-        ----------
-        rows : (int64 array, int64 array)
-            Left and right rows of pairs.
-        measured : list of arrays
-            Of pairs.
-        lonely : int64 array
-            Left rows without a partner.
-        at : int64 array, ascending
-            How many pairs come before each of these.
-        """
+        """One row per pair, and per left row without a partner, before which come `at` pairs, ascending."""
         if lonely.size:
             rows = np.insert(rows[0], at, lonely), np.insert(rows[1], at, -1)
             measured = [np.insert(each, at, 0) for each in measured]
         left_rows, right_rows = rows
         for part in self._cut(left_rows, right_rows):
-            nobody = right_rows[part] < 0 if lonely.size else None
-            others = [pa.array(each[part], mask=nobody) for each in measured]
-            yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
-
-    def _matched(
-        self, left_rows: np.ndarray, right_rows: np.ndarray, measured: list[np.ndarray]
-    ) -> Iterator[MakeBatch]:
-        """One row per pair."""
-        for part in self._cut(left_rows, right_rows):
-            others = [pa.array(each[part]) for each in measured]
+            is_alone = right_rows[part] < 0 if lonely.size else None
+            others = [pa.array(each[part], mask=is_alone) for each in measured]
             yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
 
     def _matched_batch(
@@ -229,10 +214,9 @@ class Pairs(Emission):
         if self._spec.pairs_once:
             lonely = lonely[self._are_alone[self.join.left_order[start + lonely]]]
         if self._spec.in_order and lonely.size:
-            left_rows, right_rows, measured = self._found(start, stop)
             at = self.join.offsets[start + lonely] - self.join.offsets[start]
             lonely = self.join.left_order[start + lonely]
-            yield from self._beside_lonely((left_rows, right_rows), measured, lonely, at)
+            yield from self._matched(*self._found(start, stop), lonely, at)
             return
         yield from self._pairs(start, stop)
         yield from self._without_partner(start + lonely)
@@ -246,11 +230,11 @@ class Pairs(Emission):
             return
         yield from self._matched(*self._found(start, stop))
 
-    def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    def _found(self, start: int, stop: int) -> tuple[Rows, list[np.ndarray]]:
         """Left and right rows of pairs, and their measures."""
         join = self.join
         left_rows, right_rows, known = self._joined(start, stop, join.left_order, join.right_order)
-        return left_rows, right_rows, self._measured((left_rows, right_rows), **known)
+        return (left_rows, right_rows), self._measured((left_rows, right_rows), **known)
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
@@ -387,7 +371,7 @@ class Best(Emission):
         at = np.empty(0, np.int64)
         if self._spec.how == "left":
             at = np.setdiff1d(np.arange(stop - start), found, assume_unique=True)
-        yield from self._beside_lonely(
+        yield from self._matched(
             pairs, self._measured(pairs), self.join.left_order[start + at],
             np.searchsorted(found, at),
         )  # fmt: skip

@@ -80,7 +80,7 @@ class Matched(Emission):
         alone = right_rows < 0
         pairs = left_rows[~alone], right_rows[~alone]
         at = np.flatnonzero(alone) - np.arange(int(alone.sum()))
-        yield from self._beside_lonely(pairs, self._measured(pairs), left_rows[alone], at)
+        yield from self._matched(pairs, self._measured(pairs), left_rows[alone], at)
 
     def _pairs_of(self, start: int, stop: int) -> Rows:
         """All pairs of a run of base positions."""
@@ -302,7 +302,7 @@ class Chosen(Emission):
         rows = rows[0][best], rows[1][best]
         order = join.left_order[start:stop]
         lonely = np.flatnonzero(join.counts[start:stop] == 0) if spec.how == "left" else few[:0]
-        yield from self._beside_lonely(
+        yield from self._matched(
             rows,
             self._measured(rows, rank=ranks),
             order[lonely],

@@ -12,7 +12,12 @@ from coincide.engine.events.keys import Keys
 from coincide.engine.events.time_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
-from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
+from coincide.engine.join.pair_arguments import (
+    GivenWindow,
+    PairArguments,
+    check_second,
+    condition_of,
+)
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
 from coincide.engine.reports.reports import JoinReport, check_report, tell
@@ -124,28 +129,37 @@ def correlate_tables(
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
+    return joined(TableJoin, left, right, arguments, report)
+
+
+def joined(
+    kind: type[TableJoin],
+    left: Any,
+    right: Any,
+    arguments: PairArguments,
+    report: JoinReport | None,
+) -> pa.Table:
+    """The join of what was given as sides, of which the second is None of one stream."""
     tables = given_tables(left, right, arguments)
-    job = TableJoin(tables[0], None if right is None else tables[1], arguments)
+    job = kind(tables[0], None if right is None else tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None
     tell(job.summary, report)
     return found
 
 
-def given_tables(left: Any, right: Any, arguments: JoinArguments) -> list[pa.Table]:
+def given_tables(left: Any, right: Any, arguments: PairArguments) -> list[pa.Table]:
     """What was given as Arrow tables of the needed columns; one table without `right`."""
+    of_sides = arguments.prefixes == SIDES
     tables = []
     inputs = (left,) if right is None else (left, right)
-    asked = zip(SIDES, inputs, arguments.columns, arguments.numbers, strict=False)
+    sides = SIDES if of_sides else arguments.sides
+    asked = zip(sides, inputs, arguments.columns, arguments.numbers, strict=False)
     for side, given, names, numbers in asked:
-        check_table(side, given)
+        if not offers_arrow(given):
+            called = side if of_sides else f"{side}s"
+            raise SchemaError(f"{called} must be {TABLES}; found {kind_of(given)}. {_TO_ARROW}")
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)
         tables.append(arrow_table(side, given, names, numbers))
     return tables
-
-
-def check_table(side: str, given: object) -> None:
-    """Refuse what offers no Arrow table."""
-    if not offers_arrow(given):
-        raise SchemaError(f"{side} must be {TABLES}; found {kind_of(given)}. {_TO_ARROW}")
