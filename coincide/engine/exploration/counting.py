@@ -236,18 +236,14 @@ def partner_table(
 
 def _partners(left: Side, right: Side, spec: JoinSpec) -> Iterator[tuple[str, np.ndarray]]:
     """For each side the number of partners of each of its events: int64 array, shape (n,)."""
-
-    def join_of(own: Side, other: Side, spec: JoinSpec) -> Any:
-        return spec.pairing(own, other).join
-
     if spec.is_one_stream:
-        yield EVENT, join_of(left, right, spec.but(pairs_once=False)).counts
+        yield EVENT, spec.but(pairs_once=False).pairing(left, right).join.counts
         return
-    join = join_of(left, right, spec)
+    join = spec.pairing(left, right).join
     yield SIDES[0], join.counts
     if spec.where is None:
         mirrored = spec.but(window=spec.window.mirrored(), models=spec.models[::-1])
-        yield SIDES[1], join_of(right, left, mirrored).counts
+        yield SIDES[1], mirrored.pairing(right, left).join.counts
         return
     # The condition knows which side is left.
     positions = np.arange(join.right_order.size)
