@@ -128,7 +128,7 @@ def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress)
                 plan = _planned(request, inputs, queries, spark)
             with progress.following(spark, "looking for crossings"):
                 write_frame(plan.dataframe, output)
-            counted = _counted(plan.summary(), plan.why) if plan.stage.is_observable else None
+            counted = _counted(plan.summary(), plan.why) if plan.is_observable else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.publish()
@@ -154,8 +154,8 @@ def _planned(
         own = path_columns(source) or readings.lacks_name(request.arguments.columns)
         if source.file_format != "parquet" or own:
             raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
-        plan = plan_file_crossings(spark, source.text, given, request.arguments, observe=True)
-        return replace(plan, readings=ReadingFrame.of(frame, request.arguments))
+        seen = ReadingFrame.of(frame, request.arguments).seen
+        return plan_file_crossings(spark, source.text, given, request.arguments, seen, observe=True)
     except NotDirect as closed:
         if request.way == "direct":
             raise Problem(f"--way direct is not possible: {marked(closed)}") from None

@@ -131,7 +131,7 @@ def _run_spark(request: TransitionRequest, given: ArrowInput, progress: Progress
                 plan = plan_transitions(frame, request.until, request.arguments, observe=True)
             with progress.following(spark, "looking for transitions"):
                 write_frame(plan.dataframe, output)
-            counted = _counted(plan.summary()) if plan.stage.is_observable else None
+            counted = _counted(plan.summary()) if plan.is_observable else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.publish()

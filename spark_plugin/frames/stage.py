@@ -17,10 +17,8 @@ from pyspark.sql import types as T
 from coincide.engine.backends import RESOURCE
 from coincide.engine.reports.metrics import merged, of_all, of_one_run
 from coincide.model.errors import BackendError, ConditionError
-from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames.columns import arrow_schema
 from spark_plugin.tasks.counting import CountingTask, TellingTask
-from spark_plugin.tasks.wire import METRICS
 
 _log = logging.getLogger("coincide")
 _SEEN = {
@@ -41,10 +39,6 @@ _WAITS = (
 )
 NOBODY = -1
 """In place of a row's number where nobody is meant."""
-_ACCELERATED = (
-    "the RAPIDS Accelerator fails plans that are observed; for the numbers, compute the result once more in"
-    " a session with spark.rapids.sql.enabled=false"
-)
 
 
 @dataclass(frozen=True)
@@ -74,45 +68,6 @@ class Stage:
         first, *others = schema.names
         found = _with_ends(found, self.metrics, self.observation, task.counted)
         return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
-
-
-@dataclass(frozen=True)
-class CountedStage:
-    """The one stage of an operator whose tasks count everything that is told of it."""
-
-    stage: Stage
-    is_observable: bool
-
-    @classmethod
-    def of(cls, spark: SparkSession, backend: str, observe: bool) -> CountedStage:
-        """A stage on a session, for a backend, that is counted if asked for and possible."""
-        can = not is_accelerated(spark)
-        observation = Observation() if observe and can else None
-        metrics = None if observation is None else METRICS
-        return cls(Stage(True, gpu_profile(spark, backend), metrics, observation), can)
-
-    @property
-    def metrics(self) -> str | None:
-        """Name of the column for the counters of tasks."""
-        return self.stage.metrics
-
-    def run(self, rows: DataFrame, task: CountingTask, schema: T.StructType) -> DataFrame:
-        """What a task makes of rows on the wire; no column of the schema is called `METRICS`."""
-        return self.stage.run(rows, task, schema)
-
-    def counts(self) -> dict[str, int]:
-        """What tasks have counted, by name. Waits for an action."""
-        found = None
-        if self.stage.observation is not None:
-            found = counted_by_tasks(self.stage.observation)
-        if found is None:
-            why = (
-                "Spark has left the stage out, or stopped it early"
-                if self.is_observable
-                else _ACCELERATED
-            )
-            raise ConditionError(f"nothing was counted: {why}")
-        return found.numbers
 
 
 def observed(

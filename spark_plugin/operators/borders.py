@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from coincide.engine.borders.arguments import BorderArguments
 from coincide.engine.borders.reports import BorderReport
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
-from coincide.model.errors import SchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,33 +36,16 @@ def border_crossings(
     Parameters
     ----------
     readings : DataFrame
-        In any order. Of readings of one stream and time, that with the least values counts, and the
-        others are left out and counted.
+        In any order.
     queries : DataFrame, pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        A column of distinct ids, and one of lower and one of upper borders for each value column: for
-        ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
-        or infinite: the range is open on that side. On Spark Connect they travel with the plan, which
-        bounds their size.
-    stream : str or None
-        Column of readings: what moves, of any type that can be a key. None: all readings are of one
-        stream, and the result has no such column.
-    time : str
-        Column of readings: when it was read.
-    values : str or sequence of str
-        One to nine columns of readings; where one of them is null or NaN the reading is a gap, and the
-        stream is taken to be where it was.
-    query : str
-        The column of the ids of queries.
-    closed_column : str, optional
-        A column of queries that says of each which of its borders its range holds: ``"left"``,
-        ``"right"``, ``"both"`` or ``"neither"``; where it is null, the option `closed` says it.
+        As of `coincide.border_crossing_tables`. On Spark Connect they travel with the plan, which bounds
+        their size.
+    stream, time, values, query, closed_column, words
+        As of `coincide.border_crossing_tables`.
     options : BorderOptions
         With `threads` of None, each task has one. `batch_events` are at most 65,536 here.
     report : BorderReport, optional
-        Is told what was found, and what was left out, once the result was computed.
-    words
-        Options of `BorderOptions` as arguments of their own, such as ``first="outside"``: they come before
-        those in `options`.
+        Takes what was found, and what was left out, once the result was computed.
 
     Returns
     -------
@@ -89,19 +71,10 @@ def border_crossings(
     DroppedRowsWarning, RoundedTimesWarning, LateRowsWarning, NoPairsWarning
         When the report is asked.
     """
-    from pyspark.sql import DataFrame
-
     from spark_plugin.frames.borders import plan_crossings
 
     BorderReport.check(report)
     options = with_words(options, words)
     arguments = BorderArguments(stream, time, values, query, options, closed_column)
-    if not isinstance(readings, DataFrame):
-        raise SchemaError(
-            f"readings must be a Spark DataFrame; found {type(readings).__name__}. border_crossing_tables"
-            " takes tables in memory"
-        )
     planned = plan_crossings(readings, queries, arguments, observe=report is not None)
-    if report is not None:
-        report.take(None, planned.summary)
-    return planned.dataframe
+    return planned.handed_to(report)

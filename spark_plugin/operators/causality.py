@@ -10,7 +10,7 @@ from coincide.engine.events.keys import Keys
 from coincide.engine.events.time_names import GivenTimes
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
-from coincide.engine.reports.reports import JoinReport, check_report
+from coincide.engine.reports.reports import JoinReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
@@ -102,7 +102,7 @@ def causality(
 
     from spark_plugin.ways.causality import plan_causality
 
-    check_report(report)
+    JoinReport.check(report)
     check_told(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,

@@ -13,7 +13,7 @@ from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
-from coincide.engine.reports.reports import JoinReport, check_report
+from coincide.engine.reports.reports import JoinReport
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
@@ -176,7 +176,7 @@ def correlate(
     from spark_plugin.ways.files.join import direct_frame
     from spark_plugin.ways.files.plain_frames import plan_plain_frames
 
-    check_report(report)
+    JoinReport.check(report)
     check_told(shifts, report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
@@ -262,7 +262,7 @@ def correlate_files(
     """
     from spark_plugin.ways.files.join import FilesJoin
 
-    check_report(report)
+    JoinReport.check(report)
     if output is None:
         check_told(arguments.get("shifts"), report)
     if output is None and overwrite:

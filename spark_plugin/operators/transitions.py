@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from coincide.engine.transitions.arguments import TransitionArguments
 from coincide.engine.transitions.reports import TransitionReport
-from coincide.model.errors import SchemaError
 from coincide.model.options import CorrelateOptions
 from coincide.model.transitions import Repeated
 from coincide.model.units import Duration
@@ -43,27 +42,13 @@ def transitions(
     ----------
     events : DataFrame
         Border crossings, in any order.
-    within : int or str
-        The longest dwell time of a transition, 0 or more: ticks, or with a unit, as ``"3min"``.
-    confidence : float, optional
-        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals. Up to 0.5 an event
-        may be told as crossed and as stayed, which is counted (`both`) and warned of.
+    within, confidence, query, stream, event, time, repeated, options
+        As of `coincide.transition_tables`.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it. By default the largest
         max_time of all events, which a job finds at once; it computes the events once more.
-    query, stream : str
-        Columns of the region and of what moves; of any type that can be a key. A `stream` of None: all
-        events are of one, and the result has no such column.
-    event : str
-        Column of the words I (the stream enters the region) and O (it leaves it).
-    time : str or (str, str)
-        The min and max column of the timestamps; one name for exact instants.
-    repeated : {"raise", "first", "last"}
-        What an I after an I, or an O after an O, is: as of `coincide.transition_tables`.
-    options : CorrelateOptions
-        Its `unit`, `tick` and `invalid`.
     report : TransitionReport, optional
-        Is told what was found, left out, and is undecided, once the result was computed.
+        Takes what was found, left out, and is undecided, once the result was computed.
 
     Returns
     -------
@@ -89,20 +74,11 @@ def transitions(
     DroppedRowsWarning, RoundedTimesWarning, ToldTwiceWarning
         When the report is asked.
     """
-    from pyspark.sql import DataFrame
-
     from spark_plugin.frames.transitions import plan_transitions
 
     TransitionReport.check(report)
     arguments = TransitionArguments(
         within, confidence, query, stream, event, time, repeated, options
     )
-    if not isinstance(events, DataFrame):
-        raise SchemaError(
-            f"events must be a Spark DataFrame; found {type(events).__name__}. transition_tables takes"
-            " tables in memory"
-        )
     planned = plan_transitions(events, until, arguments, observe=report is not None)
-    if report is not None:
-        report.take(None, planned.summary)
-    return planned.dataframe
+    return planned.handed_to(report)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from coincide.engine.causality.arguments import Place
 from coincide.engine.events.keys import Names, check_names, names_of
-from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
+from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reports import WindowReport
 from coincide.model.causality.condition import CausalityCondition
-from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.errors import ConditionError
 from coincide.model.windowed_causality import WindowOptions
 
 if TYPE_CHECKING:
@@ -76,8 +76,6 @@ def windowed_causality(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
         When the report is asked.
     """
-    from pyspark.sql import DataFrame
-
     from spark_plugin.frames.windowed_causality import plan_windows
 
     WindowReport.check(report)
@@ -88,12 +86,5 @@ def windowed_causality(
             "on Spark each key has a window, and rows have no order: name the columns of the key with by=,"
             " and the column of arrival times with arrival=. One window for all is a WindowedCausality"
         )
-    if not isinstance(events, DataFrame):
-        raise SchemaError(
-            f"{EVENT}s must be a Spark DataFrame; found {type(events).__name__}. WindowedCausality takes"
-            " tables in memory"
-        )
     planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
-    if report is not None:
-        report.take(None, planned.summary)
-    return planned.dataframe
+    return planned.handed_to(report)

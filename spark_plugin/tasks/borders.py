@@ -2,78 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.engine.backends import load_task_backend
-from coincide.engine.borders.arguments import READINGS, words_of_far
+from coincide.engine.borders.arguments import READINGS, BorderArguments, words_of_far
 from coincide.engine.borders.monitor import NewSearch
 from coincide.engine.borders.queries import Queries
 from coincide.engine.borders.readings import REASONS, ReadingColumns, words_of_invalid
-from coincide.engine.borders.reports import COUNTED
+from coincide.engine.borders.reports import COUNTED, BorderSummary
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type, one_array
-from coincide.engine.reports.metrics import as_bits
+from coincide.engine.events.sides import SideCounts
 from coincide.model.borders.crossings import IN
 from coincide.model.borders.monitor import Monitor
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import DataError
 from coincide.model.units import TIME_LIMIT
-from spark_plugin.tasks.counting import Answer, CountingTask, FaultyRows
-from spark_plugin.tasks.wire import Runs, Shipment, chunks
-
-_CHUNK_ROWS = 1 << 18
-_CHUNK_BYTES = 64 << 20
-"""Readings to work on at once."""
+from spark_plugin.tasks.counting import FaultyRows, KeyTask, KeyWork
+from spark_plugin.tasks.wire import Runs, Shipment
 
 
 @dataclass(frozen=True)
-class CrossingTask(CountingTask):
-    """Tells the crossings of streams, each of which is whole in one partition, its readings in order.
-
-    Nothing is kept of a stream once the next one begins.
-    """
+class CrossingTask(KeyTask):
+    """Tells the crossings of streams, in order of times within a stream."""
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 
     columns: ReadingColumns
     queries: ShippedQueries
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     metrics: str | None = None
 
-    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
-        """The output columns, in order of times within a stream."""
-        options = self.columns.arguments.options
-        load_task_backend(options.backend)
-        reader, runs = WireReader(self.columns), Runs()
-        has_streams = self.columns.arguments.stream is not None
-        search = PartitionSearch(self.queries.watch(options), has_streams=has_streams)
-        kind = None
-        for table in chunks(batches, _CHUNK_ROWS, _CHUNK_BYTES):
-            readings = reader.read(table)
-            kind = narrow_type(readings.streams.type)
-            if not readings.times.size:
-                continue
-            numbers = runs.numbered([readings.streams])
-            streams = Gather(readings.streams, kind)
-            for columns in search.crossings(numbers, readings.times, readings.values, streams):
-                yield columns, None
-            search.keep_only(int(numbers[-1]))
-        reader.refuse()
-        if kind is not None:
-            told = {**reader.dropped, "readings": reader.rows, "rounded": as_bits(reader.rounded)}
-            yield search.nulls(kind, len(self.names)), {**search.told(), **told}
+    def work(self, schema: pa.Schema) -> KeyWork:
+        """What takes readings."""
+        return _CrossingWork(self, narrow_type(schema.field(STREAM).type))
+
+
+class _CrossingWork(KeyWork):
+    """Takes readings by stream and time."""
+
+    def __init__(self, task: CrossingTask, stream_kind: pa.DataType) -> None:
+        arguments = task.columns.arguments
+        load_task_backend(arguments.options.backend)
+        self._reader, self._runs = ReadingRows(task.columns), Runs()
+        self._search = PartitionSearch(task.queries, arguments)
+        self._kind = stream_kind
+        self.kinds = self._search.kinds(stream_kind)
+
+    def take(self, table: pa.Table) -> Iterator[list[pa.Array]]:
+        table, times = self._reader.valid(table)
+        if not times.size:
+            return
+        streams, values = one_array(table.column(STREAM)), self._reader.values(table)
+        numbers = self._runs.numbered([streams])
+        yield from self._search.crossings(numbers, times, values, Gather(streams, self._kind))
+        self._search.keep_only(int(numbers[-1]))
+
+    def end(self) -> Iterator[list[pa.Array]]:
+        self._reader.refuse()
+        return iter(())
+
+    def summary(self) -> BorderSummary:
+        return self._search.summary(self._reader.counts)
 
 
 class PartitionSearch:
     """Takes readings and hands out crossings."""
 
-    def __init__(self, watch: Watch, *, has_streams: bool) -> None:
-        self._has_streams = has_streams
+    def __init__(self, queries: ShippedQueries, arguments: BorderArguments) -> None:
+        watch = queries.watch(arguments.options)
+        self._made, self._has_streams = arguments.made, arguments.stream is not None
         self._ids = Gather(watch.ids, watch.kind)
         self._monitor = watch.monitor
         self._entered = self._left = 0
@@ -102,20 +105,18 @@ class PartitionSearch:
         """Forget all streams but one, which is number 0 from now on."""
         self._monitor.keep_only(stream)
 
-    def nulls(self, stream_kind: pa.DataType, columns: int) -> list[pa.Array]:
-        """A row of nulls in the output columns, as many as there are."""
+    def kinds(self, stream_kind: pa.DataType) -> list[pa.DataType]:
+        """Types of the output columns."""
         ids = [self._ids.kind, *([stream_kind] if self._has_streams else [])]
-        kinds = [*ids, *[pa.int64()] * (columns - len(ids))]
-        return [pa.nulls(1, kind) for kind in kinds]
+        return [*ids, *[pa.int64()] * (len(self._made) - len(ids))]
 
-    def told(self) -> dict[str, int]:
-        """Of the numbers of `coincide.engine.borders.reports.COUNTED` those that are found here."""
-        return {
-            **asdict(self._monitor.taken),
-            "entered": self._entered,
-            "left": self._left,
-            "retrieved": self._monitor.retrieved,
-        }
+    def summary(self, rows: SideCounts) -> BorderSummary:
+        """What was found, and what the rows of readings were."""
+        taken = self._monitor.taken
+        return BorderSummary(
+            rows.rows, rows.invalid, taken.gaps, taken.repeated, taken.late, entered=self._entered,
+            left=self._left, retrieved=self._monitor.retrieved, rounded=rows.rounded,
+        )  # fmt: skip
 
 
 _ID, _CLOSED = "query", "closed"
@@ -181,44 +182,34 @@ def value_names(dimensions: int) -> list[str]:
     return [f"value{k}" for k in range(dimensions)]
 
 
-@dataclass(frozen=True, eq=False)
-class WireReadings:
-    """Valid readings of a chunk, n of them."""
-
-    streams: pa.Array
-    times: np.ndarray
-    values: np.ndarray
-
-
-class WireReader(FaultyRows):
-    """Reads the chunks of one partition, and refuses invalid readings or counts them."""
+class ReadingRows(FaultyRows):
+    """Readings in the chunks of one partition; invalid ones are refused or counted."""
 
     def __init__(self, columns: ReadingColumns) -> None:
         super().__init__(TIME, FIRST_CODE)
         self._columns = columns
-        self._names = value_names(columns.arguments.dimensions)
 
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Readings left out so far, by reason, in the order of `REASONS`."""
-        return {reason: self.counts.get(code, 0) for code, reason in enumerate(REASONS)}
+    def reason(self, code: int) -> str:
+        """Of `REASONS`."""
+        return tuple(REASONS)[code]
 
-    def read(self, table: pa.Table) -> WireReadings:
-        """The valid readings of a chunk."""
-        table, times = self.valid(table)
-        values = np.empty((times.size, len(self._names)))
-        for k, name in enumerate(self._names):
+    def values(self, table: pa.Table) -> np.ndarray:
+        """What was read: float64 array, shape (n, d), C order."""
+        names = value_names(self._columns.arguments.dimensions)
+        values = np.empty((table.num_rows, len(names)))
+        for k, name in enumerate(names):
             values[:, k] = one_array(table.column(name)).to_numpy()
-        return WireReadings(one_array(table.column(STREAM)), times, values)
+        return values
 
     def refuse(self) -> None:
         """Raise if some that were read are to be refused."""
         arguments = self._columns.arguments
         for code, name in enumerate(arguments.values, len(REASONS)):
-            if code in self.counts:
-                words = self.counts[code], self.examples[code]
-                raise DataError(words_of_far(READINGS, name, *words))
-        if self.counts and arguments.options.invalid == "raise":
-            code = min(self.counts)
-            words = self.counts[code], self.examples[code]
-            raise DataError(words_of_invalid(self._columns, list(REASONS)[code], *words))
+            if code in self.codes:
+                raise DataError(words_of_far(READINGS, name, self.codes[code], self.examples[code]))
+        if arguments.options.invalid == "raise" and self.codes:
+            words = (
+                words_of_invalid(self._columns, self.reason(code), count, self.examples[code])
+                for code, count in sorted(self.codes.items())
+            )
+            raise DataError("; ".join(words))

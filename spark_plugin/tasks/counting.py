@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.engine.backends import release_gpu
 from coincide.engine.events.schemas import one_array
-from coincide.engine.events.sides import example_text
+from coincide.engine.events.sides import SideCounts, example_text
+from coincide.engine.reports.metrics import numbers_of
 from spark_plugin.tasks.connection import begin_task
+from spark_plugin.tasks.wire import chunks
 
 Answer = tuple[list[pa.Array], Mapping[str, int] | None]
 """Output columns, and the numbers of `CountingTask.counted` beside a last row of nulls."""
@@ -72,6 +74,58 @@ class CountingTask(ABC):
         return pa.RecordBatch.from_arrays([*columns, values], names=[*self.names, self.metrics])
 
 
+CHUNK_ROWS = 1 << 18
+CHUNK_BYTES = 64 << 20
+"""Rows to work on at once."""
+
+
+class KeyWork(ABC):
+    """The work of a `KeyTask` in one partition.
+
+    Attributes
+    ----------
+    kinds : list of pa.DataType
+        Types of the output columns.
+    """
+
+    kinds: list[pa.DataType]
+
+    @abstractmethod
+    def take(self, table: pa.Table) -> Iterable[list[pa.Array]]:
+        """The output columns that the next rows make known."""
+
+    @abstractmethod
+    def end(self) -> Iterable[list[pa.Array]]:
+        """Those that the end of the rows makes known."""
+
+    @abstractmethod
+    def summary(self) -> Any:
+        """What was found, of which `numbers_of` makes numbers."""
+
+
+class KeyTask(CountingTask):
+    """Works through keys, each of which is whole in one partition, its rows in order.
+
+    Nothing is kept of a key once the next one begins.
+    """
+
+    @abstractmethod
+    def work(self, schema: pa.Schema) -> KeyWork:
+        """What takes rows of a schema."""
+
+    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+        """The output columns, key by key."""
+        work = None
+        for table in chunks(batches, CHUNK_ROWS, CHUNK_BYTES):
+            work = work or self.work(table.schema)
+            for columns in work.take(table):
+                yield columns, None
+        if work is not None:
+            for columns in work.end():
+                yield columns, None
+            yield [pa.nulls(1, kind) for kind in work.kinds], numbers_of(work.summary())
+
+
 @dataclass(frozen=True)
 class TellingTask:
     """A task that tells of a partition without rows, too, of which it has learnt no types."""
@@ -101,36 +155,32 @@ row is refused, what it was in words."""
 class FaultyRows(ABC):
     """Takes the invalid rows out of the chunks of one partition, and knows how many they are.
 
-    All that are to be refused come first, and in one partition.
-
-    Parameters
-    ----------
-    column : str
-        Of int64, in which the codes of invalid rows are.
-    first : int
-        In place of the value of an invalid row stands its code, counted from here.
-
-    Attributes
-    ----------
-    rows : int
-        All that came.
-    rounded : float
-        The largest change of a time.
-    counts : dict of int to int
-        Invalid rows by code.
-    examples : dict of int to str
-        One of each, in words.
+    All that are to be refused come first, and in one partition. In place of an invalid row's int64 value in
+    a column stands its code, counted from `first`.
     """
 
     def __init__(self, column: str, first: int) -> None:
         self._column, self._first = column, first
-        self.rows, self.rounded = 0, 0.0
-        self.counts: dict[int, int] = {}
-        self.examples: dict[int, str] = {}
+        self._rows, self._rounded = 0, 0.0
+        self.codes: dict[int, int] = {}  # invalid rows by code
+        self.examples: dict[int, str] = {}  # one of each, in words
+
+    @abstractmethod
+    def reason(self, code: int) -> str:
+        """What is wrong with a row of some code, in a word."""
 
     @abstractmethod
     def refuse(self) -> None:
         """Raise if some that were read are to be refused: to be called at the end, too."""
+
+    @property
+    def counts(self) -> SideCounts:
+        """What the rows up to here were."""
+        dropped: dict[str, int] = {}
+        for code, count in self.codes.items():
+            reason = self.reason(code)
+            dropped[reason] = dropped.get(reason, 0) + count
+        return SideCounts(self._rows, 0, dropped, self._rounded)
 
     def valid(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """The valid rows of a chunk, and what their column of codes holds.
@@ -140,7 +190,7 @@ class FaultyRows(ABC):
         DataError
             If rows up to here are to be refused.
         """
-        self.rows += table.num_rows
+        self._rows += table.num_rows
         values = one_array(table.column(self._column)).to_numpy()
         wrong = values >= self._first
         if wrong.any():
@@ -150,13 +200,13 @@ class FaultyRows(ABC):
             self.refuse()
             if ROUNDED in table.column_names:
                 change = one_array(table.column(ROUNDED)).to_numpy().max()
-                self.rounded = max(self.rounded, float(change))
+                self._rounded = max(self._rounded, float(change))
         return table, values
 
     def _count(self, table: pa.Table, codes: np.ndarray, rows: np.ndarray) -> None:
         found = np.unique(codes, return_index=True, return_counts=True)
         for code, first, count in zip(*map(np.ndarray.tolist, found), strict=True):
-            self.counts[code] = self.counts.get(code, 0) + count
+            self.codes[code] = self.codes.get(code, 0) + count
             if EXAMPLE in table.column_names:
                 words = table.column(EXAMPLE)[int(rows[first])].as_py()
                 if words is not None:  # told of rows that are refused, and not of those left out

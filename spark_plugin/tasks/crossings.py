@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.backends import load_task_backend
-from coincide.engine.borders.readings import REASONS, ReadingColumns, Readings, read_readings
+from coincide.engine.borders.readings import ReadingColumns, Readings, read_readings
 from coincide.engine.borders.reports import COUNTED
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.slices import Parts
 from coincide.engine.files.stream_parts import StreamPart, StreamParts
-from coincide.engine.reports.metrics import as_bits
+from coincide.engine.reports.metrics import numbers_of
 from spark_plugin.tasks.borders import PartitionSearch, ShippedQueries
 from spark_plugin.tasks.counting import Answer, CountingTask
 
@@ -46,32 +46,30 @@ class PartTask(CountingTask):
 
     readings: StreamFiles
     queries: ShippedQueries
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     metrics: str | None = None
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
         """The output columns, in order of streams and times within a part."""
-        options = self.readings.columns.arguments.options
-        load_task_backend(options.backend)
+        arguments = self.readings.columns.arguments
+        load_task_backend(arguments.options.backend)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                search = PartitionSearch(self.queries.watch(options), has_streams=True)
+                search = PartitionSearch(self.queries, arguments)
                 yield from self._of_part(self.readings.read(number), search)
 
     def _of_part(self, readings: Readings, search: PartitionSearch) -> Iterator[Answer]:
         streams = _on_the_wire(readings.streams)
+        kind = narrow_type(streams.type)
         if readings.times.size:
             numbers = streams.dictionary_encode().indices.to_numpy().astype(np.int64)
             found = search.crossings(
-                numbers, readings.times, readings.values, Gather(streams, narrow_type(streams.type)),
-                in_any_order=True,
-            )  # fmt: skip
+                numbers, readings.times, readings.values, Gather(streams, kind), in_any_order=True
+            )
             for columns in found:
                 yield columns, None
-        told = {reason: readings.dropped.get(reason, 0) for reason in REASONS}
-        told |= {"readings": readings.rows, "rounded": as_bits(readings.rounded)}
-        nulls = search.nulls(narrow_type(streams.type), len(self.names))
-        yield nulls, {**search.told(), **told}
+        nulls = [pa.nulls(1, each) for each in search.kinds(kind)]
+        yield nulls, numbers_of(search.summary(readings.counts))
 
 
 def _of(part: StreamPart, streams: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.rows import Gather
-from coincide.engine.events.schemas import narrow_type, of_one_type, one_array
-from coincide.engine.reports.metrics import as_bits
+from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.engine.transitions.reading import (
     Batch,
     check_exact,
-    described,
+    refuse_repeated,
     words_of_invalid,
-    words_of_repeated,
 )
-from coincide.engine.transitions.reports import COUNTED, REASONS
+from coincide.engine.transitions.reports import (
+    COUNTED,
+    REASONS,
+    TransitionCounts,
+    TransitionSummary,
+)
 from coincide.model.errors import DataError
 from coincide.model.transitions import (
     NONE,
-    STAYS,
-    TRANSITIONS,
     Crossings,
     Found,
     alternating_order,
@@ -34,76 +35,27 @@ from coincide.model.transitions import (
     last_of_each,
     repeats,
 )
-from spark_plugin.tasks.counting import Answer, CountingTask, FaultyRows
-from spark_plugin.tasks.wire import Runs, begins, chunks
+from spark_plugin.tasks.counting import FaultyRows, KeyTask, KeyWork
+from spark_plugin.tasks.wire import Runs, begins
 
-_CHUNK_ROWS = 1 << 18
-_CHUNK_BYTES = 64 << 20
-"""Events to work on at once."""
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
-class TransitionTask(CountingTask):
-    """Tells transitions and stays of queries and streams, each of which is whole in one partition."""
+class TransitionTask(KeyTask):
+    """Tells transitions and stays of queries and streams, in order of their first events."""
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 
     columns: EventColumns
     until: int | None
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     metrics: str | None = None
     is_measured: bool = False
 
-    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
-        """The output columns, those of one query and stream in order of their first events."""
-        reader, watch = WireReader(self.columns), RunningWatch(self.columns, self.until)
-        kinds: list[pa.DataType] | None = None
-        for table in chunks(batches, _CHUNK_ROWS, _CHUNK_BYTES):
-            events = reader.read(table)
-            if self.is_measured and len(events):
-                self._refuse_later(int(events.crossings.max_time.max()))
-            ids = events.ids[: len(self.columns.arguments.ids)]
-            kinds = [narrow_type(column.type) for column in ids]
-            yield from _answers(watch.take(events), kinds)
-        reader.refuse()
-        if kinds is None:
-            return
-        yield from _answers(watch.end(), kinds)
-        numbers = [pa.nulls(1, pa.int64())] * (len(self.names) - len(kinds))
-        told = {
-            **dict.fromkeys(REASONS, 0),
-            **reader.dropped,
-            **watch.found,
-            "events": reader.rows,
-            "repeated": watch.repeated,
-            "neither": watch.neither,
-            "both": watch.both,
-            "undecided": watch.undecided,
-            "rounded": as_bits(reader.rounded),
-        }
-        yield [*(pa.nulls(1, kind) for kind in kinds), *numbers], told
-
-    def _refuse_later(self, latest: int) -> None:
-        if self.until is None or latest > self.until:
-            raise DataError(
-                f"{SIDE} has changed since the largest max_time was found: give a fixed version of it, such"
-                " as a cached one, or say until= when the data end"
-            )
-
-
-def _answers(parts: Iterable[Decided], kinds: list[pa.DataType]) -> Iterator[Answer]:
-    for events, found in parts:
-        ids = [Gather(column, kind) for column, kind in zip(events.ids, kinds, strict=False)]
-        for start in range(0, found.row.size, _BATCH_ROWS):
-            taken = slice(start, start + _BATCH_ROWS)
-            row = found.row[taken]
-            numbers = [
-                found.transition[taken].astype(np.int64),
-                *(events.crossings.min_time[row], events.crossings.max_time[row]),
-                *(found.min_time[taken], found.max_time[taken]),
-            ]
-            yield [*(column(row) for column in ids), *map(pa.array, numbers)], None
+    def work(self, schema: pa.Schema) -> KeyWork:
+        """What takes events."""
+        return _TransitionWork(self, schema)
 
 
 QUERY, STREAM, LOW, HIGH, KIND = "query", "stream", "low", "high", "kind"
@@ -116,111 +68,101 @@ FIRST_FAULT, FIRST_NULL = 2, 64
 `FAULTS`; from the second one on the needed columns that are null, as bits."""
 
 
-@dataclass(frozen=True, eq=False)
-class WireEvents(Batch):
-    """Events in the order of the wire."""
-
-    @classmethod
-    def joined(cls, parts: list[WireEvents]) -> WireEvents:
-        """Some after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        query, stream = (one_array(of_one_type([part.ids[i] for part in parts])) for i in (0, 1))
-        columns = zip(*(part.crossings for part in parts), strict=True)
-        return cls((query, stream), Crossings(*map(np.concatenate, columns)))
-
-    def slice(self, start: int, stop: int) -> WireEvents:
-        """A run of them."""
-        query, stream = (column.slice(start, stop - start) for column in self.ids)
-        return WireEvents((query, stream), Crossings(*(c[start:stop] for c in self.crossings)))
-
-
-class WireReader(FaultyRows):
-    """Reads the chunks of one partition, and refuses invalid events or counts them."""
+class EventRows(FaultyRows):
+    """Events in the chunks of one partition; invalid ones are refused or counted."""
 
     def __init__(self, columns: EventColumns) -> None:
         super().__init__(KIND, FIRST_FAULT)
         self._columns = columns
 
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Events left out so far, by reason."""
-        found = dict.fromkeys(("null", *FAULTS), 0)
-        for code, count in self.counts.items():
-            found[_reason(code)] += count
-        return found
+    def reason(self, code: int) -> str:
+        """Null, or one of `FAULTS`."""
+        return "null" if code >= _NULL else FAULTS[code]
 
-    def read(self, table: pa.Table) -> WireEvents:
+    def read(self, table: pa.Table) -> Batch:
         """The valid events of a chunk."""
         table, kinds = self.valid(table)
         query, stream, low, high = (
             one_array(table.column(name)) for name in (QUERY, STREAM, LOW, HIGH)
         )
         crossings = Crossings.of(kinds.astype(np.int8), low.to_numpy(), high.to_numpy())
-        return WireEvents((query, stream), crossings)
+        return Batch((query, stream), crossings)
 
     def refuse(self) -> None:
         """Raise if some that were read are to be refused."""
         arguments = self._columns.arguments
-        if self.counts and arguments.options.invalid == "raise":
+        if arguments.options.invalid == "raise" and self.codes:
             # Of several codes for nulls the first example stays.
-            examples = {_reason(code): self.examples[code] for code in reversed(self.examples)}
-            faults = {why: (n, examples[why]) for why, n in self.dropped.items() if n}
-            bits = np.bitwise_or.reduce([max(code - _NULL, 0) for code in self.counts])
+            examples = {self.reason(code): self.examples[code] for code in reversed(self.examples)}
+            bits = np.bitwise_or.reduce([max(code - _NULL, 0) for code in self.codes])
             null = [name for k, name in enumerate(arguments.columns) if bits >> k & 1]
-            raise DataError(words_of_invalid(self._columns, faults, null))
+            counts = self.counts.invalid
+            words = (
+                words_of_invalid(self._columns, null, None, why, counts[why], examples[why])
+                for why in REASONS
+                if why in counts
+            )
+            raise DataError("; ".join(words))
 
 
 _NULL = FIRST_NULL - FIRST_FAULT
 
 
-def _reason(code: int) -> str:
-    return "null" if code >= _NULL else FAULTS[code]
+class _TransitionWork(KeyWork):
+    """Takes events by query, stream and midpoint.
 
-
-class Decided(NamedTuple):
-    """Rows of a result, of the events of a chunk."""
-
-    events: WireEvents
-    found: Found
-
-
-class RunningWatch:
-    """The watch of the query and stream that is read.
-
-    Kept are its last event, and those of the last midpoint, which others may join.
+    Kept are the last event of the query and stream that is read, and the events of the last midpoint, which
+    others may join.
     """
 
-    def __init__(self, columns: EventColumns, until: int | None) -> None:
-        self._columns, self._until = columns, until
-        self._held: WireEvents | None = None
-        self._last: WireEvents | None = None
-        self._runs = Runs()
-        self.repeated = self.undecided = self.neither = self.both = 0
-        self.found = dict.fromkeys(TRANSITIONS, 0)
+    def __init__(self, task: TransitionTask, schema: pa.Schema) -> None:
+        self._columns, self._until = task.columns, task.until
+        self._is_measured = task.is_measured
+        self._reader, self._runs = EventRows(task.columns), Runs()
+        ids = [QUERY, STREAM][: len(task.columns.arguments.ids)]
+        self._id_kinds = [narrow_type(schema.field(name).type) for name in ids]
+        self.kinds = [*self._id_kinds, *[pa.int64()] * (len(task.names) - len(ids))]
+        self._held: Batch | None = None
+        self._last: Batch | None = None
+        self._counts, self._undecided = TransitionCounts(), 0
 
-    def take(self, events: WireEvents) -> list[Decided]:
-        """What the next events decide."""
+    def take(self, table: pa.Table) -> Iterator[list[pa.Array]]:
+        events = self._reader.read(table)
         if not len(events):
-            return []
+            return
+        if self._is_measured:
+            self._refuse_later(int(events.crossings.max_time.max()))
         check_exact(events, self._columns)
-        events = WireEvents.joined([part for part in (self._held, events) if part is not None])
+        events = Batch.joined([part for part in (self._held, events) if part is not None])
         differ = begins(events.ids)
         differ[1:] |= np.diff(events.crossings.latest) != 0
         start = int(np.flatnonzero(differ)[-1])
         self._held = events.slice(start, len(events))
-        return self._decided(events.slice(0, start)) if start else []
+        if start:
+            yield from self._decided(events.slice(0, start))
 
-    def end(self) -> list[Decided]:
-        """What is decided at the end of the data; raises as `take`."""
+    def end(self) -> Iterator[list[pa.Array]]:
+        self._reader.refuse()
         held, self._held = self._held, None
-        decided = [] if held is None else self._decided(held)
+        if held is not None:
+            yield from self._decided(held)
         last, self._last = self._last, None
         if last is not None:
-            decided.append(self._told(last, self._clock(last.crossings)))
-        return decided
+            yield from self._told(last, self._clock(last.crossings))
 
-    def _decided(self, events: WireEvents) -> list[Decided]:
+    def summary(self) -> TransitionSummary:
+        rows = self._reader.counts
+        counts = TransitionCounts(rows.rows, rows.invalid) + self._counts
+        return TransitionSummary(counts, self._undecided, rows.rounded)
+
+    def _refuse_later(self, latest: int) -> None:
+        if self._until is None or latest > self._until:
+            raise DataError(
+                f"{SIDE} has changed since the largest max_time was found: give a fixed version of it, such"
+                " as a cached one, or say until= when the data end"
+            )
+
+    def _decided(self, events: Batch) -> Iterator[list[pa.Array]]:
         """What events decide, of which no later one is at the midpoint of the last."""
         last = self._last
         keys = self._runs.numbered(events.ids)
@@ -228,33 +170,21 @@ class RunningWatch:
         before = int(last.crossings.kind[0]) if last is not None and goes_on else NONE
         crossings = events.crossings
         order = alternating_order(keys, crossings.latest, crossings.kind, before)
-        events = WireEvents(events.ids, crossings.rows(order))
+        events = Batch(events.ids, crossings.rows(order))
         if last is not None:
-            events, keys = WireEvents.joined([last, events]), np.concatenate(([0], keys))
-        events, keys = self._without_repeated(events, keys)
+            events, keys = Batch.joined([last, events]), np.concatenate(([0], keys))
+        again = repeats(keys, events.crossings.kind)
+        refuse_repeated(events, np.flatnonzero(again), self._columns)
+        self._counts += TransitionCounts(repeated=int(again.sum()))
+        if self._columns.arguments.repeated == "first" and again.any():
+            events, keys = events.rows(np.flatnonzero(~again)), keys[~again]
 
         successive = decided_by_the_next(keys, events.crossings, self._columns.rule)
         ends = last_of_each(keys)
         self._last = events.slice(int(ends[-1]), int(ends[-1]) + 1)
         waits = self._clock(events.crossings.rows(ends[:-1]))
-        waits = waits._replace(row=ends[:-1][waits.row])
-        return [self._told(events, found) for found in (successive, waits)]
-
-    def _without_repeated(
-        self, events: WireEvents, keys: np.ndarray
-    ) -> tuple[WireEvents, np.ndarray]:
-        again = repeats(keys, events.crossings.kind)
-        count = int(again.sum())
-        self.repeated += count
-        arguments = self._columns.arguments
-        if count and arguments.repeated == "raise":
-            example = described(events, int(np.argmax(again)), self._columns)
-            raise DataError(words_of_repeated(count, example))
-        if count and arguments.repeated == "first":
-            kept = np.flatnonzero(~again)
-            query, stream = (column.take(pa.array(kept)) for column in events.ids)
-            return WireEvents((query, stream), events.crossings.rows(kept)), keys[kept]
-        return events, keys
+        for found in (successive, waits._replace(row=ends[:-1][waits.row])):
+            yield from self._told(events, found)
 
     def _clock(self, last: Crossings) -> Found:
         """The stays of last events."""
@@ -263,13 +193,20 @@ class RunningWatch:
             found = Found(none, none.astype(np.int8), none, none)
         else:
             found = decided_by_the_clock(last, self._until, self._columns.rule)
-        self.undecided += last.kind.size - found.row.size
+        self._undecided += last.kind.size - found.row.size
         return found
 
-    def _told(self, events: WireEvents, found: Found) -> Decided:
-        self.neither += found.neither
-        self.both += found.both
-        counts = np.bincount(found.transition, minlength=2 * STAYS)
-        for word, count in zip(TRANSITIONS, counts.tolist(), strict=True):
-            self.found[word] += count
-        return Decided(events, found)
+    def _told(self, events: Batch, found: Found) -> Iterator[list[pa.Array]]:
+        """The output columns of what was found among events."""
+        self._counts += TransitionCounts.of(found)
+        crossings = events.crossings
+        ids = [Gather(ids, kind) for ids, kind in zip(events.ids, self._id_kinds, strict=False)]
+        for start in range(0, found.row.size, _BATCH_ROWS):
+            taken = slice(start, start + _BATCH_ROWS)
+            row = found.row[taken]
+            numbers = [
+                found.transition[taken].astype(np.int64),
+                *(crossings.min_time[row], crossings.max_time[row]),
+                *(found.min_time[taken], found.max_time[taken]),
+            ]
+            yield [*(column(row) for column in ids), *map(pa.array, numbers)]

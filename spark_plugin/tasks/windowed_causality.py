@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -15,23 +16,20 @@ from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reading import WindowColumns
-from coincide.engine.windowed_causality.reports import COUNTED, counted
+from coincide.engine.windowed_causality.reports import COUNTED, WindowSummary
 from coincide.engine.windowed_causality.window import WindowedCausality, output_kinds
-from spark_plugin.tasks.counting import Answer, CountingTask
-from spark_plugin.tasks.wire import Runs, chunks
+from spark_plugin.tasks.counting import KeyTask, KeyWork
+from spark_plugin.tasks.wire import Runs
 
-_CHUNK_ROWS = 1 << 18
-_CHUNK_BYTES = 64 << 20
-"""Tuples to read at once."""
 _PAIRS_AT_ONCE = 1 << 22
 """So many pairs are in memory at most, or those of one tuple."""
 
 
 @dataclass(frozen=True)
-class WindowTask(CountingTask):
-    """Finds the pairs of keys, each of which is whole in one partition, its tuples in order of arrival.
+class WindowTask(KeyTask):
+    """Finds the pairs of keys, in order of the tuple that came last.
 
-    Nothing is kept of a key once the next one begins.
+    `keys`: how many columns are keys; `given`: what the others are called in `arguments`.
     """
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
@@ -39,67 +37,63 @@ class WindowTask(CountingTask):
     arguments: WindowArguments
     keys: int
     given: tuple[str, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     metrics: str | None = None
 
-    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
-        """The output columns, key by key, in order of the tuple that came last."""
-        window, runs = WindowedCausality.of(self.arguments), Runs()
-        kinds: list[pa.DataType] = []
-        keyless = SideCounts()
-        for table in chunks(batches, _CHUNK_ROWS, _CHUNK_BYTES):
-            kinds = self._kinds(table.schema)
-            has_key = self._has_key(table)
-            if has_key is not None:
-                lost = self._tuples(table.filter(pc.invert(has_key)))
-                keyless += WindowColumns(lost.schema, self.arguments).unmatchable(lost)
-                table = table.filter(has_key)
-            for columns in self._pairs(window, runs, table):
-                yield [_cast(*each) for each in zip(columns, kinds, strict=True)], None
-        if not kinds:
-            return
-        window.flush()
-        told = window.summary()
-        told = replace(told, rows=told.rows + keyless)
-        yield [pa.nulls(1, kind) for kind in kinds], counted(told)
+    def work(self, schema: pa.Schema) -> KeyWork:
+        """What takes tuples."""
+        return _WindowWork(self, schema)
 
-    def _kinds(self, schema: pa.Schema) -> list[pa.DataType]:
-        """Types of the output columns."""
+
+class _WindowWork(KeyWork):
+    """Takes tuples by key and arrival."""
+
+    def __init__(self, task: WindowTask, schema: pa.Schema) -> None:
+        self._task, self._arguments = task, task.arguments
+        self._window, self._runs = WindowedCausality(**vars(task.arguments)), Runs()
+        self._keyless = SideCounts()
         kinds = [narrow_type(kind) for kind in schema.types]
-        payload = [kinds[self.keys + self.given.index(name)] for name in self.arguments.payload]
-        return [*kinds[: self.keys], *output_kinds(payload)][: len(self.names)]
+        payload = [kinds[task.keys + task.given.index(name)] for name in self._arguments.payload]
+        self.kinds = [*kinds[: task.keys], *output_kinds(payload)][: len(task.names)]
 
-    def _has_key(self, table: pa.Table) -> pa.ChunkedArray | None:
-        """In which rows no key is null; None: in all."""
-        keys = [table.column(k) for k in range(self.keys) if table.column(k).null_count]
-        return reduce(pc.and_, map(pc.is_valid, keys)) if keys else None
+    def take(self, table: pa.Table) -> Iterator[list[pa.Array]]:
+        nulls = [table.column(k) for k in range(self._task.keys) if table.column(k).null_count]
+        if nulls:
+            has_key = reduce(pc.and_, map(pc.is_valid, nulls))
+            lost = self._tuples(table.filter(pc.invert(has_key)))
+            self._keyless += WindowColumns(lost.schema, self._arguments).unmatchable(lost)
+            table = table.filter(has_key)
+        for columns in self._pairs(table):
+            yield [_cast(*each) for each in zip(columns, self.kinds, strict=True)]
+
+    def end(self) -> Iterator[list[pa.Array]]:
+        self._window.flush()
+        return iter(())
+
+    def summary(self) -> WindowSummary:
+        told = self._window.summary()
+        return replace(told, rows=told.rows + self._keyless)
 
     def _tuples(self, table: pa.Table) -> pa.Table:
-        columns = table.select(range(self.keys, table.num_columns))
-        return columns.rename_columns(list(self.given))
+        columns = table.select(range(self._task.keys, table.num_columns))
+        return columns.rename_columns(list(self._task.given))
 
-    def _pairs(
-        self, window: WindowedCausality, runs: Runs, table: pa.Table
-    ) -> Iterator[list[pa.Array]]:
+    def _pairs(self, table: pa.Table) -> Iterator[list[pa.Array]]:
         if not table.num_rows:
             return
-        keys = [one_array(table.column(k)) for k in range(self.keys)]
-        tuples, most = self._tuples(table), self._tuples_at_once
-        numbers = runs.numbered(keys)
+        keys = [one_array(table.column(k)) for k in range(self._task.keys)]
+        # Each tuple may meet the whole window.
+        tuples, most = self._tuples(table), max(1, _PAIRS_AT_ONCE // self._arguments.options.window)
+        numbers = self._runs.numbered(keys)
         begins = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [numbers.size]])
-        for start, stop in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        for start, stop in pairwise(begins.tolist()):
             if numbers[start]:  # 0 goes on from the chunk before
-                window.flush()
+                self._window.flush()
             for at in range(start, stop, most):
-                found = window.take(tuples.slice(at, min(most, stop - at)))
+                found = self._window.take(tuples.slice(at, min(most, stop - at)))
                 for batch in found.to_batches():
                     own = [pa.repeat(key[start], batch.num_rows) for key in keys]
                     yield [*own, *batch.columns]
-
-    @property
-    def _tuples_at_once(self) -> int:
-        """Each may meet the whole window."""
-        return max(1, _PAIRS_AT_ONCE // self.arguments.options.window)
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:

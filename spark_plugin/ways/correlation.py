@@ -15,8 +15,8 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.emptiness import NoPairs
-from coincide.engine.reports.metrics import counters_of
-from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary, tell
+from coincide.engine.reports.metrics import with_numbers
+from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
 from coincide.model.options import CorrelateOptions
 from coincide.model.results import JoinCounters
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
@@ -95,7 +95,7 @@ class Correlation:
         needs no partners.
         """
         found = self._counted()
-        return None if found is None else counters_of(found.numbers)
+        return None if found is None else with_numbers(JoinCounters(), found.numbers)
 
     def summary(self) -> JoinSummary:
         """What the join did, as far as it was counted; waits for an action, as `counters` does.
@@ -103,7 +103,7 @@ class Correlation:
         If nothing was found, jobs are run to say why.
         """
         found = self._counted()
-        counters = None if found is None else counters_of(found.numbers)
+        counters = None if found is None else with_numbers(JoinCounters(), found.numbers)
         # Rows of a part, or rows that were computed twice, would pass for all.
         left, right = map(self._rows, (0, 1)) if found and found.runs == 1 else (None, None)
         return replace(
@@ -131,7 +131,7 @@ class Correlation:
     def tell(self, report: JoinReport | None) -> None:
         """Hand the report, if there is one, what is known by now, and warn of it."""
         known = replace(self._known, no_pairs=self.evidence.foreseen())
-        tell(known, report, self.summary if self.observations else None)
+        JoinReport.tell(known, report, self.summary if self.observations else None)
 
     @property
     def _known(self) -> JoinSummary:

@@ -15,9 +15,11 @@ from coincide.engine.borders.arguments import BorderArguments
 from coincide.engine.borders.queries import read_queries
 from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.borders.reports import BorderSummary
+from coincide.engine.reports.metrics import with_numbers
 from coincide.model.borders.crossings import EVENTS
 from spark_plugin.tasks import borders as shipped
 from spark_plugin.tasks import borders as task
+from spark_plugin.tasks import counting
 from spark_plugin.tasks.borders import STREAM, TIME
 from spark_plugin.tasks.wire import Shipment, as_stream
 from tests.helpers.border_tables import (
@@ -68,7 +70,7 @@ def answered(of: task.CrossingTask, sizes: Any) -> tuple[pa.Table, BorderSummary
     numbers = dict(zip(of.counted, told.drop_null()[0].as_py()[:-1], strict=True))
     rows = found.filter(pc.is_null(told)).drop("told")
     events = pa.array(EVENTS).take(rows["event"].combine_chunks())
-    return rows.set_column(2, "event", events), BorderSummary().with_counts(numbers)
+    return rows.set_column(2, "event", events), with_numbers(BorderSummary(), numbers)
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -81,7 +83,7 @@ def test_any_batches_and_chunks_give_the_crossings_of_tables(
     )
     random = np.random.default_rng(3)
     for chunk_rows in (1, 5, 1000):
-        monkeypatch.setattr(task, "_CHUNK_ROWS", chunk_rows)
+        monkeypatch.setattr(counting, "CHUNK_ROWS", chunk_rows)
         sizes = iter(lambda: random.integers(0, 9), None)
         found, summary = answered(task_of(OPTIONS[options], options), sizes)
         assert sorted_rows(found) == sorted_rows(wanted)
@@ -91,7 +93,7 @@ def test_any_batches_and_chunks_give_the_crossings_of_tables(
 
 
 def test_a_stream_is_forgotten_when_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(counting, "CHUNK_ROWS", 10)
     of = task_of(OPTIONS["hysteresis"], "forgotten")
     seen = []
     watch = of.queries.watch(OPTIONS["hysteresis"])

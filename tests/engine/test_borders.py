@@ -15,9 +15,8 @@ import pytest
 
 import coincide
 from coincide import BorderMonitor, BorderOptions, border_crossing_tables, inside_tables
-from coincide.engine.borders.arguments import IdRun
+from coincide.engine.borders.ids import IdRun, QueryIds
 from coincide.engine.borders.monitor import NewSearch
-from coincide.engine.borders.queries import QueryIds
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import OpenPairs
 

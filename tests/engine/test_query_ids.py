@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from coincide import BorderMonitor, BorderOptions
-from coincide.engine.borders.queries import QueryIds
+from coincide.engine.borders.ids import QueryIds
 
 _OF_TYPE: dict[pa.DataType, Any] = {
     pa.int64(): lambda k: k - 40,

@@ -143,7 +143,7 @@ def test_rounding_and_range_are_told() -> None:
 def test_a_report_is_a_report() -> None:
     with pytest.raises(ConditionError, match=r"JoinReport\(\)"):
         correlate_tables(events(), events(), CONDITION, report=print)  # type: ignore[arg-type]
-    with pytest.raises(ConditionError, match="give this report to one"):
+    with pytest.raises(ConditionError, match="give this report to correlate"):
         JoinReport().summary()
 
 

@@ -20,10 +20,12 @@ from coincide import (
     TransitionReport,
     transition_tables,
 )
+from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.transitions.arguments import EventColumns, TransitionArguments
 from coincide.engine.transitions.reports import TransitionSummary
 from coincide.model.transitions import TRANSITIONS, Repeated
 from cpu_fallback.reference.transitions import Event, transitions
+from spark_plugin.tasks import counting
 from spark_plugin.tasks import transitions as task
 from spark_plugin.tasks.counting import EXAMPLE
 from spark_plugin.tasks.transitions import FIRST_FAULT, FIRST_NULL, HIGH, KIND, LOW, QUERY, STREAM
@@ -54,7 +56,7 @@ def answered(of: task.TransitionTask, wire: pa.Table, size: int) -> tuple[pa.Tab
     numbers = dict(zip(of.counted, table["told"].drop_null()[0].as_py()[:-1], strict=True))
     rows = table.filter(pc.is_null(table["told"])).drop("told")
     words = pa.array(TRANSITIONS).take(rows["transition"].combine_chunks())
-    summary = TransitionSummary.of_counts(numbers, of.columns.tick)
+    summary = with_numbers(TransitionSummary(tick=of.columns.tick), numbers)
     return rows.set_column(2, "transition", words), summary
 
 
@@ -72,7 +74,7 @@ def test_any_batches_and_chunks_agree_with_the_reference(case: Case, size: int, 
     if until is None:
         until = max((event[4] for event in events), default=None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(task, "_CHUNK_ROWS", rows)
+        patch.setattr(counting, "CHUNK_ROWS", rows)
         try:
             found, summary = answered(task_of(columns, until), on_the_wire(events), size)
         except DataError:
@@ -101,7 +103,7 @@ def test_a_stream_that_passes_through_enters_first(monkeypatch: pytest.MonkeyPat
     arguments = TransitionArguments(100, 0.5)
     columns = EventColumns.of(event_table([]).schema, arguments)
     for rows in (1, 2, 100):
-        monkeypatch.setattr(task, "_CHUNK_ROWS", rows)
+        monkeypatch.setattr(counting, "CHUNK_ROWS", rows)
         found, _ = answered(task_of(columns, 50), on_the_wire(events), 1)
         assert result_rows(found) == [
             (1, "more", "I>O", 4, 8, 4, 8), (1, "more", "O>I", 5, 7, 4, 8),
@@ -124,16 +126,15 @@ def test_events_that_planning_did_not_see_are_refused() -> None:
 
 
 def test_only_the_last_watch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(counting, "CHUNK_ROWS", 7)
     kept = []
-    take = task.RunningWatch.take
+    take = task._TransitionWork.take
 
     def noted(self: Any, events: Any) -> Any:
-        decided = take(self, events)
+        yield from take(self, events)
         kept.append(sum(len(part) for part in (self._held, self._last) if part is not None))
-        return decided
 
-    monkeypatch.setattr(task.RunningWatch, "take", noted)
+    monkeypatch.setattr(task._TransitionWork, "take", noted)
     events = [(q, "s", "IO"[k % 2], 9 * k, 9 * k) for q in range(30) for k in range(5)]
     columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
     found, summary = answered(task_of(columns, 50), on_the_wire(events), 7)
@@ -145,7 +146,7 @@ def test_only_the_last_watch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_repeated_events_are_counted(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "_CHUNK_ROWS", size)
+    monkeypatch.setattr(counting, "CHUNK_ROWS", size)
     times = ((0, "I"), (5, "I"), (20, "I"), (21, "O"))
     wire = on_the_wire([(1, "a", word, time, time) for time, word in times])
     wanted: dict[Repeated, Any] = {
@@ -182,7 +183,7 @@ WRONG = [FIRST_FAULT, FIRST_NULL + 1, FIRST_FAULT, FIRST_NULL + 2, FIRST_FAULT +
 
 def with_wrong(events: Sequence[Event], size: int, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
     """Events behind wrong ones on the wire, of which a chunk holds `size`."""
-    monkeypatch.setattr(task, "_CHUNK_ROWS", size)
+    monkeypatch.setattr(counting, "CHUNK_ROWS", size)
     valid = on_the_wire(events)
     wrong = pa.table(
         {

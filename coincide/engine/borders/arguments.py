@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.rows import Gather
-from coincide.engine.events.schemas import check_name, column_of, of_one_type, one_array, plain_type
+from coincide.engine.events.keys import check_column
+from coincide.engine.events.schemas import column_of, type_of
 from coincide.engine.events.ticks import contiguous
 from coincide.model.borders.index import MOST_DIMENSIONS
 from coincide.model.borders.options import BorderOptions
@@ -37,12 +35,8 @@ class BorderArguments:
 
     def __post_init__(self) -> None:
         for argument in ("stream", "time", "query", "closed_column"):
-            name, may_lack = getattr(self, argument), argument in ("stream", "closed_column")
-            if not isinstance(name, str) and not (may_lack and name is None):
-                raise ConditionError(
-                    f"{argument} must be the name of a column{' or None' * may_lack}; found"
-                    f" {brief(name)}"
-                )
+            may_lack = argument in ("stream", "closed_column")
+            check_column(argument, getattr(self, argument), may_lack=may_lack)
         names = (self.values,) if isinstance(self.values, str) else self.values
         if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
             raise ConditionError(
@@ -115,19 +109,14 @@ class BorderArguments:
         return CorrelateOptions(unit=self.options.unit, tick=self.options.tick)
 
 
-def check_number(side: str, name: str, kind: pa.DataType) -> None:
-    """Refuse a column that floats do not hold."""
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
-        raise SchemaError(
-            f"{side}.{name} is {kind}; it must be an integer or a float. Cast it to float64"
-        )
-
-
-def check_numbers(side: str, names: list[str], schema: pa.Schema) -> None:
+def check_numbers(side: str, names: Sequence[str], schema: pa.Schema) -> None:
     """Refuse columns that are missing, or that floats do not hold."""
     for name in names:
-        check_name(side, name, schema.names)
-        check_number(side, name, plain_type(schema.field(name).type))
+        kind = type_of(schema, side, name)
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+            raise SchemaError(
+                f"{side}.{name} is {kind}; it must be an integer or a float. Cast it to float64"
+            )
 
 
 def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -152,122 +141,3 @@ def words_of_far(side: str, name: str, count: int, example: str) -> str:
         f" {several(count, 'row')}, for example {example}; subtract an offset from values and"
         " borders, or cast both to float64"
     )
-
-
-_INTERVAL = pa.month_day_nano_interval()
-Numbers = range | np.ndarray
-"""Ascending numbers, int64, that follow one another or have gaps."""
-
-
-class IdRun:
-    """Ids in the order of their numbers."""
-
-    def __init__(
-        self, numbers: Numbers, ids: pa.Array, kind: pa.DataType, is_live: np.ndarray
-    ) -> None:
-        self.numbers, self.ids, self.kind, self.is_live = numbers, ids, kind, is_live
-        self.removed = 0
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What is made when first asked for takes more than the ids, and is soon made again.
-        return {name: each for name, each in vars(self).items() if name not in _MADE}
-
-    def followed_by(self, later: IdRun) -> IdRun:
-        """The run that this one and the next one make."""
-        ids = one_array(of_one_type([self.ids, later.ids]))
-        is_live = np.concatenate([self.is_live, later.is_live])
-        run = IdRun(_joined(self.numbers, later.numbers), ids, self.kind, is_live)
-        run.removed = self.removed + later.removed
-        return run
-
-    def remove(self, rows: np.ndarray) -> None:
-        """The queries of live rows are no more; `swept` takes them out."""
-        self.is_live[rows] = False
-        self.removed += rows.size
-
-    def swept(self) -> IdRun:
-        """The live ones: O(n)."""
-        rows = np.flatnonzero(self.is_live)
-        ids = self.ids.take(pa.array(rows))
-        numbers = np.asarray(_as_array(self.numbers)[rows])
-        return IdRun(numbers, ids, self.kind, np.ones(rows.size, np.bool_))
-
-    def of(self, numbers: np.ndarray) -> pa.Array:
-        """The ids of numbers of this run."""
-        return self._gather(self.rows_of(numbers))
-
-    def live(self, values: pa.Array) -> np.ndarray:
-        """The number of the live query of each id: int64 array, -1 where there is none."""
-        if not len(self):
-            return np.full(len(values), -1, np.int64)
-        values, (ids, rows) = _ordered(values), self._sorted
-        if ids.type != values.type:
-            ids, values = of_one_type([ids, values]).chunks
-        at = _last_up_to(ids, values)
-        is_here = pc.equal(ids.take(pa.array(np.maximum(at, 0))), values)
-        # Of one id, the latest number is the only one that may be live.
-        rows = rows[at]
-        is_here = (at >= 0) & _as_bools(is_here) & self.is_live[rows]
-        found = np.full(len(values), -1, np.int64)
-        found[is_here] = self._numbers_of(rows[is_here])
-        return found
-
-    def rows_of(self, numbers: np.ndarray) -> np.ndarray:
-        """The rows of numbers of this run: int64 array."""
-        if isinstance(self.numbers, range):
-            return numbers - self.numbers.start
-        return np.searchsorted(self.numbers, numbers)
-
-    def _numbers_of(self, rows: np.ndarray) -> np.ndarray:
-        return rows + self.numbers.start if isinstance(self.numbers, range) else self.numbers[rows]
-
-    @cached_property
-    def _gather(self) -> Gather:
-        return Gather(self.ids, self.kind)
-
-    @cached_property
-    def _sorted(self) -> tuple[pa.Array, np.ndarray]:
-        """The ids in order, equal ones as they came, and their rows: made when first asked for."""
-        ids = _ordered(self.ids)
-        rows = pc.sort_indices(ids)
-        return ids.take(rows), rows.to_numpy().astype(np.int64)
-
-
-_MADE = ("_gather", "_sorted")
-
-
-def _joined(first: Numbers, second: Numbers) -> Numbers:
-    if isinstance(first, range) and isinstance(second, range) and first.stop == second.start:
-        return range(first.start, second.stop)
-    return np.concatenate([_as_array(first), _as_array(second)])
-
-
-def _as_array(numbers: Numbers) -> np.ndarray:
-    return np.arange(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
-
-
-def _last_up_to(ids: pa.Array, values: pa.Array) -> np.ndarray:
-    """The last place, of ids in order, of one that is at most each value: int64 array, -1 of none."""
-    at = np.full(len(values), -1, np.int64)
-    for power in reversed(range(len(ids).bit_length())):
-        # All values take a step of one length at once, or stay.
-        further = at + (1 << power)
-        probed = ids.take(pa.array(np.minimum(further, len(ids) - 1)))
-        goes = (further < len(ids)) & _as_bools(pc.less_equal(probed, values))
-        at = np.where(goes, further, at)
-    return at
-
-
-def _as_bools(answers: pa.BooleanArray) -> np.ndarray:
-    """Of a null, which is no id, none is true."""
-    if answers.null_count:
-        answers = answers.fill_null(False)
-    return np.asarray(answers.to_numpy(zero_copy_only=False))
-
-
-def _ordered(ids: pa.Array) -> pa.Array:
-    """Ids of a type that PyArrow puts in some order."""
-    return ids.view(pa.binary(16)) if ids.type == _INTERVAL else ids

@@ -13,20 +13,16 @@ import pyarrow as pa
 
 from coincide.engine.backends import check_backend, load_backend
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
-from coincide.engine.borders.queries import Queries, QueryIds, query_table, read_queries
+from coincide.engine.borders.ids import QueryIds
+from coincide.engine.borders.queries import Queries, query_table, read_queries
 from coincide.engine.borders.readings import ReadingColumns, Readings, read_readings
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, Sight, why_none
-from coincide.engine.events.frames import arrow_table, is_nothing
+from coincide.engine.events.frames import is_nothing
 from coincide.engine.events.intervals import instant_of
+from coincide.engine.events.pushes import Pushes
 from coincide.engine.events.rows import Gather
-from coincide.engine.events.schemas import (
-    Ids,
-    as_times,
-    of_one_type,
-    one_array,
-    other_types,
-    with_first_types,
-)
+from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
+from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
 from coincide.engine.resident import ResilientSearch
@@ -84,11 +80,12 @@ class BorderMonitor:
         self._monitor = Monitor(
             self.arguments.dimensions, options, NewSearch(options.backend, threads)
         )
-        self._columns: ReadingColumns | None = None
-        self._first: pa.Schema | None = None
+        columns_of = partial(ReadingColumns.of, arguments=self.arguments)
+        names = self.arguments.columns
+        self._pushes = Pushes(READINGS, names, self.arguments.numbers, columns_of)
         self._streams: Ids | None = None
         self._ids: QueryIds | None = None
-        self._told = BorderSummary()
+        self._told, self._rows = BorderSummary(), SideCounts()
         if delay is not None and size_of(delay) < 0:
             raise ConditionError(
                 "delay is how long after its time a reading may come, and cannot be negative; found"
@@ -220,29 +217,22 @@ class BorderMonitor:
             Of readings that came too late, and where most of them are of a time again.
         """
         if is_nothing(readings):
-            return pa.table({}) if self._columns is None else self.schema.empty_table()
-        names = self.arguments.columns
-        table = arrow_table(READINGS, readings, names, self.arguments.numbers, self._first)
-        table = with_first_types(table, self._first)
-        columns = ReadingColumns.of(table.schema, self.arguments)
-        if self._columns not in (None, columns):
-            raise SchemaError(
-                other_types(
-                    READINGS, self._first, table.schema,
-                    lambda schema: ReadingColumns.of(schema, self.arguments) == self._columns,
-                )
-            )  # fmt: skip
-        readings, before = read_readings(table, columns), replace(self._monitor.taken)
-        self._first = self._first or pa.schema([table.schema.field(name) for name in names])
-        if self._delay is not None:
-            if self._waiting is None:
-                none = readings.rows_of(np.zeros(0, np.int64))
-                self._waiting = Waiting(columns.tick.count(self._delay), none)
-            return self._pushed(table, readings, columns, self._waiting)
-        self._columns = columns
-        found = self._in_time(self.crossings_of(readings), readings)
-        self._count(readings)
-        self._warn(before, *self._behind(readings, before))
+            return pa.table({}) if self._pushes.columns is None else self.schema.empty_table()
+        table, columns = self._pushes.read(readings)
+        read, before = read_readings(table, columns), replace(self._monitor.taken)
+        if self._delay is not None and self._waiting is None:
+            none = read.rows_of(np.zeros(0, np.int64))
+            self._waiting = Waiting(columns.tick.count(self._delay), none)
+        self._pushes.keep(table, columns)
+        if self._waiting is None:
+            found = self._in_time(self._crossings(read), read)
+            late, behind = self._behind(read.times, before)
+        else:
+            waiting, rows, behind = self._waiting.arrived(read)
+            found, late = self._release(*waiting.released()), rows.size
+            self._keep_late(table, rows if read.valid is None else np.flatnonzero(read.valid)[rows])
+        self._rows += read.counts
+        self._warn(before, late, read.counts.rows, behind)
         return found
 
     def advance(self, time: Any) -> pa.Table:
@@ -264,7 +254,7 @@ class BorderMonitor:
         ConditionError
             If it is no such time, or nothing was pushed yet.
         """
-        columns = self._resolved("advance")
+        columns = self._pushes.known("advance")
         clock = instant_of("time", time, columns.scale, self.arguments.time_options)
         if self._waiting is None:
             return self.schema.empty_table()
@@ -278,7 +268,7 @@ class BorderMonitor:
         ConditionError
             If nothing was pushed yet.
         """
-        self._resolved("flush")
+        self._pushes.known("flush")
         if self._waiting is None:
             return self.schema.empty_table()
         return self._release(*self._waiting.ended())
@@ -291,7 +281,7 @@ class BorderMonitor:
         ConditionError
             If there is no `delay`, or nothing was pushed yet.
         """
-        self._resolved("take_late")
+        self._pushes.known("take_late")
         if not self._late:
             raise ConditionError(
                 "without a delay no late readings are kept: make a BorderMonitor(..., delay='5s')"
@@ -300,32 +290,24 @@ class BorderMonitor:
         self._late = [late.slice(0, 0)]
         return late
 
-    def take(self, readings: Readings, columns: ReadingColumns) -> pa.Table:
-        """The crossings of readings in any order, in order of streams and times."""
-        self._columns = columns
-        found = self.crossings(readings, in_any_order=True)
-        return pa.Table.from_batches(found, self.schema)
+    def batches(self, readings: Any) -> Iterator[pa.RecordBatch]:
+        """The crossings of readings in any order, by streams and times: taken at once, told one by one."""
+        table, columns = self._pushes.read(readings)
+        read = read_readings(table, columns)
+        self._pushes.keep(table, columns)
+        found = self._crossings(read, in_any_order=True)
+        self._rows += read.counts
+        return self._batches(read, found)
 
-    def _pushed(
-        self, table: pa.Table, readings: Readings, columns: ReadingColumns, waiting: Waiting
-    ) -> pa.Table:
-        """The crossings of readings whose time has come by more."""
-        before = replace(self._monitor.taken)
-        waiting, late, behind = waiting.arrived(readings)
-        self._columns = columns
-        found = self._release(*waiting.released())
-        self._count(readings)
-        if late.size or not self._late:
-            rows = late if readings.valid is None else np.flatnonzero(readings.valid)[late]
-            columns_of = {name: contiguous(table.column(name)) for name in self.arguments.columns}
-            self._late.append(pa.table(columns_of).take(pa.array(rows)))
-            self._told = replace(self._told, late=self._told.late + late.size)
-        self._warn(before, late.size, readings.rows, behind)
-        return found
+    def _keep_late(self, table: pa.Table, rows: np.ndarray) -> None:
+        if rows.size or not self._late:
+            columns = {name: contiguous(table.column(name)) for name in self.arguments.columns}
+            self._late.append(pa.table(columns).take(pa.array(rows)))
+            self._told = replace(self._told, late=self._told.late + rows.size)
 
     def _release(self, waiting: Waiting, due: Readings) -> pa.Table:
         """The crossings of readings that waited; those of one stream and time are told apart by values."""
-        found = self._in_time(self.crossings_of(due, in_any_order=True), due)
+        found = self._in_time(self._crossings(due, in_any_order=True), due)
         self._waiting = waiting
         return found
 
@@ -333,10 +315,9 @@ class BorderMonitor:
         parts = in_time(found, self.arguments.options.batch_events)
         return pa.Table.from_batches(self._batches(readings, parts), self.schema)
 
-    def _behind(self, readings: Readings, before: Taken) -> tuple[int, int, int]:
-        """Without a delay: late readings, all of the push, and how far these lie behind the clock."""
-        late, times = self._monitor.taken.late - before.late, readings.times
-        behind = 0
+    def _behind(self, times: np.ndarray, before: Taken) -> tuple[int, int]:
+        """Without a delay: how many readings of a push are late, and how far behind the clock."""
+        late, behind = self._monitor.taken.late - before.late, 0
         if late:
             clocks = np.maximum.accumulate(times)
             clocks = clocks if self._clock is None else np.maximum(clocks, self._clock)
@@ -344,23 +325,15 @@ class BorderMonitor:
         if times.size:
             latest = int(times.max())
             self._clock = latest if self._clock is None else max(latest, self._clock)
-        return late, readings.rows, behind
+        return late, behind
 
     def _warn(self, before: Taken, late: int, rows: int, behind: int) -> None:
         """Warn of readings of a push that are left out, and of those that it took."""
-        assert self._columns is not None
         cure = "BorderMonitor(..., delay={delay}) takes them"
-        warn_of_late(READINGS, rows, late, behind, self._columns.tick, cure)
+        warn_of_late(READINGS, rows, late, behind, self._pushes.known("push").tick, cure)
         taken = self._monitor.taken
         repeated, seen = taken.repeated - before.repeated, taken.readings - before.readings
         warn_of_repeated(READINGS, seen, repeated, ONE_STREAM_AGAIN)
-
-    def _resolved(self, method: str) -> ReadingColumns:
-        if self._columns is None:
-            raise ConditionError(
-                f"{method}() knows no columns yet: push readings first, or a table without rows"
-            )
-        return self._columns
 
     def inside(self) -> pa.Table:
         """Which streams are inside which queries, after all that was pushed and waits no more.
@@ -383,40 +356,32 @@ class BorderMonitor:
 
     def summary(self) -> BorderSummary:
         """What became of all readings so far, and what was found."""
-        taken = self._monitor.taken
+        taken, columns = self._monitor.taken, self._pushes.columns
         return replace(
             self._told,
+            readings=self._rows.rows,
+            dropped=self._rows.invalid,
+            rounded=self._rows.rounded,
             gaps=taken.gaps,
             repeated=taken.repeated,
             late=self._told.late + taken.late,
             waiting=0 if self._waiting is None else self._waiting.readings.times.size,
             retrieved=self._monitor.retrieved,
-            tick=None if self._columns is None else self._columns.tick,
+            tick=None if columns is None else columns.tick,
             why_none=self._why_none(),
         )
 
     @property
     def schema(self) -> pa.Schema:
         """Of the result."""
-        assert self._columns is not None
         assert self._ids is not None
-        times = self._columns.time_kinds[: self.arguments.made_times]
-        streams = [self._columns.stream_kind for _ in self.arguments.streams]
+        columns = self._pushes.known("schema")
+        times = columns.time_kinds[: self.arguments.made_times]
+        streams = [columns.stream_kind for _ in self.arguments.streams]
         kinds = [self._ids.kind, *streams, pa.string(), *times]
         return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
 
-    def crossings(
-        self, readings: Readings, *, in_any_order: bool = False
-    ) -> Iterator[pa.RecordBatch]:
-        """The crossings of readings, in batches. They are taken at once, and told while one goes on."""
-        found = self.crossings_of(readings, in_any_order=in_any_order)
-        self._count(readings)
-        return self._batches(readings, found)
-
-    def crossings_of(
-        self, readings: Readings, *, in_any_order: bool = False
-    ) -> Iterator[Crossings]:
-        """The same as arrays, and without counting their rows."""
+    def _crossings(self, readings: Readings, *, in_any_order: bool = False) -> Iterator[Crossings]:
         if self._streams is None:
             self._streams = Ids.none(readings.streams.type)
         self._streams, numbers = self._streams.numbered(readings.streams)
@@ -425,19 +390,11 @@ class BorderMonitor:
             numbers, readings.times, readings.values, in_any_order=in_any_order
         )
 
-    def _count(self, readings: Readings) -> None:
-        self._told = replace(
-            self._told,
-            readings=self._told.readings + readings.rows,
-            dropped=_sum_of(self._told.dropped, readings.dropped),
-            rounded=max(self._told.rounded, readings.rounded),
-        )
-
     def _batches(self, readings: Readings, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:
         assert self._ids is not None
         streams = Gather(readings.streams, readings.streams.type)
         words = pa.array(EVENTS)
-        schema, tick = self.schema, self._columns.tick  # type: ignore[union-attr]
+        schema, tick = self.schema, self._pushes.known("push").tick
         own_times = schema.types[-self.arguments.made_times :]
         for part in found:
             entered = int((part.events == IN).sum())
@@ -468,7 +425,7 @@ class BorderMonitor:
 
     def _why_none(self) -> tuple[str, ...]:
         """Why no crossing was found, if none was."""
-        if self._told.events or not self._told.readings:
+        if self._told.events or not self._rows.rows:
             return ()
         assert self._ids is not None
         numbers, *ranges = self._monitor.ranges.live_ranges()
@@ -491,10 +448,6 @@ def _array(ids: Any, kind: pa.DataType) -> pa.Array:
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
     return ids.cast(kind) if isinstance(ids, pa.Array) else pa.array(list(ids), kind)
-
-
-def _sum_of(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    return {why: first.get(why, 0) + second.get(why, 0) for why in {**first, **second}}
 
 
 @dataclass
@@ -587,5 +540,4 @@ def _joined(first: Readings, second: Readings) -> Readings:
         streams,
         np.concatenate([first.times, second.times]),
         np.concatenate([first.values, second.values]),
-        first.times.size + second.times.size,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,13 @@ import pyarrow.compute as pc
 from coincide.engine.borders.arguments import READINGS, BorderArguments, check_numbers, floats_of
 from coincide.engine.events.schemas import (
     arrow_time_column,
-    can_be_key,
     column_of,
     computed_time,
+    id_type,
     result_time,
     type_of,
 )
-from coincide.engine.events.sides import example_row, readable
+from coincide.engine.events.sides import SideCounts, first_faults, invalid_rows
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_columns import (
     TimeColumn,
@@ -26,14 +27,8 @@ from coincide.engine.events.time_columns import (
     resolve_tick,
     scale_of,
 )
-from coincide.model.errors import (
-    ConditionError,
-    DataError,
-    SchemaError,
-    option,
-    several,
-    with_options,
-)
+from coincide.engine.events.timestamps import Faults, most_rounded
+from coincide.model.errors import ConditionError, SchemaError, option, several, with_options
 from coincide.model.units import Tick
 
 REASONS = {
@@ -57,21 +52,15 @@ class ReadingColumns:
     @classmethod
     def of(cls, schema: pa.Schema, arguments: BorderArguments) -> ReadingColumns:
         """The columns that arguments name."""
-        stream = pa.int64()
-        if arguments.stream is not None:
-            stream = type_of(schema, READINGS, arguments.stream)
-        if not can_be_key(stream):
-            raise SchemaError(
-                f"{READINGS}.{arguments.stream} is {stream}, which cannot be compared exactly; cast it to a"
-                " string or an integer"
-            )
+        streams = [id_type(schema, READINGS, name) for name in arguments.streams]
         kind = type_of(schema, READINGS, arguments.time)
         column = arrow_time_column(READINGS, arguments.time, kind)
         tick = tick_of(column, arguments)
-        check_numbers(READINGS, list(arguments.values), schema)
+        check_numbers(READINGS, arguments.values, schema)
         scale = scale_of(column, tick, arguments.time_options)
         own = result_time(kind, tick)
-        return cls(arguments, scale, stream, (own, own, computed_time(kind, tick)))
+        times = own, own, computed_time(kind, tick)
+        return cls(arguments, scale, streams[0] if streams else pa.int64(), times)
 
     @property
     def tick(self) -> Tick:
@@ -81,20 +70,21 @@ class ReadingColumns:
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Valid readings, n of them, in the order in which they came."""
+    """Valid readings, n of them, in the order in which they came.
+
+    `times`: int64 ticks, (n,); `values`: float64, (n, d); `valid`: which rows they were, None: all.
+    """
 
     streams: pa.Array
     times: np.ndarray
     values: np.ndarray
-    rows: int
-    dropped: dict[str, int] = field(default_factory=dict)
-    rounded: float = 0.0
+    counts: SideCounts = SideCounts()
     valid: np.ndarray | None = None
 
     def rows_of(self, index: np.ndarray) -> Readings:
         """Some of them: an int64 array."""
         streams = self.streams.take(pa.array(index))
-        return Readings(streams, self.times[index], self.values[index], index.size)
+        return Readings(streams, self.times[index], self.values[index])
 
 
 def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
@@ -116,37 +106,25 @@ def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:
     values = np.empty((table.num_rows, arguments.dimensions))
     for dimension, name in enumerate(arguments.values):
         values[:, dimension] = floats_of(table, READINGS, name)[0]
-    null = ticks.null | pc.is_null(streams).to_numpy(zero_copy_only=False)
-    not_finite = ticks.not_finite if ticks.not_finite.size else np.zeros_like(null)
-    wrong = {
-        "null": null,
-        "not_finite": not_finite,
-        "range": ticks.out_of_range,
-        "infinite": np.isinf(values).any(axis=1),
-    }
-    dropped, seen = {}, np.zeros_like(null)
-    for reason, mask in wrong.items():
-        own = mask & ~seen
-        seen |= mask
-        if own.any():
-            dropped[reason] = int(own.sum())
-            if arguments.options.invalid == "raise":
-                raise DataError(_complaint(table, columns, reason, own))
-    times = ticks.ticks
-    rounding = ticks.rounding
-    if dropped:
-        streams, times, values = streams.filter(pa.array(~seen)), times[~seen], values[~seen]
-        rounding = None if rounding is None else rounding[~seen]
-    rounded = 0.0 if rounding is None else float(rounding.max(initial=0.0))
-    valid = ~seen if dropped else None
-    return Readings(streams, times, values, table.num_rows, dropped, rounded, valid)
+    nothing = np.zeros(table.num_rows, np.bool_)
+    faults = first_faults(_faults(streams, ticks, values), nothing)
+    if faults and arguments.options.invalid == "raise":
+        raise invalid_rows(table, arguments.columns, faults, partial(words_of_invalid, columns))
+    times, valid = ticks.ticks, None
+    if faults:
+        valid = ~np.logical_or.reduce(list(faults.values()))
+        streams, times, values = streams.filter(pa.array(valid)), times[valid], values[valid]
+    dropped = {reason: int(mask.sum()) for reason, mask in faults.items()}
+    counts = SideCounts(table.num_rows, 0, dropped, most_rounded([ticks], valid))
+    return Readings(streams, times, values, counts, valid)
 
 
-def _complaint(table: pa.Table, columns: ReadingColumns, reason: str, wrong: np.ndarray) -> str:
-    one = table.slice(int(np.argmax(wrong)), 1)
-    names = columns.arguments.columns
-    example = example_row({name: readable(one.column(name)[0]) for name in names})
-    return words_of_invalid(columns, reason, int(wrong.sum()), example)
+def _faults(streams: pa.Array, ticks: Ticks, values: np.ndarray) -> Faults:
+    yield "null", ticks.null | pc.is_null(streams).to_numpy(zero_copy_only=False)
+    if ticks.not_finite.size:
+        yield "not_finite", ticks.not_finite
+    yield "range", ticks.out_of_range
+    yield "infinite", np.isinf(values).any(axis=1)
 
 
 def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: str) -> str:

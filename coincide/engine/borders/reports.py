@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.queries import Queries
 from coincide.engine.borders.readings import REASONS
 from coincide.engine.reports.later import LaterReport
-from coincide.engine.reports.metrics import of_bits
+from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses, warn_of_repeated
 from coincide.model.borders.index import CLOSED_ABOVE, OPEN_BELOW
 from coincide.model.errors import NoPairsWarning, several
@@ -53,7 +52,7 @@ class BorderSummary:
     """
 
     readings: int = 0
-    dropped: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict, metadata={"names": tuple(REASONS)})
     gaps: int = 0
     repeated: int = 0
     late: int = 0
@@ -72,19 +71,9 @@ class BorderSummary:
         """All crossings."""
         return self.entered + self.left
 
-    def with_counts(self, counts: Mapping[str, int]) -> BorderSummary:
-        """The same, and what tasks have counted: the numbers of `COUNTED`."""
-        dropped = {reason: counts[reason] for reason in REASONS if counts[reason]}
-        own: dict[str, Any] = {
-            name: n for name, n in counts.items() if name not in (*REASONS, "rounded")
-        }
-        return replace(self, dropped=dropped, rounded=of_bits(counts["rounded"]), **own)
 
-
-COUNTED = (
-    "readings", *REASONS, "gaps", "repeated", "late", "entered", "left", "retrieved", "rounded",
-)  # fmt: skip
-"""What tasks count, by name; `rounded` as `as_bits` has it."""
+COUNTED = tuple(numbers_of(BorderSummary()))
+"""What tasks count, by name."""
 
 
 ONE_STREAM_AGAIN = (

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from coincide.engine.borders.arguments import READINGS, BorderArguments
+from coincide.engine.borders.arguments import BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
-from coincide.engine.borders.readings import ReadingColumns, read_readings
-from coincide.engine.borders.reports import BorderReport
-from coincide.engine.events.frames import arrow_table
+from coincide.engine.borders.reports import BorderReport, BorderSummary
 from coincide.model.borders.options import BorderOptions, BorderWords
-
-if TYPE_CHECKING:
-    pass
-
-
-from collections.abc import Iterable, Iterator
-
-from coincide.engine.borders.reports import BorderSummary
 
 
 class TableCrossings:
     """Border crossings of tables of readings."""
 
     def __init__(self, schema: pa.Schema, queries: Any, arguments: BorderArguments) -> None:
-        self._columns = ReadingColumns.of(schema, arguments)
-        self._monitor = BorderMonitor(
-            queries, stream=arguments.stream, time=arguments.time, values=arguments.values,
-            query=arguments.query, closed_column=arguments.closed_column, options=arguments.options,
-        )  # fmt: skip
+        self._monitor = BorderMonitor(queries, **vars(arguments))
         self._monitor.push(schema.empty_table())
         self.schema = self._monitor.schema
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """The crossings of tables, each in any order and later than all before it."""
         for table in tables:
-            readings = read_readings(table, self._columns)
-            yield from self._monitor.crossings(readings, in_any_order=True)
+            yield from self._monitor.batches(table)
 
     def summary(self) -> BorderSummary:
         """What was found so far."""
@@ -171,7 +156,5 @@ def inside_tables(
 
 
 def _push_all(monitor: BorderMonitor, readings: Any) -> pa.Table:
-    """The crossings of readings in any order."""
-    table = arrow_table(READINGS, readings, monitor.arguments.columns, monitor.arguments.numbers)
-    columns = ReadingColumns.of(table.schema, monitor.arguments)
-    return monitor.take(read_readings(table, columns), columns)
+    found = monitor.batches(readings)
+    return pa.Table.from_batches(found, monitor.schema)

@@ -28,7 +28,7 @@ from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.join.tables import given_tables
-from coincide.engine.reports.reports import JoinReport, JoinSummary, check_report, tell
+from coincide.engine.reports.reports import JoinReport, JoinSummary
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.options import CorrelateOptions, How
 from coincide.model.results import JoinCounters
@@ -88,7 +88,7 @@ def clusters(
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
     """
-    check_report(report)
+    JoinReport.check(report)
     check_names("by", by)
     check_all_or_names("columns", columns)
     arguments = ClusterArguments(
@@ -97,7 +97,7 @@ def clusters(
     )  # fmt: skip
     (table,) = given_tables(events, None, arguments)
     found, summary = cluster_table(table, arguments)
-    tell(summary, report)
+    JoinReport.tell(summary, report)
     return found
 
 

@@ -14,7 +14,7 @@ from coincide.engine.events.time_names import GivenTimes
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
 from coincide.engine.join.tables import joined
-from coincide.engine.reports.reports import JoinReport, check_report
+from coincide.engine.reports.reports import JoinReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
 from coincide.model.partners import LARGEST_GROUP, Matching, PreferEffect
@@ -144,7 +144,7 @@ def causality_tables(
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
     """
-    check_report(report)
+    JoinReport.check(report)
     check_told(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,

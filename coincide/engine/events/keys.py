@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence, Set
 
-from coincide.model.errors import ConditionError, argument
+from coincide.model.errors import ConditionError, argument, brief
 
 Key = str | tuple[str, str]
 Keys = str | Sequence[Key]
@@ -75,6 +75,15 @@ def check_all_or_names(name: str, given: Names) -> None:
     check_names(name, given)
     if ALL in names_of(given) and not is_all_columns(given):
         raise ConditionError(f"{argument(name)} is '*', all columns, or names of some; found both")
+
+
+def check_column(name: str, given: object, *, may_lack: bool = False, what: str = "") -> None:
+    """Refuse what is not the name of one column."""
+    if not isinstance(given, str) and not (may_lack and given is None):
+        raise ConditionError(
+            f"{argument(name)} must be the name of a column{what}{' or None' * may_lack}; found"
+            f" {brief(given)}"
+        )
 
 
 def check_names(name: str, given: object) -> None:

@@ -166,6 +166,16 @@ def can_be_key(kind: pa.DataType) -> bool:
     return not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
+def id_type(schema: pa.Schema, side: str, name: str) -> pa.DataType:
+    """The plain type of a column of ids; refused are those that cannot be compared exactly."""
+    kind = type_of(schema, side, name)
+    if not can_be_key(kind):
+        raise SchemaError(
+            f"{side}.{name} is {kind}, which cannot be compared exactly; cast it to a string or an integer"
+        )
+    return kind
+
+
 def can_be_label(kind: pa.DataType) -> bool:
     """Whether values of an Arrow type name things: texts, and whole numbers as their digits."""
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -400,7 +410,7 @@ class Ids:
     @classmethod
     def none(cls, kind: pa.DataType) -> Ids:
         """No ids of a type."""
-        return cls(kind, pa.array([], _storage_type(kind)))
+        return cls(kind, pa.array([], storage_type(kind)))
 
     def numbered(self, values: pa.Array) -> tuple[Ids, np.ndarray]:
         """These ids and those of more rows, with the numbers of the rows: int64 array, shape (n,)."""
@@ -420,10 +430,11 @@ class Ids:
 
     def of(self, numbers: np.ndarray) -> pa.Array:
         """The ids of numbers."""
-        found = Gather(self.known, _storage_type(self.kind))(numbers)
+        found = Gather(self.known, storage_type(self.kind))(numbers)
         is_extension = isinstance(self.kind, pa.BaseExtensionType)
         return self.kind.wrap_array(found) if is_extension else found
 
 
-def _storage_type(kind: pa.DataType) -> pa.DataType:
+def storage_type(kind: pa.DataType) -> pa.DataType:
+    """The type in which values of one are stored."""
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind

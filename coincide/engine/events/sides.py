@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from coincide.engine.events.schemas import column_of, of_one_type, one_array, st
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import (
-    ReadTimes,
+    Faults,
     SideModel,
     TimestampColumns,
     describe_invalid,
@@ -245,7 +246,9 @@ class SideCounts:
 
     rows: int = 0
     unmatchable: int = 0
-    invalid: dict[str, int] = field(default_factory=dict)
+    invalid: dict[str, int] = field(
+        default_factory=dict, metadata={"names": tuple(INVALID_REASONS)}
+    )
     rounded: float = 0.0
 
     @property
@@ -255,7 +258,7 @@ class SideCounts:
 
     def __add__(self, other: SideCounts) -> SideCounts:
         """Counts of the rows of both."""
-        reasons = [r for r in INVALID_REASONS if r in self.invalid or r in other.invalid]
+        reasons = {**self.invalid, **other.invalid}
         return SideCounts(
             self.rows + other.rows,
             self.unmatchable + other.unmatchable,
@@ -283,9 +286,11 @@ def read_side(
         counts = SideCounts(table.num_rows, rounded=times.rounded(None))
         events = Side(times.max_time, times.shapes, columns.model, None, keys, handed_out)
         return events, counts
-    reasons = _invalid_rows(times)
+    reasons = first_faults(times.faults(), times.excused)
     if reasons and invalid == "raise":
-        raise DataError(_describe(table, columns, reasons))
+        # The columns of times first: a row may be long.
+        names = list(dict.fromkeys([*columns.names, *table.column_names]))
+        raise invalid_rows(table, names, reasons, partial(describe_invalid, columns))
     null = times.null.copy()
     for key in keys:
         null |= pc.is_null(key).to_numpy(zero_copy_only=False)
@@ -313,11 +318,11 @@ def _harmless(side: Side) -> Side:
     return replace(side, max_time=max_time, shapes=shapes)
 
 
-def _invalid_rows(times: ReadTimes) -> dict[str, np.ndarray]:
-    """Masks of invalid rows by reason; each row under its first reason only."""
+def first_faults(faults: Faults, excused: np.ndarray) -> dict[str, np.ndarray]:
+    """Masks of invalid rows by reason; each row under its first reason only, those excused under none."""
     found: dict[str, np.ndarray] = {}
-    seen = times.excused.copy()
-    for reason, mask in times.faults():
+    seen = excused.copy()
+    for reason, mask in faults:
         own = mask & ~seen
         if own.any():
             found[reason] = found[reason] | own if reason in found else own
@@ -325,14 +330,25 @@ def _invalid_rows(times: ReadTimes) -> dict[str, np.ndarray]:
     return found
 
 
-def _describe(table: pa.Table, columns: TimestampColumns, reasons: dict[str, np.ndarray]) -> str:
-    messages = []
-    for reason, mask in reasons.items():
-        values = table.slice(int(np.argmax(mask)), 1).columns
-        row = {n: readable(c[0]) for n, c in zip(table.column_names, values, strict=True)}
-        row = {**{name: row[name] for name in columns.names}, **row}  # these first: it may be long
-        messages.append(describe_invalid(columns, reason, int(mask.sum()), example_row(row)))
-    return "; ".join(messages)
+def invalid_rows(
+    table: pa.Table,
+    names: Sequence[str],
+    faults: dict[str, np.ndarray],
+    words: Callable[[str, int, str], str],
+) -> DataError:
+    """The error of rows that are to be refused: of each reason the words, the count and an example."""
+    messages = (
+        words(reason, int(mask.sum()), example_of(table, mask, names))
+        for reason, mask in faults.items()
+    )
+    return DataError("; ".join(messages))
+
+
+def example_of(table: pa.Table, mask: np.ndarray, names: Sequence[str]) -> str:
+    """The first row of a mask in words, by some of its columns."""
+    one = table.slice(int(np.argmax(mask)), 1)
+    row = dict(zip(one.column_names, one.columns, strict=True))
+    return example_row({name: readable(row[name][0]) for name in names})
 
 
 def readable(value: pa.Scalar) -> object:

@@ -20,7 +20,7 @@ from coincide.engine.join.pair_arguments import (
 )
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
-from coincide.engine.reports.reports import JoinReport, check_report, tell
+from coincide.engine.reports.reports import JoinReport
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import SchemaError
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
@@ -118,7 +118,7 @@ def correlate_tables(
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
     """
-    check_report(report)
+    JoinReport.check(report)
     check_told(shifts, report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
@@ -144,7 +144,7 @@ def joined(
     job = kind(tables[0], None if right is None else tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None
-    tell(job.summary, report)
+    JoinReport.tell(job.summary, report)
     return found
 
 

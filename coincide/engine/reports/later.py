@@ -27,6 +27,11 @@ class LaterReport(ABC, Generic[S]):
     def warn_of(summary: S) -> None:
         """Warn of what is lost."""
 
+    @staticmethod
+    def news(summary: S, planned: S | None) -> S:
+        """What was not known, and warned of, when the result was planned."""
+        return summary
+
     def summary(self) -> S:
         """What was found.
 
@@ -39,8 +44,12 @@ class LaterReport(ABC, Generic[S]):
             If nothing has reported here yet, or Spark has not counted.
         """
         if self._finish is not None:
-            self._known, self._finish = self._finish(), None
-            self.warn_of(self._known)
+            planned, self._known, self._finish = self._known, self._finish(), None
+            self.warn_of(self.news(self._known, planned))
+        return self._so_far
+
+    @property
+    def _so_far(self) -> S:
         if self._known is None:
             raise ConditionError(
                 f"nothing has reported here; give this report to {self.operator}(..., report=report), and"
@@ -54,18 +63,15 @@ class LaterReport(ABC, Generic[S]):
 
     @classmethod
     def check(cls, report: object) -> None:
-        """Refuse what is no such report, unless there is none.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse what is no such report, unless there is none."""
         if report is not None and not isinstance(report, cls):
             raise ConditionError(f"report must be a {cls.__name__}(); found {brief(report)}")
 
     @classmethod
-    def tell(cls, summary: S, report: LaterReport[S] | None) -> None:
+    def tell(
+        cls, summary: S, report: LaterReport[S] | None, finish: Callable[[], S] | None = None
+    ) -> None:
         """Hand a summary to a report, if there is one, and warn of what is lost."""
         if report is not None:
-            report.take(summary)
+            report.take(summary, finish)
         cls.warn_of(summary)

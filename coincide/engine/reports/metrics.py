@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from coincide.engine.events.sides import SideCounts
-from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.model.results import JoinCounters
-from coincide.model.sides import SIDES
+from coincide.model.units import Tick
 
+S = TypeVar("S")
 _LARGEST = "rounded"
 """How names end whose numbers are not added up: the largest counts."""
 
@@ -49,12 +50,47 @@ def of_bits(bits: int) -> float:
     return float(np.int64(bits).view(np.float64))
 
 
+def numbers_of(told: Any, prefix: str = "") -> dict[str, int]:
+    """The numbers of a dataclass by name, those of its parts and dicts among them; floats as bits.
+
+    A field's metadata say the ``names`` that a dict may have, and the ``prefix`` of a part's names.
+    """
+    found: dict[str, int] = {}
+    for each in fields(told):
+        value = getattr(told, each.name)
+        if isinstance(value, dict):
+            found |= {prefix + name: value.get(name, 0) for name in each.metadata["names"]}
+        elif isinstance(value, int | float):
+            number = as_bits(value) if isinstance(value, float) else value
+            found[prefix + each.name] = number
+        elif is_dataclass(value) and not isinstance(value, Tick):
+            found |= numbers_of(value, prefix + each.metadata.get("prefix", ""))
+    return found
+
+
+def with_numbers(told: S, numbers: Mapping[str, int | None], prefix: str = "") -> S:
+    """A dataclass with other numbers, as of `numbers_of`; dicts lack the names of which there are none."""
+    changes: dict[str, Any] = {}
+    for each in fields(told):  # type: ignore[arg-type]
+        value = getattr(told, each.name)
+        if isinstance(value, dict):
+            known = {name: numbers[prefix + name] or 0 for name in each.metadata["names"]}
+            changes[each.name] = {name: n for name, n in known.items() if n or name in value}
+        elif isinstance(value, int | float):
+            number = numbers[prefix + each.name] or 0
+            changes[each.name] = of_bits(number) if isinstance(value, float) else number
+        elif is_dataclass(value) and not isinstance(value, Tick):
+            own = prefix + each.metadata.get("prefix", "")
+            changes[each.name] = with_numbers(value, numbers, own)
+    return replace(told, **changes)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True)
 class JoinTally:
     """What a join looked at and found, and what the rows of its sides were."""
 
-    left: SideCounts = field(default_factory=SideCounts)
-    right: SideCounts = field(default_factory=SideCounts)
+    left: SideCounts = field(default_factory=SideCounts, metadata={"prefix": "left_"})
+    right: SideCounts = field(default_factory=SideCounts, metadata={"prefix": "right_"})
     counters: JoinCounters = field(default_factory=JoinCounters)
 
     def __add__(self, other: JoinTally) -> JoinTally:
@@ -62,47 +98,9 @@ class JoinTally:
             self.left + other.left, self.right + other.right, self.counters + other.counters
         )
 
-    def numbers(self) -> dict[str, int]:
-        """By name, always of the same order."""
-        sides = zip(SIDES, (self.left, self.right), strict=True)
-        return asdict(self.counters) | {
-            f"{side}_{name}": number for side, counts in sides for name, number in _numbers(counts)
-        }
 
-    @classmethod
-    def of_numbers(cls, found: Mapping[str, int | None]) -> JoinTally:
-        """Back from merged numbers."""
-        left, right = (_side_of(found, side) for side in SIDES)
-        return cls(left, right, counters_of(found))
-
-
-COUNTERS = tuple(asdict(JoinCounters()))
+COUNTERS = tuple(numbers_of(JoinCounters()))
 """Names of the numbers of a join alone."""
 
-
-def counters_of(found: Mapping[str, int | None]) -> JoinCounters:
-    """Back from merged numbers."""
-    return JoinCounters(**{name: int(found[name] or 0) for name in COUNTERS})
-
-
-def _numbers(counts: SideCounts) -> list[tuple[str, int]]:
-    return [
-        ("rows", counts.rows),
-        ("unmatchable", counts.unmatchable),
-        *((reason, counts.invalid.get(reason, 0)) for reason in INVALID_REASONS),
-        (_LARGEST, as_bits(counts.rounded)),
-    ]
-
-
-def _side_of(found: Mapping[str, int | None], side: str) -> SideCounts:
-    values = {name: int(found[f"{side}_{name}"] or 0) for name, _ in _numbers(SideCounts())}
-    return SideCounts(
-        values["rows"],
-        values["unmatchable"],
-        {reason: values[reason] for reason in INVALID_REASONS if values[reason]},
-        of_bits(values[_LARGEST]),
-    )
-
-
-TALLY = tuple(JoinTally().numbers())
+TALLY = tuple(numbers_of(JoinTally()))
 """Names of those of a join and of the rows of its sides."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
+from coincide.engine.reports.later import LaterReport
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
-from coincide.model.errors import ConditionError, NoPairsWarning, UnmatchableRowsWarning
+from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning
 from coincide.model.results import JoinCounters
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
@@ -107,8 +107,11 @@ class JoinSummary:
         return None if self.accidental is None else self.accidental.spread
 
 
-class JoinReport:
+class JoinReport(LaterReport[JoinSummary]):
     """Takes what a join tells of itself: give one as ``report=``, then ask it.
+
+    Of a DataFrame, which is computed later, `summary` waits for its first action. After one that fails, or
+    needs a part of the result, as ``limit(5)`` does, it tells no more than was known before.
 
     Examples
     --------
@@ -118,27 +121,7 @@ class JoinReport:
     >>> report.summary().left.dropped
     """
 
-    def __init__(self) -> None:
-        self._known: JoinSummary | None = None
-        self._finish: Callable[[], JoinSummary] | None = None
-
-    def summary(self) -> JoinSummary:
-        """What the join did.
-
-        Of a DataFrame, which is computed later, this waits for its first action. After one that fails, or
-        needs a part of the result, as ``limit(5)`` does, it tells no more than was known before. Warnings
-        are given of what was not.
-
-        Raises
-        ------
-        ConditionError
-            If no join was given this report.
-        """
-        if self._finish is not None:
-            planned, self._known, self._finish = self._known, self._finish(), None
-            assert planned is not None
-            warn_of(_news(self._known, planned))
-        return self._so_far
+    operator = "correlate"
 
     @property
     def left(self) -> SideCounts | None:
@@ -155,56 +138,28 @@ class JoinReport:
         """What was counted by ``shifts=``, which needs no waiting."""
         return self._so_far.accidental
 
-    @property
-    def _so_far(self) -> JoinSummary:
-        if self._known is None:
-            raise ConditionError(
-                "no join has reported here; give this report to one, correlate(..., report=report)"
-            )
-        return self._known
+    @staticmethod
+    def warn_of(summary: JoinSummary) -> None:
+        """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
+        for side, counts in zip(summary.sides, (summary.left, summary.right), strict=True):
+            if counts is not None:
+                lost = side_warnings(counts, summary.tick, summary.matchless)
+                warn_of_losses(side, counts.rows, lost)
+        no_pairs = summary.no_pairs
+        has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
+        if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
+            warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
 
-    def take(self, known: JoinSummary, finish: Callable[[], JoinSummary] | None = None) -> None:
-        """What a join knows, and how to ask for the rest once its result was computed."""
-        self._known, self._finish = known, finish
-
-
-def check_report(report: object) -> None:
-    """Refuse what is no report."""
-    if report is not None and not isinstance(report, JoinReport):
-        raise ConditionError(f"report must be a JoinReport(); found {report!r}")
-
-
-def tell(
-    summary: JoinSummary,
-    report: JoinReport | None,
-    finish: Callable[[], JoinSummary] | None = None,
-) -> None:
-    """Hand a summary to the report, if there is one, and warn of what is lost."""
-    if report is not None:
-        report.take(summary, finish)
-    warn_of(summary)
-
-
-def _news(summary: JoinSummary, planned: JoinSummary) -> JoinSummary:
-    """What was not known when the join was planned."""
-    return replace(
-        summary,
-        left=None if planned.left else summary.left,
-        right=None if planned.right else summary.right,
-        no_pairs=None if planned.no_pairs else summary.no_pairs,
-    )
-
-
-def warn_of(summary: JoinSummary) -> None:
-    """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
-    for side, counts in zip(summary.sides, (summary.left, summary.right), strict=True):
-        if counts is not None:
-            lost = side_warnings(counts, summary.tick, summary.matchless)
-            warn_of_losses(side, counts.rows, lost)
-    no_pairs = summary.no_pairs
-    has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
-    if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
-        warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
+    @staticmethod
+    def news(summary: JoinSummary, planned: JoinSummary | None) -> JoinSummary:
+        """What was not known when the join was planned."""
+        assert planned is not None
+        return replace(
+            summary,
+            left=None if planned.left else summary.left,
+            right=None if planned.right else summary.right,
+            no_pairs=None if planned.no_pairs else summary.no_pairs,
+        )
 
 
 def side_warnings(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[Loss]:

@@ -71,7 +71,7 @@ def losses(
     found: list[Loss] = []
     count = sum(dropped.values())
     if count:
-        reasons = ", ".join(f"{n:,} {words[why]}" for why, n in dropped.items() if n)
+        reasons = ", ".join(f"{dropped[why]:,} {words[why]}" for why in words if dropped.get(why))
         told = f"{count:,} invalid, left out ({reasons})"
         found.append((DroppedRowsWarning, f"{told}: {hint}" if hint else told))
     if rounded and tick is not None:

@@ -10,14 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from coincide.engine.events.intervals import IntervalColumns, instant_of
+from coincide.engine.events.keys import check_column
 from coincide.engine.events.schemas import (
     arrow_time_column,
-    can_be_key,
     computed_time,
+    id_type,
     result_time,
     type_of,
 )
-from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
+from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.model.condition import TimingCondition, Within
 from coincide.model.errors import ConditionError, SchemaError, brief
 from coincide.model.options import CorrelateOptions, check_choice
@@ -52,12 +53,7 @@ class TransitionArguments:
         _check_within(self.within)
         _ = self._condition
         for argument in ("query", "stream", "event"):
-            name, may_lack = getattr(self, argument), argument == "stream"
-            if not isinstance(name, str) and not (may_lack and name is None):
-                raise ConditionError(
-                    f"{argument} must be the name of a column{' or None' * may_lack}; found"
-                    f" {brief(name)}"
-                )
+            check_column(argument, getattr(self, argument), may_lack=argument == "stream")
         _ = self.clocks
         check_choice("repeated", self.repeated, REPEATED)
         _check_options(self.options)
@@ -102,8 +98,9 @@ class TransitionArguments:
             Within(0, self.within), 1.0 if self.confidence is None else self.confidence
         )
 
-    def times(self, clocks: Sequence[TimeColumn]) -> IntervalColumns:
+    def times(self, schema: pa.Schema) -> IntervalColumns:
         """How the two time columns become ticks."""
+        clocks = [arrow_time_column(SIDE, n, type_of(schema, SIDE, n)) for n in self.clocks]
         lower, upper = clocks
         if lower.family != upper.family:
             raise SchemaError(
@@ -153,20 +150,16 @@ class EventColumns:
     @classmethod
     def of(cls, schema: pa.Schema, arguments: TransitionArguments) -> EventColumns:
         """The columns that arguments name."""
-        kinds = [type_of(schema, SIDE, name) for name in arguments.columns]
-        kind_of = dict(zip(arguments.columns, kinds, strict=True))
-        ids = [kind_of[name] for name in arguments.ids]
-        for name, kind in zip(arguments.ids, ids, strict=True):
-            _check_id(name, kind)
-        _check_words(arguments.event, kind_of[arguments.event])
-        clocks = [kind_of[name] for name in arguments.clocks]
-        times = arguments.times(
-            [
-                arrow_time_column(SIDE, name, kind)
-                for name, kind in zip(arguments.clocks, clocks, strict=True)
-            ]
-        )
+        ids = [id_type(schema, SIDE, name) for name in arguments.ids]
+        words = type_of(schema, SIDE, arguments.event)
+        if not (pa.types.is_string(words) or pa.types.is_large_string(words)):
+            raise SchemaError(
+                f"{SIDE}.{arguments.event} is {words}; it must be a text: 'I' where a stream enters, 'O'"
+                " where it leaves"
+            )
+        times = arguments.times(schema)
         tick = times.scales[0].tick
+        clocks = [type_of(schema, SIDE, name) for name in arguments.clocks]
         own = [result_time(kind, tick) for kind in clocks]
         made = [*ids, pa.string(), *own, *(computed_time(kind, tick) for kind in clocks)]
         result = pa.schema(list(zip(arguments.result_columns, made, strict=True)))
@@ -186,17 +179,3 @@ class EventColumns:
     def instant(self, argument: str, value: Any) -> int:
         """A time that a caller gives, in ticks."""
         return instant_of(argument, value, self.times.scales[1], self.arguments.options)
-
-
-def _check_id(name: str, kind: pa.DataType) -> None:
-    if not can_be_key(kind):
-        raise SchemaError(
-            f"{SIDE}.{name} is {kind}, which cannot be compared exactly; cast it to a string or an integer"
-        )
-
-
-def _check_words(name: str, kind: pa.DataType) -> None:
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise SchemaError(
-            f"{SIDE}.{name} is {kind}; it must be a text: 'I' where a stream enters, 'O' where it leaves"
-        )

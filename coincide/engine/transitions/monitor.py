@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.frames import TABLES, arrow_table, is_nothing, offers_arrow
-from coincide.engine.events.schemas import Ids, as_times, other_types, with_first_types
+from coincide.engine.events.frames import is_nothing
+from coincide.engine.events.pushes import Pushes
+from coincide.engine.events.schemas import Ids, as_times
 from coincide.engine.events.ticks import time_words
 from coincide.engine.reports.warnings import warn_of_late
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
@@ -20,14 +21,12 @@ from coincide.engine.transitions.reading import (
     PairIds,
     described,
     read_events,
-    rows_in_words,
-    words_of_repeated,
+    refuse_repeated,
 )
 from coincide.engine.transitions.reports import TransitionCounts, TransitionSummary, warn_of_both
-from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.errors import ConditionError, DataError, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.transitions import (
-    STAYS,
     TRANSITIONS,
     Crossings,
     Found,
@@ -75,11 +74,11 @@ class TransitionMonitor:
         repeated: Repeated = "raise",
         options: CorrelateOptions = CorrelateOptions(),
     ) -> None:
-        self._arguments = TransitionArguments(
+        arguments = TransitionArguments(
             within, confidence, query, stream, event, time, repeated, options
         )
-        self._columns: EventColumns | None = None
-        self._first: pa.Schema | None = None
+        columns_of = partial(EventColumns.of, arguments=arguments)
+        self._pushes = Pushes(SIDE, arguments.columns, arguments.clocks, columns_of)
         self._watches: OpenWatches | None = None
         self._clock: int | None = None
         self._latest: int | None = None
@@ -120,7 +119,8 @@ class TransitionMonitor:
             Once, if events are told as crossed and as stayed.
         """
         if is_nothing(events):
-            return pa.table({}) if self._columns is None else self._columns.schema.empty_table()
+            columns = self._pushes.columns
+            return pa.table({}) if columns is None else columns.schema.empty_table()
         before = self._counts
         found = self._take(events, in_order=True)
         self._warn(before)
@@ -144,7 +144,7 @@ class TransitionMonitor:
         ConditionError
             If it is no such time or lies before the one that was given before, or nothing was pushed yet.
         """
-        return self._pass_time(self._resolved("advance").instant("time", time))
+        return self._pass_time(self._pushes.known("advance").instant("time", time))
 
     def flush(self, until: Any = None) -> pa.Table:
         """End of the data: `advance` to a time, by default to the largest max_time pushed.
@@ -165,7 +165,7 @@ class TransitionMonitor:
         ConditionError
             As `advance`.
         """
-        columns = self._resolved("flush")
+        columns = self._pushes.known("flush")
         if until is not None:
             return self._pass_time(columns.instant("until", until))
         known = [time for time in (self._latest, self._clock) if time is not None]
@@ -177,38 +177,21 @@ class TransitionMonitor:
             self._counts,
             0 if self._watches is None else self._watches.undecided,
             self._rounded,
-            None if self._columns is None else self._columns.tick,
+            None if self._pushes.columns is None else self._pushes.columns.tick,
         )
 
     def _take(self, events: Any, in_order: bool) -> pa.Table:
         """Take events, those of one query and stream in order or else to be sorted."""
-        if not offers_arrow(events):
-            raise SchemaError(
-                f"{SIDE} must be {TABLES}; found {type(events).__name__}. .collect() makes one of a"
-                " Polars LazyFrame, .toArrow() of a Spark DataFrame"
-            )
-        names = self._arguments.columns
-        table = arrow_table(SIDE, events, names, self._arguments.clocks, self._first)
-        table = with_first_types(table, self._first)
-        columns = EventColumns.of(table.schema, self._arguments)
-        if self._columns not in (None, columns):
-            raise SchemaError(
-                other_types(
-                    SIDE, self._first, table.schema,
-                    lambda schema: EventColumns.of(schema, self._arguments) == self._columns,
-                )
-            )  # fmt: skip
-        reading = read_events(table, columns, self._clock)
-        batch, self._behind = reading.batch, reading.behind
+        table, columns = self._pushes.read(events)
+        batch, read, self._behind = read_events(table, columns, self._clock)
         watches = OpenWatches(columns) if self._watches is None else self._watches
         rows, counts = watches.take(batch if in_order else _sorted(batch))
         if counts.dropped:
             self._behind = max(self._behind, watches.behind)
-        self._columns, self._watches = columns, watches
-        self._first = self._first or pa.schema([table.schema.field(name) for name in names])
-        self._counts += replace(counts, events=reading.rows)
-        self._counts += TransitionCounts(dropped=reading.dropped)
-        self._rounded = max(self._rounded, reading.rounded)
+        self._pushes.keep(table, columns)
+        self._watches = watches
+        self._counts += counts + TransitionCounts(read.rows, read.invalid)
+        self._rounded = max(self._rounded, read.rounded)
         if len(batch):
             latest = int(batch.crossings.max_time.max())
             self._latest = latest if self._latest is None else max(latest, self._latest)
@@ -216,7 +199,7 @@ class TransitionMonitor:
 
     def _warn(self, before: TransitionCounts) -> None:
         """Warn of late events of a push, and once of what is told twice."""
-        now, columns = self._counts, self._resolved("push")
+        now, columns = self._counts, self._pushes.known("push")
         late = now.dropped.get("late", 0) - before.dropped.get("late", 0)
         cure = (
             "Push events in order of their times, as a BorderMonitor(..., delay={delay}) gives them"
@@ -228,7 +211,7 @@ class TransitionMonitor:
     def _pass_time(self, until: int) -> pa.Table:
         assert self._watches is not None
         if self._clock is not None and until < self._clock:
-            scale = self._resolved("advance").times.scales[1]
+            scale = self._pushes.known("advance").times.scales[1]
             raise ConditionError(
                 f"the clock cannot go back from {time_words(self._clock, scale)} to"
                 f" {time_words(until, scale)}"
@@ -237,13 +220,6 @@ class TransitionMonitor:
         self._clock = until
         self._counts += counts
         return rows
-
-    def _resolved(self, method: str) -> EventColumns:
-        if self._columns is None:
-            raise ConditionError(
-                f"{method}() knows no columns yet: push events first, or a table without rows"
-            )
-        return self._columns
 
 
 def transitions_of_table(
@@ -271,9 +247,8 @@ class OpenWatches:
         none = np.zeros(0, np.int64)
         self._keys = none  # ascending, and the events in their order
         self._events = Crossings.of(none.astype(np.int8), none, none)
-        self.behind = (
-            0  # of the last batch that had late events: by how many ticks the latest was late
-        )
+        # Of the last batch that had late events: by how many ticks the latest was late.
+        self.behind = 0
 
     def __len__(self) -> int:
         return self._keys.size
@@ -309,17 +284,17 @@ class OpenWatches:
         again = repeats(keys, events.kind)
         repeated = int(again.sum())
         latest = events.latest[last_of_each(keys)]
-        if repeated:
-            self._refuse_repeated(batch, order, again)
-            if self._columns.arguments.repeated == "first":
-                keys, events = keys[~again], events.rows(~again)
+        refuse_repeated(batch, order[again], self._columns)
+        if repeated and self._columns.arguments.repeated == "first":
+            keys, events = keys[~again], events.rows(~again)
 
         found = decided_by_the_next(keys, events, self._columns.rule)
         last = last_of_each(keys)
         self._ids = ids
         rows = self._rows(keys, events, found)
         self._keep(keys[last], events.rows(last)._replace(latest=latest), places, is_open)
-        return rows, _counted(found, repeated, {"late": late} if late else {})
+        counts = TransitionCounts(dropped={"late": late} if late else {}, repeated=repeated)
+        return rows, counts + TransitionCounts.of(found)
 
     def _keep(
         self, keys: np.ndarray, events: Crossings, places: np.ndarray, is_open: np.ndarray
@@ -337,7 +312,7 @@ class OpenWatches:
         found = decided_by_the_clock(self._events, until, self._columns.rule)
         rows = self._rows(self._keys, self._events, found)
         self._events.told[found.row] = True
-        return rows, _counted(found)
+        return rows, TransitionCounts.of(found)
 
     def _rows(self, keys: np.ndarray, events: Crossings, found: Found) -> pa.Table:
         """The rows of the result, found among events of these keys."""
@@ -370,20 +345,7 @@ class OpenWatches:
             return
         example = described(batch, int(order[np.argmax(behind)]), self._columns)
         raise DataError(
-            f"{SIDE}: {rows_in_words(int(behind.sum()))} with events that come after a later one of their"
+            f"{SIDE}: {several(int(behind.sum()), 'row')} with events that come after a later one of their"
             f" query and stream, for example {example}. Push events in order of their times, all at once"
             f" by transition_tables, or {HINT}"
         )
-
-    def _refuse_repeated(self, batch: Batch, order: np.ndarray, again: np.ndarray) -> None:
-        if self._columns.arguments.repeated == "raise":
-            example = described(batch, int(order[np.argmax(again)]), self._columns)
-            raise DataError(words_of_repeated(int(again.sum()), example))
-
-
-def _counted(
-    found: Found, repeated: int = 0, dropped: dict[str, int] | None = None
-) -> TransitionCounts:
-    kinds = np.bincount(found.transition, minlength=2 * STAYS)
-    by_word = {word: int(n) for word, n in zip(TRANSITIONS, kinds, strict=True)}
-    return TransitionCounts(0, dropped or {}, repeated, by_word, found.neither, found.both)

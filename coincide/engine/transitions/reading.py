@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.schemas import Ids, column_of
-from coincide.engine.events.sides import example_row, readable
+from coincide.engine.events.schemas import Ids, column_of, of_one_type, one_array
+from coincide.engine.events.sides import (
+    SideCounts,
+    example_row,
+    first_faults,
+    invalid_rows,
+    readable,
+)
 from coincide.engine.events.ticks import contiguous, time_words
 from coincide.engine.events.time_columns import INVALID_REASONS
-from coincide.engine.events.timestamps import ReadTimes, describe_invalid
+from coincide.engine.events.timestamps import describe_invalid
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.model.borders.crossings import EVENTS
-from coincide.model.errors import ConditionError, DataError
+from coincide.model.errors import ConditionError, DataError, several
 from coincide.model.transitions import Crossings
 
 HINT = "leave such rows out with options=CorrelateOptions(invalid='drop')"
@@ -37,113 +44,81 @@ class Batch:
         query, stream = (column.take(pa.array(index)) for column in self.ids)
         return Batch((query, stream), self.crossings.rows(index))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Batch]) -> Batch:
+        """Some after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        query, stream = (one_array(of_one_type([part.ids[i] for part in parts])) for i in (0, 1))
+        columns = zip(*(part.crossings for part in parts), strict=True)
+        return cls((query, stream), Crossings(*map(np.concatenate, columns)))
 
-@dataclass(frozen=True)
-class Reading:
-    """What was read of a table."""
-
-    batch: Batch
-    rows: int
-    dropped: dict[str, int] = field(default_factory=dict)
-    rounded: float = 0.0
-    behind: int = 0
+    def slice(self, start: int, stop: int) -> Batch:
+        """A run of them, not copied."""
+        query, stream = (column.slice(start, stop - start) for column in self.ids)
+        return Batch((query, stream), Crossings(*(c[start:stop] for c in self.crossings)))
 
 
-def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Reading:
-    """The events of a table."""
+def read_events(
+    table: pa.Table, columns: EventColumns, clock: int | None
+) -> tuple[Batch, SideCounts, int]:
+    """The events of a table, what its rows were, and by how many ticks the latest was behind the clock."""
     arguments, times = columns.arguments, columns.times.read(table)
     *ids, words = (contiguous(column_of(table, SIDE, n)) for n in (*arguments.ids, arguments.event))
     query, stream = ids if arguments.stream else (ids[0], pa.array(np.zeros(len(words), np.int64)))
     codes = pc.index_in(words, value_set=pa.array(EVENTS, words.type))
-    faults = _faults(times, (query, stream, words), codes, clock)
-    if faults and arguments.options.invalid == "raise":
-        raise DataError(_complaint(table, columns, faults, clock))
     max_time = times.max_time
     min_time = max_time - times.shapes
-    kinds = codes.fill_null(0) if codes.null_count else codes
-    crossings = Crossings.of(kinds.to_numpy().astype(np.int8), min_time, max_time)
-    batch, valid = Batch((query, stream), crossings), None
-    if faults:
-        valid = ~np.logical_or.reduce(list(faults.values()))
+    late = np.zeros(0, bool) if clock is None else min_time < clock
+    valid, dropped = None, {}
+    is_known = not codes.null_count and not any(each.null_count for each in (query, stream, words))
+    if not (is_known and times.are_valid) or late.any():
+        null = np.logical_or.reduce([times.null, *map(_nulls, (query, stream, words))])
+        reasons = [("null", null), ("event", _nulls(codes)), *times.faults()]
+        reasons += [("late", late)] if late.size else []
+        faults = first_faults(iter(reasons), np.zeros_like(null))
+        if faults and arguments.options.invalid == "raise":
+            lacking = [name for name in arguments.columns if table.column(name).null_count]
+            complaint = partial(words_of_invalid, columns, lacking, clock)
+            raise invalid_rows(table, arguments.columns, faults, complaint)
+        valid = ~np.logical_or.reduce([np.zeros_like(null), *faults.values()])
+        dropped = {reason: int(mask.sum()) for reason, mask in faults.items()}
+        late = faults.get("late", late[:0])
+    kinds = codes.fill_null(0).to_numpy().astype(np.int8)
+    batch = Batch((query, stream), Crossings.of(kinds, min_time, max_time))
+    if valid is not None:
         batch = batch.rows(np.flatnonzero(valid))
     check_exact(batch, columns)
-    dropped = {reason: int(mask.sum()) for reason, mask in faults.items()}
-    behind = (
-        0 if clock is None or "late" not in faults else clock - int(min_time[faults["late"]].min())
-    )
-    return Reading(batch, table.num_rows, dropped, times.rounded(valid), behind)
+    counts = SideCounts(table.num_rows, 0, dropped, times.rounded(valid))
+    behind = clock - int(min_time[late].min()) if clock is not None and late.any() else 0
+    return batch, counts, behind
 
 
-def _faults(
-    times: ReadTimes, columns: tuple[pa.Array, ...], codes: pa.Array, clock: int | None
-) -> dict[str, np.ndarray]:
-    """Masks of invalid rows by reason, each row under its first one; empty where all are valid."""
-    is_known = not codes.null_count and not any(column.null_count for column in columns)
-    early = None
-    if clock is not None and len(codes):
-        early = times.max_time - times.shapes < clock
-    if is_known and times.are_valid and (early is None or not early.any()):
-        return {}
-    null = times.null.copy()
-    for column in columns:
-        null |= _mask(pc.is_null(column))
-    reasons = [("null", null), ("event", _mask(pc.is_null(codes))), *times.faults()]
-    if early is not None:
-        reasons.append(("late", early))
-    found: dict[str, np.ndarray] = {}
-    seen = np.zeros(null.size, bool)
-    for reason, mask in reasons:
-        own = mask & ~seen
-        if own.any():
-            found[reason] = found[reason] | own if reason in found else own
-            seen |= own
-    return found
-
-
-def _mask(values: pa.Array) -> np.ndarray:
-    return np.asarray(values.to_numpy(zero_copy_only=False), bool)
-
-
-def _complaint(
-    table: pa.Table, columns: EventColumns, faults: dict[str, np.ndarray], clock: int | None
-) -> str:
-    names, found = columns.arguments.columns, {}
-    for reason, mask in faults.items():
-        one = table.slice(int(np.argmax(mask)), 1)
-        example = example_row({name: readable(one.column(name)[0]) for name in names})
-        found[reason] = int(mask.sum()), example
-    null = [name for name in names if table.column(name).null_count]
-    return words_of_invalid(columns, found, null, clock)
+def _nulls(values: pa.Array) -> np.ndarray:
+    return np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), bool)
 
 
 def words_of_invalid(
     columns: EventColumns,
-    faults: Mapping[str, tuple[int, str]],
-    null: Sequence[str],
-    clock: int | None = None,
+    lacking: Sequence[str],
+    clock: int | None,
+    reason: str,
+    count: int,
+    example: str,
 ) -> str:
-    """What is wrong with invalid events, and what to do."""
-    messages = []
-    for reason, (count, example) in faults.items():
-        if reason in INVALID_REASONS:
-            messages.append(describe_invalid(columns.times, reason, count, example))
-            continue
-        messages.append(
-            f"{SIDE}: {_words(columns, reason, null, clock)} in {rows_in_words(count)}, for example"
-            f" {example}. Mend the data, or {HINT}"
-        )
-    return "; ".join(messages)
-
-
-def _words(columns: EventColumns, reason: str, null: Sequence[str], clock: int | None) -> str:
+    """What is wrong with events, some of whose columns lack values, and what to do."""
+    if reason in INVALID_REASONS:
+        return describe_invalid(columns.times, reason, count, example)
     if reason == "null":
-        return f"nulls in {' and '.join(null)}"
-    if reason == "event":
-        return f"words other than 'I' and 'O' in {columns.arguments.event}"
-    assert reason == "late"
-    assert clock is not None
-    scale = columns.times.scales[0]
-    return f"times in {scale.column.name} before {time_words(clock, scale)}, to where the clock had gone,"
+        what = f"nulls in {' and '.join(lacking)}"
+    elif reason == "event":
+        what = f"words other than 'I' and 'O' in {columns.arguments.event}"
+    else:
+        assert clock is not None
+        scale = columns.times.scales[0]
+        before = time_words(clock, scale)
+        what = f"times in {scale.column.name} before {before}, to where the clock had gone,"
+    return f"{SIDE}: {what} in {several(count, 'row')}, for example {example}. Mend the data, or {HINT}"
 
 
 def check_exact(batch: Batch, columns: EventColumns) -> None:
@@ -155,9 +130,20 @@ def check_exact(batch: Batch, columns: EventColumns) -> None:
     if uncertain.any():
         example = described(batch, int(np.argmax(uncertain)), columns)
         raise ConditionError(
-            f"{SIDE}: the timestamps are intervals in {rows_in_words(int(uncertain.sum()))}, for example"
+            f"{SIDE}: the timestamps are intervals in {several(int(uncertain.sum()), 'row')}, for example"
             f" {example}; dwell times between them are uncertain. Say how certain a transition or stay"
             " must be, for example confidence=0.9; above 0.5 none is told as both"
+        )
+
+
+def refuse_repeated(batch: Batch, rows: np.ndarray, columns: EventColumns) -> None:
+    """Raise if events, by their rows, repeat the one before them, and are to be refused."""
+    if rows.size and columns.arguments.repeated == "raise":
+        raise DataError(
+            f"{SIDE}: {several(rows.size, 'row')} with events that repeat the one before, I after I or O"
+            f" after O, for example {described(batch, int(rows[0]), columns)}. I and O of one query and"
+            " stream alternate: mend the data, or let the first or the last of a run count, by"
+            " repeated='first' or repeated='last'"
         )
 
 
@@ -174,20 +160,6 @@ def described(batch: Batch, row: int, columns: EventColumns) -> str:
             upper.column.name: time_words(int(crossings.max_time[row]), upper),
         }
     )
-
-
-def words_of_repeated(count: int, example: str) -> str:
-    """What is wrong with events that repeat the one before them, and what to do."""
-    return (
-        f"{SIDE}: {rows_in_words(count)} with events that repeat the one before, I after I or O after O,"
-        f" for example {example}. I and O of one query and stream alternate: mend the data, or let the"
-        " first or the last of a run count, by repeated='first' or repeated='last'"
-    )
-
-
-def rows_in_words(count: int) -> str:
-    """As "1 row" and "1,000 rows"."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 _STREAM_BITS = 32

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from coincide.engine.reports.later import LaterReport
-from coincide.engine.reports.metrics import of_bits
+from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
 from coincide.engine.transitions.arguments import SIDE
 from coincide.model.errors import ToldTwiceWarning
-from coincide.model.transitions import TRANSITIONS
+from coincide.model.transitions import TRANSITIONS, Found
 from coincide.model.units import Tick
 
 REASONS = {
@@ -29,14 +30,23 @@ class TransitionCounts:
     """What became of events."""
 
     events: int = 0
-    dropped: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict, metadata={"names": tuple(REASONS)})
     repeated: int = 0
-    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRANSITIONS, 0))
+    found: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(TRANSITIONS, 0), metadata={"names": TRANSITIONS}
+    )
     neither: int = 0
     both: int = 0
 
+    @classmethod
+    def of(cls, found: Found) -> TransitionCounts:
+        """Of what events or the clock have decided."""
+        kinds = np.bincount(found.transition, minlength=len(TRANSITIONS)).tolist()
+        by_word = dict(zip(TRANSITIONS, kinds, strict=True))
+        return cls(found=by_word, neither=found.neither, both=found.both)
+
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
-        reasons = [r for r in REASONS if r in self.dropped or r in other.dropped]
+        reasons = {**self.dropped, **other.dropped}
         return TransitionCounts(
             self.events + other.events,
             {r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
@@ -67,22 +77,9 @@ class TransitionSummary:
     rounded: float = 0.0
     tick: Tick | None = None
 
-    @classmethod
-    def of_counts(cls, counts: Mapping[str, int], tick: Tick) -> TransitionSummary:
-        """From what tasks have counted: the numbers of `COUNTED`."""
-        told = TransitionCounts(
-            counts["events"],
-            {reason: counts[reason] for reason in REASONS if counts[reason]},
-            counts["repeated"],
-            {word: counts[word] for word in TRANSITIONS},
-            counts["neither"],
-            counts["both"],
-        )
-        return cls(told, counts["undecided"], of_bits(counts["rounded"]), tick)
 
-
-COUNTED = ("events", *REASONS, "repeated", *TRANSITIONS, "neither", "both", "undecided", "rounded")
-"""What tasks count, by name; `rounded` as `as_bits` has it."""
+COUNTED = tuple(numbers_of(TransitionSummary()))
+"""What tasks count, by name."""
 
 
 class TransitionReport(LaterReport[TransitionSummary]):

@@ -15,8 +15,9 @@ from coincide.engine.causality.arguments import (
     check_condition,
     check_places,
     coordinates,
+    names_of_coordinates,
 )
-from coincide.engine.events.keys import Names, check_names, names_of
+from coincide.engine.events.keys import Names, check_column, check_names, names_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.errors import CoincideError, ConditionError, brief, with_options
 from coincide.model.options import CorrelateOptions
@@ -49,12 +50,9 @@ class WindowArguments:
         if not isinstance(self.options, WindowOptions):
             raise ConditionError(f"options must be WindowOptions(...); found {brief(self.options)}")
         for name in ("time", "arrival", "role"):
-            given = getattr(self, name)
-            if not isinstance(given, str) and (name == "time" or given is not None):
-                raise ConditionError(
-                    f"{name} must be the name of a column{' of exact instants' * (name == 'time')}; found"
-                    f" {brief(given)}"
-                )
+            is_time = name == "time"
+            what = " of exact instants" * is_time
+            check_column(name, getattr(self, name), may_lack=not is_time, what=what)
         check_places(self.condition, "place", len(self.coordinates))
         self._check_home()
         if self.options.max_stay is not None and self.arrival is None:
@@ -74,9 +72,20 @@ class WindowArguments:
         return names_of(self.columns)
 
     @property
+    def clocks(self) -> list[str]:
+        """The columns of valid times and of arrivals."""
+        return [self.time, *([self.arrival] if self.arrival else [])]
+
+    @property
     def other_columns(self) -> list[str]:
         """Columns that are read beside times and places."""
         return [each for each in (self.arrival, self.role) if each is not None]
+
+    @property
+    def read_columns(self) -> list[str]:
+        """All columns that are read, each once; they may be among those to hand out, too."""
+        places = names_of_coordinates(self.coordinates)
+        return list(dict.fromkeys([self.time, *self.other_columns, *places]))
 
     @property
     def reading(self) -> CorrelateOptions:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,8 +82,7 @@ class WindowColumns:
 
     def __init__(self, schema: pa.Schema, arguments: WindowArguments) -> None:
         self.arguments = arguments
-        names = [arguments.time, *([arguments.arrival] if arguments.arrival else [])]
-        given = [arrow_time_column(EVENT, name, type_of(schema, EVENT, name)) for name in names]
+        given = [arrow_time_column(EVENT, n, type_of(schema, EVENT, n)) for n in arguments.clocks]
         options = arguments.reading
         with told_of_windows():
             self.tick = resolve_tick(given, options)
@@ -98,8 +95,8 @@ class WindowColumns:
         kinds = [type_of(schema, EVENT, name) for name in arguments.payload]
         self.payload = [pa.field(*each) for each in zip(arguments.payload, kinds, strict=True)]
         if arguments.role is not None:
-            kind: Any = type_of(schema, EVENT, arguments.role)
-            if not _holds_text(kind):
+            kind = type_of(schema, EVENT, arguments.role)
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise SchemaError(
                     f"{EVENT}.{arguments.role} is {kind}; a role is one of the words cause and effect"
                 )
@@ -175,9 +172,7 @@ class WindowColumns:
         lacks = roles == 0 if side.matchable is None else (roles == 0) & side.matchable
         missing = int(lacks.sum())
         if missing:
-            counts = SideCounts(
-                counts.rows, counts.unmatchable + missing, counts.invalid, counts.rounded
-            )
+            counts = replace(counts, unmatchable=counts.unmatchable + missing)
         return roles, counts
 
     def _forwards(
@@ -199,8 +194,3 @@ class WindowColumns:
             )
         good[rows[late]] = False
         return good, count, int((clocks - own)[late].max(initial=0))
-
-
-def _holds_text(kind: pa.DataType) -> bool:
-    kinds: Sequence[Any] = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(is_kind(kind) for is_kind in kinds)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.engine.causality.arguments import Place
 from coincide.engine.windowed_causality.arguments import WindowArguments
-from coincide.engine.windowed_causality.reading import Arriving, WindowColumns
+from coincide.engine.windowed_causality.reading import Arriving
 from coincide.engine.windowed_causality.reports import tell
-from coincide.engine.windowed_causality.window import read_table
+from coincide.engine.windowed_causality.window import pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.errors import ConditionError, brief
 from coincide.model.options import check_choice, check_count
+from coincide.model.units import Tick
 from coincide.model.windowed_causality import (
     BY_DISTANCE,
     CAUSE,
@@ -33,21 +35,12 @@ BOUND = "bound"
 """In the place of a policy: what none can exceed."""
 
 
-class Recall(NamedTuple):
-    """Pairs that a policy found with a window, of all pairs."""
-
-    policy: str
-    window: int
-    pairs: int
-    exact: int
-    recall: float | None
-
-
 def exact_pairs(
-    arriving: Arriving, model: CausalityModel, own: bool, threads: int
+    arriving: Arriving, model: CausalityModel, own: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of causes and effects: their positions by arrival, two int64 arrays, shape (pairs,)."""
     join_of = import_module("cpu_fallback.causality").CausalityJoin
+    threads = len(os.sched_getaffinity(0))
     if own:
         rows = [np.arange(arriving.times.size)] * 2
         events = _events(arriving, rows[0])
@@ -74,43 +67,40 @@ def _once(
     return causes[kept], effects[kept]
 
 
-def recalls(
+def _recalls(
     arriving: Arriving,
     arguments: WindowArguments,
-    model: CausalityModel,
-    tick: Any,
+    tick: Tick,
     windows: Sequence[int],
     policies: Sequence[Policy],
-    threads: int,
-) -> Iterator[Recall]:
-    """What each policy finds with each window, and the bound of each window."""
+) -> Iterator[tuple[str, int, int, int, float | None]]:
+    """Rows of the result: what each policy finds with each window, and the bound of each window."""
     windowed = import_module("cpu_fallback.windowed_causality")
-    causes, effects = exact_pairs(arriving, model, arguments.role is None, threads)
-    exact, tuples = causes.size, arriving.times.size
+    model = arguments.model(tick)
+    causes, effects = exact_pairs(arriving, model, arguments.role is None)
+    exact = causes.size
     points = no_points() if arriving.points is None else arriving.points
     first, second = np.minimum(causes, effects), np.maximum(causes, effects)
     for window in windows:
+        found: list[tuple[str, int]] = []
         for policy in policies:
             stay = arguments.options.max_stay if policy == "fcfo" else None
             chosen = arguments.with_options(window=window, policy=policy, max_stay=stay)
             join = windowed.WindowJoin(chosen.terms(model, tick))
             taken = join.take(arriving.times, arriving.clocks, points, arriving.roles)
-            yield _recall(policy, window, sum(part.causes.size for part in taken), exact)
-        bound = windowed.most_pairs(first, second, tuples, window)
-        yield _recall(BOUND, window, bound, exact)
+            found.append((policy, sum(part.causes.size for part in taken)))
+        bound = windowed.most_pairs(first, second, arriving.times.size, window)
+        for name, pairs in (*found, (BOUND, bound)):
+            yield name, window, pairs, exact, pairs / exact if exact else None
 
 
-def usable(policies: Sequence[Policy], arguments: WindowArguments) -> list[Policy]:
+def _usable(arguments: WindowArguments) -> list[Policy]:
     """The policies that what is given allows."""
     has_home = arguments.home not in ((), [])
     learns = arguments.options.sample != 0
     return [
-        p for p in policies if (has_home or p not in BY_DISTANCE) and (learns or p != "expected")
+        p for p in POLICIES if (has_home or p not in BY_DISTANCE) and (learns or p != "expected")
     ]
-
-
-def _recall(policy: str, window: int, pairs: int, exact: int) -> Recall:
-    return Recall(policy, window, pairs, exact, pairs / exact if exact else None)
 
 
 def _events(arriving: Arriving, rows: np.ndarray) -> PlacedEvents:
@@ -176,30 +166,21 @@ def window_recall(
     )
     for window in _sequence("windows", windows):
         check_count("windows", window, most=MOST_TUPLES)
-    chosen = usable(POLICIES, arguments) if policies is None else _sequence("policies", policies)
+    chosen = _usable(arguments) if policies is None else _sequence("policies", policies)
     for policy in chosen:
         check_choice("policies", policy, POLICIES)
-    table = read_table(events, arguments)
-    columns = WindowColumns(table.schema, arguments)
+    table, columns = pushes_of(arguments).read(events)
     arriving = columns.read(table, None)
-    model = arguments.model(columns.tick)
-    rows = list(
-        recalls(
-            arriving, arguments, model, columns.tick, windows, chosen, len(os.sched_getaffinity(0))
-        )
-    )
+    rows = list(_recalls(arriving, arguments, columns.tick, windows, chosen))
     tell(arriving.counts, arriving.backwards, columns.tick)
-    found = zip(*rows, strict=True) if rows else [()] * len(Recall._fields)
+    found = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
     return pa.table([list(each) for each in found], schema=_SCHEMA)
 
 
 def _of_any_policy(options: object) -> WindowOptions:
     if not isinstance(options, WindowOptions):
         raise ConditionError(f"options must be WindowOptions(...); found {brief(options)}")
-    policy: Policy = "fcfo" if options.max_stay is not None else "fifo"
-    return WindowOptions(
-        1, policy, options.max_stay, options.sample, options.invalid, options.unit, options.tick
-    )
+    return replace(options, window=1, policy="fifo" if options.max_stay is None else "fcfo")
 
 
 def _sequence(name: str, given: Any) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.ticks import length_words
-from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.reports.later import LaterReport
-from coincide.engine.reports.metrics import as_bits, of_bits
+from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.reports import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
 from coincide.engine.windowed_causality.arguments import EVENT
@@ -53,33 +51,8 @@ class WindowSummary:
         return self.counts.recall_error
 
 
-_REASONS = tuple(INVALID_REASONS)
-_COUNTS = tuple(each.name for each in fields(WindowCounts))
-COUNTED = ("rows", "unmatchable", *_REASONS, "backwards", *_COUNTS, "pairs", "rounded")
-"""What tasks count, by name; `rounded` as `as_bits` has it."""
-
-
-def counted(summary: WindowSummary) -> dict[str, int]:
-    """The numbers of `COUNTED`."""
-    rows = summary.rows
-    return {
-        **dict.fromkeys(_REASONS, 0),
-        **rows.invalid,
-        **asdict(summary.counts),
-        "rows": rows.rows,
-        "unmatchable": rows.unmatchable,
-        "backwards": summary.backwards,
-        "pairs": summary.pairs,
-        "rounded": as_bits(rows.rounded),
-    }
-
-
-def summary_of(counts: Mapping[str, int], tick: Tick) -> WindowSummary:
-    """Back from `counted`."""
-    invalid = {reason: counts[reason] for reason in _REASONS if counts[reason]}
-    rows = SideCounts(counts["rows"], counts["unmatchable"], invalid, of_bits(counts["rounded"]))
-    became = WindowCounts(**{name: counts[name] for name in _COUNTS})
-    return WindowSummary(rows, counts["backwards"], became, counts["pairs"], tick)
+COUNTED = tuple(numbers_of(WindowSummary()))
+"""What tasks count, by name."""
 
 
 class WindowReport(LaterReport[WindowSummary]):

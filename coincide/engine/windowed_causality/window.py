@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from coincide.engine.causality.arguments import Place, names_of_coordinates
 from coincide.engine.causality.emptiness import warn_of_names
-from coincide.engine.events.frames import TABLES, arrow_table, is_nothing, offers_arrow
+from coincide.engine.events.frames import is_nothing
 from coincide.engine.events.keys import Names
-from coincide.engine.events.schemas import one_array, other_types, with_first_types
+from coincide.engine.events.pushes import Pushes
+from coincide.engine.events.schemas import one_array
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.join.spec import check_output_names, delta_name
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
@@ -22,7 +23,6 @@ from coincide.engine.windowed_causality.reading import Arriving, WindowColumns
 from coincide.engine.windowed_causality.reports import WindowSummary, tell
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.causality.spaces import no_points
-from coincide.model.errors import SchemaError
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import WindowCounts, WindowOptions, WindowTerms
 
@@ -78,8 +78,7 @@ class WindowedCausality:
         self._arguments = WindowArguments(
             condition, time, place, arrival, role, home, columns, options
         )
-        self._columns: WindowColumns | None = None
-        self._first: pa.Schema | None = None
+        self._pushes = pushes_of(self._arguments)
         self._terms: WindowTerms | None = None
         self._join: Any = None
         self._numbers = np.zeros(0, np.int64)
@@ -87,12 +86,6 @@ class WindowedCausality:
         self._rows, self._backwards, self._pairs = SideCounts(), 0, 0
         self._clock: int | None = None
         self._before = WindowCounts()
-
-    @classmethod
-    def of(cls, arguments: WindowArguments) -> WindowedCausality:
-        """As these arguments have it."""
-        given = {each.name: getattr(arguments, each.name) for each in fields(arguments)}
-        return cls(**given)
 
     def push(self, events: Any) -> pa.Table:
         """Take tuples in the order in which they arrived, and hand out the pairs that they show.
@@ -122,11 +115,10 @@ class WindowedCausality:
         DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
         """
         if is_nothing(events):
-            return pa.table({}) if self._columns is None else self._schema.empty_table()
-        if self._columns is None:
+            return pa.table({}) if self._join is None else self._schema.empty_table()
+        if self._join is None:
             warn_of_names(self._arguments.condition, [self._arguments.coordinates])
-        found, arriving = self._taken(read_table(events, self._arguments, self._first))
-        assert self._columns is not None
+        found, arriving = self._taken(events)
         tell(arriving.counts, arriving.backwards, self._columns.tick, arriving.behind)
         return found
 
@@ -134,22 +126,14 @@ class WindowedCausality:
         """As `push`, without warnings: `summary` tells what is lost."""
         return self._taken(table)[0]
 
-    def _taken(self, table: pa.Table) -> tuple[pa.Table, Arriving]:
-        table = with_first_types(table, self._first)
-        columns = WindowColumns(table.schema, self._arguments)
-        if self._columns not in (None, columns):
-            raise SchemaError(
-                other_types(
-                    f"{EVENT}s", self._first, table.schema,
-                    lambda schema: WindowColumns(schema, self._arguments) == self._columns,
-                )
-            )  # fmt: skip
+    def _taken(self, events: Any) -> tuple[pa.Table, Arriving]:
+        table, columns = self._pushes.read(events)
         check_output_names(output_names(self._arguments, columns.tick))
         arriving = columns.read(table, self._clock)
-        if self._columns is None:
-            self._columns, self._first = columns, table.schema
+        self._pushes.keep(table, columns)
+        if self._join is None:
             self._begin()
-        found = self._take(arriving, columns)
+        found = self._take(arriving)
         self._rows += arriving.counts
         self._backwards += arriving.backwards
         self._pairs += found.num_rows
@@ -163,7 +147,7 @@ class WindowedCausality:
         pa.Table
             Without rows: pairs are told as soon as they are found, and none wait.
         """
-        if self._columns is None:
+        if self._join is None:
             return pa.table({})
         self._before = self._before.then(self._join.counts)
         self._begin()
@@ -175,11 +159,14 @@ class WindowedCausality:
         counts = WindowCounts() if self._join is None else self._join.counts
         return WindowSummary(
             self._rows, self._backwards, self._before.then(counts), self._pairs,
-            None if self._columns is None else self._columns.tick,
+            None if self._pushes.columns is None else self._pushes.columns.tick,
         )  # fmt: skip
 
+    @property
+    def _columns(self) -> WindowColumns:
+        return self._pushes.known("push")
+
     def _begin(self) -> None:
-        assert self._columns is not None
         if self._terms is None:
             tick = self._columns.tick
             self._terms = self._arguments.terms(self._arguments.model(tick), tick)
@@ -187,12 +174,11 @@ class WindowedCausality:
 
     @property
     def _schema(self) -> pa.Schema:
-        assert self._columns is not None
         kinds = output_kinds([field.type for field in self._columns.payload])
         names = output_names(self._arguments, self._columns.tick)
         return pa.schema(list(zip(names, kinds, strict=False)))
 
-    def _take(self, arriving: Arriving, columns: WindowColumns) -> pa.Table:
+    def _take(self, arriving: Arriving) -> pa.Table:
         join, first = self._join, self._join.arrived
         payload = arriving.payload
         if self._numbers.size:
@@ -226,6 +212,15 @@ class WindowedCausality:
         return rows
 
 
+def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
+    """The tables of tuples that are pushed."""
+    names, places = arguments.read_columns, names_of_coordinates(arguments.coordinates)
+    columns_of = partial(WindowColumns, arguments=arguments)
+    return Pushes(
+        f"{EVENT}s", [*names, *arguments.payload], [*arguments.clocks, *places], columns_of
+    )
+
+
 def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
     """Of the columns of pairs; without places there is no distance."""
     handed = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
@@ -235,13 +230,3 @@ def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
 def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:
     """Of the same columns, distance included."""
     return [*payload, *payload, pa.int64(), pa.float64()]
-
-
-def read_table(given: Any, arguments: WindowArguments, first: pa.Schema | None = None) -> pa.Table:
-    """The table of what was given, of the columns that are needed."""
-    if not offers_arrow(given):
-        raise SchemaError(f"{EVENT}s must be {TABLES}; found {type(given).__name__}")
-    places = names_of_coordinates(arguments.coordinates)
-    names = [arguments.time, *places, *arguments.other_columns, *arguments.payload]
-    clocks = [name for name in (arguments.time, arguments.arrival) if name is not None]
-    return arrow_table(EVENT, given, list(dict.fromkeys(names)), [*clocks, *places], first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import ReadingColumns
+from coincide.engine.borders.reports import Seen
 from coincide.engine.files.finding import Given, ParquetFiles, find_files
 from coincide.engine.files.footers import (
     Footer,
@@ -25,9 +27,10 @@ from coincide.engine.files.stamps import FileStamps
 from coincide.engine.files.stream_parts import AIMED_ROWS, StreamParts, aimed_rows, stream_parts
 from coincide.model.errors import SchemaError, marked
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames.borders import BorderPlan, CrossingStage
+from spark_plugin.frames.borders import BorderPlan, plan_of_crossings
 from spark_plugin.frames.columns import check_microseconds
 from spark_plugin.frames.output_columns import check_told_apart
+from spark_plugin.tasks.borders import ShippedQueries
 from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.files.wire import spark_type
@@ -43,6 +46,7 @@ def plan_file_crossings(
     readings: Given,
     queries: Any,
     arguments: BorderArguments,
+    seen: Callable[[], Seen] | None = None,
     *,
     observe: bool = False,
 ) -> BorderPlan:
@@ -51,18 +55,18 @@ def plan_file_crossings(
         raise NotDirect(f"all {READINGS} are of one stream, and a task reads whole streams")
     planned = _planned_files(find_files(READINGS, readings), arguments, parallelism(spark))
     check_workers(spark)
-    schema = planned.files.schema
-    stage = CrossingStage.of(spark, queries, planned.columns, observe)
-    count = len(planned.parts)
+    schema, count = planned.files.schema, len(planned.parts)
     stream, time = (
         spark_type(name, schema.field(name).type) for name in (arguments.streams[0], arguments.time)
     )
-    return stage.plan(
-        spark.range(0, count, 1, count),
-        lambda columns, *rest: PartTask(StreamFiles(planned.files, planned.parts, columns), *rest),
-        (stream, time),
-        why=planned.parts.describe(),
-    )
+
+    def new_task(columns: ReadingColumns, queries: ShippedQueries) -> PartTask:
+        return PartTask(StreamFiles(planned.files, planned.parts, columns), queries)
+
+    return plan_of_crossings(
+        spark.range(0, count, 1, count), queries, planned.columns, new_task, (stream, time), seen,
+        observe=observe, why=planned.parts.describe(),
+    )  # fmt: skip
 
 
 def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) -> StreamFiles:

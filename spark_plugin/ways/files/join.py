@@ -22,8 +22,8 @@ from coincide.engine.files.publishing import Output
 from coincide.engine.files.slice_join import DirectJoin
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import AlonePlan
-from coincide.engine.reports.metrics import JoinTally
-from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds, tell
+from coincide.engine.reports.metrics import JoinTally, with_numbers
+from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.warnings import warn
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning
@@ -83,7 +83,7 @@ class FilesJoin:
                 slices = written_slices(self.spark, join, folder.filesystem, folder.aside)
                 folder.publish({slice_.path for slice_ in slices})
                 done = summary_of(join, slices, time.perf_counter() - started, why)
-        tell(done, report)
+        JoinReport.tell(done, report)
         return done
 
     def _direct(self, compares_slices: bool = False) -> tuple[DirectJoin | None, str]:
@@ -227,7 +227,7 @@ def _observation(
         found = counted_by_tasks(observation)
         if found is None:
             return known
-        return direct_summary(join, JoinTally.of_numbers(found.numbers))
+        return direct_summary(join, with_numbers(JoinTally(), found.numbers))
 
     report.take(known, finish)
     return observation

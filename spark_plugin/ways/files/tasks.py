@@ -18,7 +18,7 @@ from coincide.engine.events.sides import Side
 from coincide.engine.files.result_rows import ParquetRows
 from coincide.engine.files.slice_join import DirectJoin, SliceRows, join_slice, read_slice
 from coincide.engine.join.spec import output_schema
-from coincide.engine.reports.metrics import TALLY, JoinTally
+from coincide.engine.reports.metrics import TALLY, JoinTally, numbers_of, with_numbers
 from coincide.engine.reports.reports import StepSeconds
 from coincide.model.errors import CoincideError, marked
 from spark_plugin.tasks.connection import begin_task
@@ -50,7 +50,7 @@ class BatchTask(CountingTask):
             for batch in emission:
                 yield batch.columns, None
             tally += JoinTally(*rows.counts, emission.counters)
-        yield [pa.nulls(1, field.type) for field in tables.schema], tally.numbers()
+        yield [pa.nulls(1, field.type) for field in tables.schema], numbers_of(tally)
 
     def _schema(self) -> pa.Schema:
         groups = [
@@ -93,13 +93,13 @@ class SliceReport:
 
     def to_json(self) -> str:
         """As text, which every Spark carries."""
-        return json.dumps(asdict(self) | {"tally": self.tally.numbers()})
+        return json.dumps(asdict(self) | {"tally": numbers_of(self.tally)})
 
     @classmethod
     def from_json(cls, text: str) -> SliceReport:
         """Back from text."""
         values = json.loads(text)
-        tally = JoinTally.of_numbers(values["tally"])
+        tally = with_numbers(JoinTally(), values["tally"])
         return cls(**(values | {"tally": tally, "steps": StepSeconds(**values["steps"])}))
 
 

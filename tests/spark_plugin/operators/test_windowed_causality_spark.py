@@ -26,6 +26,7 @@ from coincide import (
     windowed_causality,
 )
 from coincide.engine.windowed_causality.arguments import WindowArguments
+from spark_plugin.tasks import counting
 from spark_plugin.tasks import windowed_causality as task
 from tests.helpers.spark_cases import frame
 
@@ -90,7 +91,7 @@ def test_rows_of_a_key_may_come_in_many_chunks(monkeypatch: pytest.MonkeyPatch) 
     want, _ = by_definition(table, "fifo", "id")
     wire = table.sort_by([("site", "ascending"), ("arrival", "ascending")])
     wire = wire.select(["site", "floor", "time", "arrival", "x", "y", "id"])
-    monkeypatch.setattr(task, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(counting, "CHUNK_ROWS", 7)
     monkeypatch.setattr(task, "_PAIRS_AT_ONCE", 120)  # of three tuples
     arguments = WindowArguments(NEAR, columns=("id",), options=WindowOptions(40, "fifo"), **WHERE)
     names = ("site", "floor", "cause_id", "effect_id", "delta", "distance")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from coincide.engine.files import stream_parts
 from coincide.engine.files.finding import find_files
 from coincide.engine.files.footers import Footer, ranges
 from coincide.engine.files.planning import NotDirect
-from coincide.engine.reports.metrics import as_bits
+from coincide.engine.reports.metrics import as_bits, with_numbers
 from coincide.model.borders.crossings import EVENTS
 from spark_plugin.frames.borders import CollectedQueries
 from spark_plugin.tasks.borders import ShippedQueries, as_table
@@ -58,8 +59,9 @@ def found_by_parts(
             for counted, number in zip(task.counted, numbers[:-1], strict=True):
                 both = counts[counted], number
                 counts[counted] = max(both) if counted == "rounded" else sum(both)
-    known = BorderSummary(queries=len(queries.queries.ids), empty=queries.queries.empty)
-    return sorted(rows, key=repr), told_by(known.with_counts(counts))
+    known = {"queries": len(queries.queries.ids), "empty": queries.queries.empty}
+    summary = replace(with_numbers(BorderSummary(), counts), **known)
+    return sorted(rows, key=repr), told_by(summary)
 
 
 def test_parts_of_any_layout_agree_with_the_oracle(
@@ -184,7 +186,7 @@ def test_a_file_that_changed_since_is_refused(tmp_path: Path) -> None:
     table = pa.table({"who": ["a", "b"], "at": [1, 2], "x": [0.5, 0.5]})
     pq.write_table(table, tmp_path / "r.parquet")
     files = planned(tmp_path, BorderArguments("who", "at", "x"))
-    assert files.read(0).rows == 2
+    assert files.read(0).counts.rows == 2
     pq.write_table(table.slice(1), tmp_path / "r.parquet")
     with pytest.raises(DataError, match=r"r.parquet has changed since"):
         files.read(0)
@@ -197,7 +199,9 @@ def test_invalid_readings_are_refused_with_an_example(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nulls in who or at in 1 row.*7\.25"):
         files.read(0)
     options = BorderOptions(invalid="drop")
-    assert planned(tmp_path, BorderArguments("who", "at", "x", options=options)).read(0).dropped
+    assert (
+        planned(tmp_path, BorderArguments("who", "at", "x", options=options)).read(0).counts.dropped
+    )
 
 
 @pytest.mark.spark

@@ -1,0 +1,67 @@
+"""The tables that are pushed to a monitor: all of the types of the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+
+from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
+from coincide.engine.events.schemas import other_types, with_first_types
+from coincide.model.errors import ConditionError, SchemaError
+
+C = TypeVar("C")
+"""What columns mean to an operator."""
+
+
+class Pushes(Generic[C]):
+    """What the columns of all tables mean, once the first one was taken. It pickles.
+
+    `names` are the columns that are needed, `numbers` those that CSV may write as numbers.
+    """
+
+    def __init__(
+        self,
+        side: str,
+        names: Sequence[str],
+        numbers: Sequence[str],
+        columns_of: Callable[[pa.Schema], C],
+    ) -> None:
+        self.columns: C | None = None
+        self._side, self._names, self._numbers = side, list(dict.fromkeys(names)), numbers
+        self._columns_of = columns_of
+        self._first: pa.Schema | None = None
+
+    def read(self, given: Any) -> tuple[pa.Table, C]:
+        """The table of what was pushed, and what its columns mean; `keep` them once they are taken."""
+        if not (offers_arrow(given) or isinstance(given, Mapping)):
+            raise SchemaError(
+                f"{self._side} must be {TABLES}; found {type(given).__name__}. .collect() makes one of a"
+                " Polars LazyFrame, .toArrow() of a Spark DataFrame"
+            )
+        table = arrow_table(self._side, given, self._names, self._numbers, self._first)
+        table = with_first_types(table, self._first)
+        if self.columns is not None and table.schema == self._first:
+            return table, self.columns
+        columns = self._columns_of(table.schema)
+        if self.columns not in (None, columns):
+            raise SchemaError(other_types(self._side, self._first, table.schema, self._fits))
+        return table, columns
+
+    def keep(self, table: pa.Table, columns: C) -> None:
+        """A table was taken; the types of the first one hold for all."""
+        if self.columns is None:
+            self.columns = columns
+            self._first = pa.schema([table.schema.field(name) for name in self._names])
+
+    def known(self, method: str) -> C:
+        """What columns mean, for a method that must know it."""
+        if self.columns is None:
+            raise ConditionError(
+                f"{method}() knows no columns yet: push {self._side} first, or a table without rows"
+            )
+        return self.columns
+
+    def _fits(self, schema: pa.Schema) -> bool:
+        return self._columns_of(schema) == self.columns
