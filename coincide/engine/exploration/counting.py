@@ -585,6 +585,7 @@ class TableExploration:
         accidental = []
         for spec in () if shifts is None else shifts.specs:
             say("counting accidental pairs")
+            assert isinstance(spec, JoinSpec)
             moved = Candidates(some, right, spec)
             accidental.append(sample.scaled(moved.tallied(steps_of, CONFIDENCES.size, say)))
         say("counting partners")
