@@ -368,9 +368,9 @@ class Best(Emission):
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         found, pairs, counters = self.pairing.best(self.join, start, stop, self._ranks)
         self._best_counters.append(counters)
-        at = np.empty(0, np.int64)
-        if self._spec.how == "left":
-            at = np.setdiff1d(np.arange(stop - start), found, assume_unique=True)
+        is_alone = np.full(stop - start, self._spec.how == "left")
+        is_alone[found] = False
+        at = np.flatnonzero(is_alone)
         yield from self._matched(
             pairs, self._measured(pairs), self.join.left_order[start + at],
             np.searchsorted(found, at),
