@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,10 +24,10 @@ from coincide.command_line.requests import Request, checked, lines_left_out
 from coincide.command_line.runs import finished, spark_at_work, written
 from coincide.command_line.summary import Finished
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
+from coincide.engine.borders.monitor import BorderMonitor
 from coincide.engine.borders.queries import query_table, read_queries
 from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, losses_of
-from coincide.engine.borders.tables import TableCrossings
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.source import Source
@@ -105,19 +106,27 @@ def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress)
         progress.show(f"reading {inputs.queries.source.text}")
         queries = inputs.query_table()
         # First without readings: what is wrong with columns shows before they are read.
-        job = TableCrossings(schema, queries, request.arguments)
+        monitor = _monitor(queries, request.arguments, schema)
         progress.show(f"reading {inputs.readings.source.text}")
         found, tables = inputs.tables(schema)
         if found != schema:
-            job = TableCrossings(found, queries, request.arguments)
+            monitor = _monitor(queries, request.arguments, found)
 
         def say(rows: int) -> None:
             progress.show(f"looking for crossings: {rows:,} found")
 
-        rows = written(job.batches(tables), job.schema, output, say)
+        batches = chain.from_iterable(map(monitor.batches, tables))
+        rows = written(batches, monitor.schema, output, say)
         output.publish()
         seconds = time.perf_counter() - started
-    return finished(request, "crossings", _counted(job.summary()), rows, seconds)
+    return finished(request, "crossings", _counted(monitor.summary()), rows, seconds)
+
+
+def _monitor(queries: pa.Table, arguments: BorderArguments, schema: pa.Schema) -> BorderMonitor:
+    """A monitor that knows the columns of readings."""
+    monitor = BorderMonitor(queries, **vars(arguments))
+    monitor.push(schema.empty_table())
+    return monitor
 
 
 def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:

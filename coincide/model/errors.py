@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 
@@ -92,6 +93,15 @@ def with_options(said: object, of: str) -> str:
         return _mark(before, name, shown, after)
 
     return _MARKED.sub(other, marked(said))
+
+
+@contextmanager
+def options_called(of: str) -> Iterator[None]:
+    """Errors from within name options as of another class."""
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(with_options(error, of)) from None
 
 
 def marked(said: object) -> str:

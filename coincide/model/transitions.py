@@ -18,7 +18,7 @@ from coincide.model.probability import (
 
 
 class DwellRule(NamedTuple):
-    """The decision on a dwell time."""
+    """The decision on a dwell time: the longest one of a transition, ticks, and ct - 2^-50."""
 
     within: int
     threshold: float
@@ -31,7 +31,7 @@ class DwellRule(NamedTuple):
 
 @compiled
 def dwell_probabilities(s: int, l1: int, l2: int, within: int) -> tuple[float, float]:
-    """P(Δ <= within) and P(Δ > within), given Δ >= 0."""
+    """P(Δ <= within) and P(Δ > within), given Δ >= 0; s: max_second - max_first; l1, l2: lengths, ticks."""
     soon = window_probability(s, l1, l2, 0, within)
     late = 1.0 - one_sided_probability(s, l1, l2, within)
     if s >= l2:
@@ -105,7 +105,7 @@ def time_order(midpoints: np.ndarray) -> np.ndarray | None:
 
 
 def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
-    """How far events lie behind the latest one of their key before them."""
+    """How far events lie behind the latest one of their key before: int64, 0 of none; keys are grouped."""
     same = keys[1:] == keys[:-1]
     behind = np.zeros(keys.size, np.int64)
     if not (same & (midpoints[1:] < midpoints[:-1])).any():
@@ -177,7 +177,10 @@ REPEATED: tuple[str, ...] = get_args(Repeated)
 
 
 class Crossings(NamedTuple):
-    """Events, in any order or the order that a function asks for."""
+    """Events: int8 kinds, times in ticks, and two of their query and stream.
+
+    `latest`: the largest doubled midpoint up to the event; `told`: whether its stay was given out.
+    """
 
     kind: np.ndarray
     min_time: np.ndarray
@@ -202,7 +205,7 @@ class Crossings(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Region transition events, as rows of the events that begin them."""
+    """Region transitions: rows of the events that begin them, int8 places in `TRANSITIONS`, ticks."""
 
     row: np.ndarray
     transition: np.ndarray
@@ -230,7 +233,7 @@ def last_of_each(keys: np.ndarray) -> np.ndarray:
 
 
 def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) -> Found:
-    """What successive events say of each other.
+    """What successive events say of each other: in order, those of equal keys next to each other.
 
     A repeated event ends the watch before it: a stay if it came late enough, and never a transition.
     """

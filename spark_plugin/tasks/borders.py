@@ -18,7 +18,6 @@ from coincide.engine.borders.reports import COUNTED, BorderSummary
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.events.sides import SideCounts
-from coincide.model.borders.crossings import IN
 from coincide.model.borders.monitor import Monitor
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import DataError
@@ -79,7 +78,6 @@ class PartitionSearch:
         self._made, self._has_streams = arguments.made, arguments.stream is not None
         self._ids = Gather(watch.ids, watch.kind)
         self._monitor = watch.monitor
-        self._entered = self._left = 0
 
     def crossings(
         self,
@@ -93,9 +91,6 @@ class PartitionSearch:
         """The output columns of some readings: query, stream if any, event, and times in ticks."""
         self._monitor.streams.reserve(int(numbers.max()) + 1)
         for part in self._monitor.push(numbers, times, values, in_any_order=in_any_order):
-            entered = int((part.events == IN).sum())
-            self._entered += entered
-            self._left += part.events.size - entered
             told = [part.events.astype(np.int64), part.min_times, part.max_times]
             told += [] if part.instants is None else [part.instants]
             whose = [streams(part.rows)] if self._has_streams else []
@@ -112,11 +107,7 @@ class PartitionSearch:
 
     def summary(self, rows: SideCounts) -> BorderSummary:
         """What was found, and what the rows of readings were."""
-        taken = self._monitor.taken
-        return BorderSummary(
-            rows.rows, rows.invalid, taken.gaps, taken.repeated, taken.late, entered=self._entered,
-            left=self._left, retrieved=self._monitor.retrieved, rounded=rows.rounded,
-        )  # fmt: skip
+        return BorderSummary.of(self._monitor, rows)
 
 
 _ID, _CLOSED = "query", "closed"

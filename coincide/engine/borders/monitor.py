@@ -26,7 +26,7 @@ from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
 from coincide.engine.resident import ResilientSearch
-from coincide.model.borders.crossings import EVENTS, IN, Crossings, Taken, in_time
+from coincide.model.borders.crossings import EVENTS, Crossings, Taken, in_time
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
@@ -85,7 +85,8 @@ class BorderMonitor:
         self._pushes = Pushes(READINGS, names, self.arguments.numbers, columns_of)
         self._streams: Ids | None = None
         self._ids: QueryIds | None = None
-        self._told, self._rows = BorderSummary(), SideCounts()
+        self._rows = SideCounts()
+        self._queries = self._empty = self._came_late = 0
         if delay is not None and size_of(delay) < 0:
             raise ConditionError(
                 "delay is how long after its time a reading may come, and cannot be negative; found"
@@ -134,11 +135,8 @@ class BorderMonitor:
         runs = ids.runs_with(found.ids, self._monitor.queries)
         numbers = self._monitor.add(found.lower, found.upper, found.closed)
         ids.runs, self._ids = runs, ids
-        self._told = replace(
-            self._told,
-            queries=self._told.queries + numbers.size,
-            empty=self._told.empty + found.empty,
-        )
+        self._queries += numbers.size
+        self._empty += found.empty
 
     def remove(self, ids: Any) -> None:
         """Remove queries: nothing more is told of them.
@@ -175,13 +173,10 @@ class BorderMonitor:
             )
         numbers = np.unique(numbers)
         removals = self._ids.removals(numbers)  # first: neither may go without the other
-        told, held = self._told, self._monitor.remove(numbers)
+        held = self._monitor.remove(numbers)
         self._ids.remove(removals)
-        self._told = replace(
-            told,
-            queries=told.queries - numbers.size,
-            empty=told.empty - (numbers.size - held),
-        )
+        self._queries -= numbers.size
+        self._empty -= numbers.size - held
 
     def push(self, readings: Any) -> pa.Table:
         """Take readings, and hand out the crossings that they show.
@@ -303,7 +298,7 @@ class BorderMonitor:
         if rows.size or not self._late:
             columns = {name: contiguous(table.column(name)) for name in self.arguments.columns}
             self._late.append(pa.table(columns).take(pa.array(rows)))
-            self._told = replace(self._told, late=self._told.late + rows.size)
+            self._came_late += rows.size
 
     def _release(self, waiting: Waiting, due: Readings) -> pa.Table:
         """The crossings of readings that waited; those of one stream and time are told apart by values."""
@@ -356,17 +351,13 @@ class BorderMonitor:
 
     def summary(self) -> BorderSummary:
         """What became of all readings so far, and what was found."""
-        taken, columns = self._monitor.taken, self._pushes.columns
+        found, columns = BorderSummary.of(self._monitor, self._rows), self._pushes.columns
         return replace(
-            self._told,
-            readings=self._rows.rows,
-            dropped=self._rows.invalid,
-            rounded=self._rows.rounded,
-            gaps=taken.gaps,
-            repeated=taken.repeated,
-            late=self._told.late + taken.late,
+            found,
+            late=found.late + self._came_late,
             waiting=0 if self._waiting is None else self._waiting.readings.times.size,
-            retrieved=self._monitor.retrieved,
+            queries=self._queries,
+            empty=self._empty,
             tick=None if columns is None else columns.tick,
             why_none=self._why_none(),
         )
@@ -397,12 +388,6 @@ class BorderMonitor:
         schema, tick = self.schema, self._pushes.known("push").tick
         own_times = schema.types[-self.arguments.made_times :]
         for part in found:
-            entered = int((part.events == IN).sum())
-            self._told = replace(
-                self._told,
-                entered=self._told.entered + entered,
-                left=self._told.left + part.events.size - entered,
-            )
             events = pa.DictionaryArray.from_arrays(pa.array(part.events), words)
             times = [part.min_times, part.max_times]
             times += [] if part.instants is None else [part.instants]
@@ -418,14 +403,18 @@ class BorderMonitor:
                 ],
                 schema=schema,
             )
-        if not self._told.events:
+        if not self._has_events:
             assert self._streams is not None
             _, numbers = self._streams.numbered(readings.streams)
             self._sight = self._sight.of_more(numbers, readings.values)
 
+    @property
+    def _has_events(self) -> bool:
+        return self._monitor.entered + self._monitor.left > 0
+
     def _why_none(self) -> tuple[str, ...]:
         """Why no crossing was found, if none was."""
-        if self._told.events or not self._rows.rows:
+        if self._has_events or not self._rows.rows:
             return ()
         assert self._ids is not None
         numbers, *ranges = self._monitor.ranges.live_ranges()

@@ -21,14 +21,13 @@ from coincide.engine.events.schemas import (
 from coincide.engine.events.sides import SideCounts, first_faults, invalid_rows
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_columns import (
-    TimeColumn,
     TimeScale,
     range_hint,
     resolve_tick,
     scale_of,
 )
 from coincide.engine.events.timestamps import Faults, most_rounded
-from coincide.model.errors import ConditionError, SchemaError, option, several, with_options
+from coincide.model.errors import option, options_called, several, with_options
 from coincide.model.units import Tick
 
 REASONS = {
@@ -55,7 +54,8 @@ class ReadingColumns:
         streams = [id_type(schema, READINGS, name) for name in arguments.streams]
         kind = type_of(schema, READINGS, arguments.time)
         column = arrow_time_column(READINGS, arguments.time, kind)
-        tick = tick_of(column, arguments)
+        with options_called("BorderOptions"):
+            tick = resolve_tick([column], arguments.time_options)
         check_numbers(READINGS, arguments.values, schema)
         scale = scale_of(column, tick, arguments.time_options)
         own = result_time(kind, tick)
@@ -85,14 +85,6 @@ class Readings:
         """Some of them: an int64 array."""
         streams = self.streams.take(pa.array(index))
         return Readings(streams, self.times[index], self.values[index])
-
-
-def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
-    """In what the times of a column are counted."""
-    try:
-        return resolve_tick([column], arguments.time_options)
-    except (SchemaError, ConditionError) as error:
-        raise type(error)(with_options(error, "BorderOptions")) from None
 
 
 def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:

@@ -11,10 +11,12 @@ import numpy as np
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.queries import Queries
 from coincide.engine.borders.readings import REASONS
+from coincide.engine.events.sides import SideCounts
 from coincide.engine.reports.later import LaterReport
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses, warn_of_repeated
 from coincide.model.borders.index import CLOSED_ABOVE, OPEN_BELOW
+from coincide.model.borders.monitor import Monitor
 from coincide.model.errors import NoPairsWarning, several
 from coincide.model.units import Tick
 
@@ -65,6 +67,15 @@ class BorderSummary:
     rounded: float = 0.0
     tick: Tick | None = None
     why_none: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, monitor: Monitor, rows: SideCounts) -> BorderSummary:
+        """What a monitor has found, and what the rows of readings were."""
+        taken = monitor.taken
+        return cls(
+            rows.rows, rows.invalid, taken.gaps, taken.repeated, taken.late, entered=monitor.entered,
+            left=monitor.left, retrieved=monitor.retrieved, rounded=rows.rounded,
+        )  # fmt: skip
 
     @property
     def events(self) -> int:

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from coincide.engine.borders.arguments import BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
-from coincide.engine.borders.reports import BorderReport, BorderSummary
+from coincide.engine.borders.reports import BorderReport
 from coincide.model.borders.options import BorderOptions, BorderWords
-
-
-class TableCrossings:
-    """Border crossings of tables of readings."""
-
-    def __init__(self, schema: pa.Schema, queries: Any, arguments: BorderArguments) -> None:
-        self._monitor = BorderMonitor(queries, **vars(arguments))
-        self._monitor.push(schema.empty_table())
-        self.schema = self._monitor.schema
-
-    def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        """The crossings of tables, each in any order and later than all before it."""
-        for table in tables:
-            yield from self._monitor.batches(table)
-
-    def summary(self) -> BorderSummary:
-        """What was found so far."""
-        return self._monitor.summary()
 
 
 def border_crossing_tables(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from coincide.engine.causality.arguments import (
 )
 from coincide.engine.events.keys import Names, check_column, check_names, names_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
-from coincide.model.errors import CoincideError, ConditionError, brief, with_options
+from coincide.model.errors import ConditionError, brief, options_called
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import BY_DISTANCE, POLICIES, WindowOptions, WindowTerms
@@ -99,7 +98,7 @@ class WindowArguments:
 
     def model(self, tick: Tick) -> CausalityModel:
         """The condition in ticks."""
-        with told_of_windows():
+        with options_called("WindowOptions"):
             return self.condition.model(tick, heights=len(self.coordinates) == 3)
 
     def terms(self, model: CausalityModel, tick: Tick) -> WindowTerms:
@@ -107,7 +106,7 @@ class WindowArguments:
         options, (lo, hi) = self.options, model.window
         own = self.role is None
         lo = max(lo, 0) if own and model.is_forward else lo
-        with told_of_windows():
+        with options_called("WindowOptions"):
             stay = options.window if options.max_stay is None else tick.count(options.max_stay)
         policy = POLICIES.index(options.policy)
         return WindowTerms(
@@ -147,15 +146,6 @@ class WindowArguments:
                 f"policy {self.options.policy!r} asks how far tuples are from the window: say where it"
                 " is, as by home=(0.5, 0.5), and name the coordinates in place"
             )
-
-
-@contextmanager
-def told_of_windows() -> Iterator[None]:
-    """Errors from within name the options of windows, not those of joins."""
-    try:
-        yield
-    except CoincideError as error:
-        raise type(error)(with_options(error, "WindowOptions")) from None
 
 
 def _numbers(given: object) -> tuple[float, ...]:

@@ -17,8 +17,8 @@ from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults
-from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments, told_of_windows
-from coincide.model.errors import DataError, SchemaError, several, with_options
+from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
+from coincide.model.errors import DataError, SchemaError, options_called, several
 from coincide.model.windowed_causality import CAUSE, EFFECT
 
 _ROLES = ("cause", "effect")
@@ -84,7 +84,7 @@ class WindowColumns:
         self.arguments = arguments
         given = [arrow_time_column(EVENT, n, type_of(schema, EVENT, n)) for n in arguments.clocks]
         options = arguments.reading
-        with told_of_windows():
+        with options_called("WindowOptions"):
             self.tick = resolve_tick(given, options)
         scales = [scale_of(each, self.tick, options) for each in given]
         times = ArrivingColumns(
@@ -138,10 +138,8 @@ class WindowColumns:
         return replace(counts, unmatchable=counts.rows - counts.dropped)
 
     def _side(self, table: pa.Table, names: list[str]) -> tuple[Side, SideCounts]:
-        try:
+        with options_called("WindowOptions"):
             return read_placed(table, self.placed, [], names, self.arguments.options.invalid)
-        except DataError as error:  # of tables that are read by other options
-            raise DataError(with_options(error, "WindowOptions")) from None
 
     def _arrived(self, extra: dict[str, pa.Array], times: np.ndarray) -> np.ndarray:
         scale = self.placed.times.arrival  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ EVENTS = ("O", "I")
 
 
 class Found(NamedTuple):
-    """A chunk of what a search has found."""
+    """What a search has found of points start ... stop: ascending int64, int32 rows of the index, int8."""
 
     start: int
     stop: int
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """Crossings of a batch of readings, n of them."""
+    """n crossings of a batch of readings: int64 rows of it, queries and ticks; events are int8."""
 
     rows: np.ndarray
     queries: np.ndarray
@@ -62,7 +62,7 @@ def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
 
 @compiled(allocates=True)
 def accepted(streams, times, is_gap, known, last_times):
-    """Which readings come after all of their stream before them."""
+    """Which readings, by stream and arrival, come after all of their stream before them."""
     kept = ~is_gap
     late = repeated = 0
     stream, begun, last = -1, False, 0
@@ -88,7 +88,10 @@ _COLUMNS = ("known", "times", "values", "segments")
 
 
 class Points(NamedTuple):
-    """Readings of a batch by stream and in order of time, before each stream's the last one known."""
+    """Readings of a batch by stream and time, before each stream's the last one known, of row -1.
+
+    `values`: float64, (n, d); `near`: int32, (n, d, 2), segments near which a stream's first point lies.
+    """
 
     values: np.ndarray
     times: np.ndarray

@@ -18,7 +18,12 @@ _DEAD = np.iinfo(np.int32).min
 
 
 class Borders(NamedTuple):
-    """The arrays that kernels search, of N queries in d dimensions."""
+    """The arrays that kernels search, of N queries in d dimensions, for lower and for upper borders.
+
+    `values`: float64, (d, 2, N), in order; `queries`: int32 rows of these; `places`: int32, (N, d, 2).
+    `keys`: int32, (d, 2, N), the place p of a lower border's upper one, and ~p of an upper one's lower one:
+    in both orders a scan looks for keys that are at least something. `peaks`: int32, of the keys by level.
+    """
 
     values: np.ndarray
     keys: np.ndarray
@@ -29,7 +34,7 @@ class Borders(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows to remove."""
+    """Rows to remove, ascending, and places of their borders: intp, (2, d, n)."""
 
     rows: np.ndarray
     places: np.ndarray
@@ -37,7 +42,7 @@ class Removal(NamedTuple):
 
 @dataclass(eq=False)
 class BorderIndex:
-    """Sorted borders of queries."""
+    """Sorted borders of queries, whose numbers ascend; `closed`: bits of the ends that ranges hold."""
 
     borders: Borders
     numbers: np.ndarray

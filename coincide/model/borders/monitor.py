@@ -60,14 +60,15 @@ class Monitor:
         self._open = OpenPairs() if options.has_margin else None
         self.queries = 0
         self.taken = Taken()
-        self.retrieved = 0
+        self.retrieved = self.entered = self.left = 0
 
     def restarted(self) -> Monitor:
         """The same queries, before any reading. Both may be pushed to, and neither may change them."""
         other = copy.copy(self)
         other.streams = StreamTable(self.ranges.dimensions)
         other._open = None if self._open is None else OpenPairs()
-        other.taken, other.retrieved = Taken(), 0
+        other.taken = Taken()
+        other.retrieved = other.entered = other.left = 0
         return other
 
     def keep_only(self, stream: int) -> None:
@@ -243,6 +244,8 @@ class Monitor:
                 told &= points.kinds[at] != FROM_OUTSIDE
             at, queries, events, *instants = (column[told] for column in columns)
         if at.size:
+            entered = int((events == IN).sum())
+            self.entered, self.left = self.entered + entered, self.left + events.size - entered
             earlier = np.where(points.kinds[at] == MOVE, at - 1, at)
             times = points.times[earlier], points.times[at]
             instant = instants[0] if instants else None
