@@ -15,7 +15,6 @@ from coincide.command_line.event_inputs import (
     check_complete,
     check_for_spark,
     check_zones,
-    path_columns,
 )
 from coincide.command_line.outputs import local_output, spark_output, write_frame
 from coincide.command_line.problems import Problem, tell_closed
@@ -29,9 +28,8 @@ from coincide.engine.borders.queries import query_table, read_queries
 from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, losses_of
 from coincide.engine.events.schemas import plain_schema
-from coincide.engine.files.arrow_inputs import ArrowInput
-from coincide.engine.files.source import Source
-from coincide.engine.files.time_order import TimeOrdered
+from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
+from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.words import names, numbers
 from coincide.engine.reports.warnings import are_most
 from coincide.model.borders.options import BorderOptions
@@ -161,14 +159,14 @@ def _planned(
         if request.way == "exchange":
             raise NotDirect("as asked")
         own = path_columns(source) or readings.lacks_name(request.arguments.columns)
-        if source.file_format != "parquet" or own:
+        if own:
             raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
         seen = ReadingFrame.of(frame, request.arguments).seen
         return plan_file_crossings(spark, source.text, given, request.arguments, seen, observe=True)
     except NotDirect as closed:
         if request.way == "direct":
             raise Problem(f"--way direct is not possible: {marked(closed)}") from None
-        if request.way == "auto" and source.file_format == "parquet":
+        if request.way == "auto":
             tell_closed(request.hide(marked(closed)))
     return plan_crossings(frame, given, request.arguments, observe=True)
 
@@ -242,8 +240,8 @@ class BorderInputs:
         fine = engine == "local" and "ns" in (options.unit, options.tick)
         return cls(
             arguments,
-            ArrowInput(readings, fine, (arguments.time,), values),
-            ArrowInput(queries, floats=("lower", "upper", *borders)),
+            arrow_input(readings, fine, (arguments.time,), values),
+            arrow_input(queries, floats=("lower", "upper", *borders)),
         )
 
     @property
@@ -277,13 +275,9 @@ class BorderInputs:
         return self.schema()
 
     def tables(self, schema: pa.Schema) -> tuple[pa.Schema, Iterable[pa.Table]]:
-        """The readings, one row group at a time where each is later than those before it, else whole."""
-        source = self.readings.source
-        # Floats are rounded to ticks: one may be later in its row group, and of a tick of the next.
-        is_float = pa.types.is_floating(schema.field(self.arguments.time).type)
-        if source.file_format == "parquet" and not path_columns(source) and not is_float:
-            ordered = TimeOrdered.of(source.found, self.arguments.time, schema)
-            if ordered is not None:
-                return schema, ordered.tables()
+        """The readings, part by part where each is later than those before it, else whole."""
+        parts = self.readings.in_time_order(self.arguments.time, schema)
+        if parts is not None:
+            return schema, parts
         table = self.readings.table(self.arguments.columns, self.types)
         return plain_schema(table.schema), [table]

@@ -50,7 +50,7 @@ def _chosen(request: Request, sources: Sequence[Source]) -> tuple[str, str]:
     columns = request.read_columns or [None] * len(sources)
     sizes, needed = zip(*map(_size, sources, columns), strict=False)
     told = f"{bytes_words(sum(sizes))} of input"
-    if all(source.file_format != "parquet" for source in sources):
+    if not any(source.format.has_row_groups for source in sources):
         # Spark would read them into the memory of this process, and then copy them.
         return "local", told
     free = free_memory() // _SHARE
@@ -73,7 +73,7 @@ def _size(source: Source, columns: Collection[str] | None) -> tuple[int, int]:
     files = source.found
     infos = files.filesystem.get_file_info(list(files.paths))
     stored = sum(info.size or 0 for info in infos)
-    if source.file_format != "parquet":
+    if not source.format.has_row_groups:
         packed = sum(info.size or 0 for info in infos if info.path.lower().endswith(COMPRESSED))
         return stored, BYTES_OF_A_BYTE * (stored + (_UNPACKED - 1) * packed)
 

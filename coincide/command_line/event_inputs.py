@@ -11,20 +11,21 @@ import pyarrow as pa
 
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import EventRequest
+from coincide.engine.events.keys import key_pairs
 from coincide.engine.events.schemas import plain_type
-from coincide.engine.files.arrow_inputs import ArrowInput, Types, types_of_unknown
-from coincide.engine.files.csv_keys import read_ahead, with_text_keys
+from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.finding import HIDDEN
 from coincide.engine.files.footers import check_present
-from coincide.engine.files.source import Source, as_parquet, path_keys
+from coincide.engine.files.pair_types import Types, tell_of_texts, unknown_types, with_like_texts
+from coincide.engine.files.source import Source, as_parquet, path_columns, path_keys
 from coincide.engine.join.pair_arguments import PairArguments
 
 
 def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInput]:
     """Left and right; of one stream both are the same. Spark's times are microseconds."""
-    arguments, options = request.arguments, request.options
+    arguments, options = request.arguments, request.arguments.options
     found = [
-        ArrowInput(
+        arrow_input(
             source,
             request.engine == "local" and "ns" in (options.unit_of(source.side), options.tick),
             tuple(times),
@@ -39,10 +40,16 @@ def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInp
 
 def needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
     """For columns of which no file tells the type; coordinates are numbers."""
+    arguments = request.arguments
+    left, right = (
+        # Of an input that Spark alone can open nothing is known.
+        pa.schema([]) if request.engine == "spark" and given.source.is_uri else given.told(columns)
+        for given, columns in zip(inputs, request.columns, strict=True)
+    )
     own, others = (
         {**dict.fromkeys(names, pa.float64()), **found}
         for names, found in zip(
-            request.arguments.coordinates, types_of_unknown(request, inputs), strict=True
+            arguments.coordinates, unknown_types(arguments, (left, right)), strict=True
         )
     )
     return own, others
@@ -64,7 +71,8 @@ def checked_types(
     if _tests_guessed(arguments, inputs, empty):
         # They may prove to be texts, once all of CSV is read.
         arguments = arguments.without_where()
-    check(arguments, _joined(request, inputs, empty))
+    keys = key_pairs(request.arguments.by)
+    check(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
     return types
 
 
@@ -98,14 +106,15 @@ def read_tables(
     say: Callable[[str], None],
 ) -> list[pa.Table]:
     """What is joined: one table, or two whose keys can be compared."""
-    inputs = read_ahead(request, inputs, types, say)
     tables = []
     needed = zip(inputs, request.columns, types, strict=True)
     for given, columns, kinds in islice(needed, len(request.inputs)):
-        if given.rows is None:
-            say(f"reading {given.source.text}")
+        say(f"reading {given.source.text}")
         tables.append(given.table(columns, kinds))
-    return _joined(request, inputs, tables)
+    before, keys = [tables[0], tables[-1]], key_pairs(request.arguments.by)
+    found = with_like_texts(inputs, before, keys)
+    tell_of_texts(inputs, before, found, keys)
+    return found[: len(request.inputs)]
 
 
 def _tests_guessed(
@@ -118,17 +127,10 @@ def _tests_guessed(
     )
 
 
-def _joined(
-    request: EventRequest, inputs: Sequence[ArrowInput], tables: Sequence[pa.Table]
-) -> list[pa.Table]:
-    found = with_text_keys(inputs, [tables[0], tables[-1]], request.keys)
-    return found[: len(request.inputs)]
-
-
 def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
     """Refuse an input of which Spark would lose rows or change times, or that lacks a column."""
     source = given.source
-    if source.file_format != "parquet":
+    if not source.format.has_row_groups:
         raise Problem(
             f"{source.side}: Spark reads Parquet alone, and {source.text} is {source.file_format};"
             " use --engine local."
@@ -148,15 +150,14 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
 
 def check_complete(given: ArrowInput, columns: list[str]) -> None:
     """Refuse Parquet of which some files lack a column; readers would fill it with nulls."""
-    if given.source.file_format == "parquet":
-        own = path_columns(given.source)
-        names = [name for name in columns if name not in own]
-        check_present(given.source.side, given.file_schemas, names)
+    own = path_columns(given.source)
+    names = [name for name in columns if name not in own]
+    check_present(given.source.side, given.file_schemas, names)
 
 
 def check_zones(given: ArrowInput, columns: list[str]) -> None:
     """Refuse Parquet whose files differ in whether the times of a column have a zone."""
-    if given.source.file_format == "parquet" and not given.source.is_uri:
+    if not given.source.is_uri:
         advice = "instants are no wall-clock times; rewrite one of them"
         _check_alike(given, columns, _zone, advice)
 
@@ -164,11 +165,6 @@ def check_zones(given: ArrowInput, columns: list[str]) -> None:
 def has_plain_subfolders(source: Source) -> bool:
     """Whether a folder's files lie in subfolders whose names hold no columns."""
     return any("" in keys for keys in path_keys(source).values())
-
-
-def path_columns(source: Source) -> set[str]:
-    """The columns that stand in the paths of a folder's files."""
-    return {key for keys in path_keys(source).values() for key in keys if key}
 
 
 def _check_visible(source: Source) -> None:

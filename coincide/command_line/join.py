@@ -16,7 +16,6 @@ from coincide.command_line.event_inputs import (
     checked_before_spark,
     checked_types,
     inputs_of,
-    path_columns,
     read_tables,
     with_known_columns,
 )
@@ -32,11 +31,12 @@ from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, checked, lines_left_out
 from coincide.command_line.runs import spark_at_work, written
 from coincide.command_line.summary import Summary
-from coincide.engine.files.arrow_inputs import ArrowInput, Types
+from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.finding import place_of
 from coincide.engine.files.footers import MissingColumn
+from coincide.engine.files.pair_types import Types
 from coincide.engine.files.planning import LocalFilesJoin, NotDirect
-from coincide.engine.files.source import Source
+from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import PairArguments
@@ -231,7 +231,7 @@ def _closed(
         return "as asked"
     for given, columns, unknown in zip(inputs, request.columns, types, strict=True):
         side = given.source.side
-        if given.source.file_format != "parquet":
+        if not given.source.format.has_row_groups:
             return f"{side} is no Parquet"
         if given.source.is_uri and not _opens(given.source):
             return f"PyArrow does not open {given.source.text}"

@@ -10,10 +10,8 @@ from typing import Any, Self
 
 from coincide.command_line.problems import Problem
 from coincide.command_line.standard_streams import check_once, read_in
-from coincide.engine.files.arrow_inputs import Asked
 from coincide.engine.files.credentials import Redactor
-from coincide.engine.files.csv_files import check_own, check_said, side_rules
-from coincide.engine.files.csv_rules import PLAIN, CsvRules, csv_rules
+from coincide.engine.files.csv_rules import PLAIN, CsvRules, csv_rules, side_rules
 from coincide.engine.files.source import COMPRESSED, FORMATS, STANDARD_INPUT, Source, find_source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import UNSET
@@ -85,6 +83,8 @@ class Request(ABC):
                 found.append(read_in(side, self.file_format, rules))
             else:
                 found.append(find_source(side, text, self.file_format, rules))
+        from coincide.engine.files.csv_input import check_own, check_said
+
         check_said(self.csv, found)
         for i, (side, (_, own)) in enumerate(self.csv_sides.items()):
             check_own(side, own, found[i] if i < len(found) else None)
@@ -98,7 +98,7 @@ class Request(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventRequest(Request, Asked):
+class EventRequest(Request):
     """One run of a command that joins events of two inputs."""
 
     arguments: PairArguments
@@ -106,6 +106,11 @@ class EventRequest(Request, Asked):
     def of(self, arguments: PairArguments) -> Self:
         """The same with other arguments."""
         return replace(self, arguments=arguments)
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:
+        """The columns that are needed, of both sides."""
+        return self.arguments.columns
 
     @property
     def read_columns(self) -> Sequence[Collection[str] | None]:  # noqa: D102
@@ -204,7 +209,7 @@ def compression_of(text: str) -> str | None:
 def _named(name: str) -> str | None:
     packed = next((end for end in COMPRESSED if name.endswith(end)), "")
     bare = name.removesuffix(packed)
-    found = next((kind for kind, ends in FORMATS.items() if bare.endswith(ends)), None)
+    found = next((kind for kind, each in FORMATS.items() if bare.endswith(each.endings)), None)
     if packed and found != "csv":
         raise Problem(
             f"the output {name} would be compressed, which only .csv can be; leave {packed} out"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from coincide.command_line.event_inputs import check_for_spark, has_plain_subfolders, path_columns
+from coincide.command_line.event_inputs import check_for_spark, has_plain_subfolders
 from coincide.command_line.interruption import OUR_FAILURE
 from coincide.command_line.problems import Problem, explain
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings
 from coincide.engine.files.footers import read_footers
-from coincide.engine.files.source import Source
+from coincide.engine.files.source import Source, path_columns
 from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.session import active_session, local_session
 from spark_plugin.frames.columns import carried_type, decode, quoted, spark_type, with_file_name

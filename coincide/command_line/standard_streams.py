@@ -16,10 +16,8 @@ from coincide.command_line.problems import Problem
 from coincide.engine.files.csv_rules import CsvRules
 from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.files.result_rows import ArrowStream, CsvRows, ParquetRows, ResultRows
-from coincide.engine.files.source import STANDARD_INPUT, Source, source_of
+from coincide.engine.files.source import FORMATS, STANDARD_INPUT, Source, source_of
 
-_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
-_PARQUET = b"PAR1"
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 _MOST = 6
 
@@ -37,7 +35,9 @@ def read_in(side: str, file_format: str | None, csv: CsvRules) -> Source:
             f"{side}: nothing is sent to standard input; pipe CSV or Arrow IPC in, or name a file"
         )
     begin = sys.stdin.buffer.read(_MOST)
-    if file_format == "parquet" or begin.startswith(_PARQUET):
+    told = (kind for kind, each in FORMATS.items() if begin.startswith(each.magic or (b"\0",)))
+    kind = file_format or next(told, "csv")
+    if FORMATS[kind].has_row_groups or begin.startswith(FORMATS["parquet"].magic):
         raise Problem(
             f"{side}: standard input is read as CSV or Arrow IPC, not as Parquet; name the file"
         )
@@ -47,7 +47,6 @@ def read_in(side: str, file_format: str | None, csv: CsvRules) -> Source:
     shutil.copyfileobj(sys.stdin.buffer, kept)
     kept.flush()
     found = ParquetFiles(side, fs.LocalFileSystem(), (kept.name,), (STANDARD_INPUT,))
-    kind = file_format or ("arrow" if begin.startswith(_ARROW) else "csv")
     return source_of(STANDARD_INPUT, found, kind, csv, held=kept)
 
 

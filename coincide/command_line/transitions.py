@@ -16,7 +16,6 @@ from coincide.command_line.event_inputs import (
     check_complete,
     check_for_spark,
     check_zones,
-    path_columns,
 )
 from coincide.command_line.outputs import local_output, spark_output, write_frame
 from coincide.command_line.progress import Progress
@@ -25,8 +24,8 @@ from coincide.command_line.runs import finished, spark_at_work, written
 from coincide.command_line.summary import Finished
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick
-from coincide.engine.files.arrow_inputs import ArrowInput
-from coincide.engine.files.source import Source
+from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
+from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.words import duration, names
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.monitor import TransitionMonitor, transitions_of_table
@@ -87,7 +86,7 @@ def run(request: TransitionRequest) -> Finished:
     request = settled(request, sources)
     options = request.arguments.options
     fine = request.engine == "local" and "ns" in (options.unit, options.tick)
-    given = ArrowInput(source, fine, request.arguments.clocks)
+    given = arrow_input(source, fine, request.arguments.clocks)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, given, progress)

@@ -16,7 +16,7 @@ import pytest
 
 from coincide import BorderOptions, DataError, LateRowsWarning, border_crossing_tables
 from coincide.command_line import run
-from coincide.engine.files.time_order import TimeOrdered
+from coincide.engine.files import parquet_input
 from tests.helpers.border_tables import random_queries, random_readings, sorted_rows
 
 STREAMS = pa.array([f"s{k}" for k in range(7)])
@@ -83,14 +83,14 @@ def test_files_in_order_of_time_are_read_group_by_group(
     for name, part in zip("cab", parts, strict=True):
         pq.write_table(part, place / "folder" / f"{name}.parquet")
     seen = []
-    read = TimeOrdered.tables
+    read = parquet_input.Reader._row_group
 
-    def noted(self: TimeOrdered) -> Any:
-        for table in read(self):
-            seen.append(table.num_rows)
-            yield table
+    def noted(*given: Any) -> pa.Table:
+        table = read(*given)
+        seen.append(table.num_rows)
+        return table
 
-    monkeypatch.setattr(TimeOrdered, "tables", noted)
+    monkeypatch.setattr(parquet_input.Reader, "_row_group", noted)
     assert borders(place, *NAMES, readings="folder") == 0
     assert sorted_rows(result(place)) == sorted_rows(expected())
     assert seen == [part.num_rows for part in parts]
@@ -100,7 +100,7 @@ def test_groups_that_share_a_time_are_read_together(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pq.write_table(READINGS.sort_by("at"), place / "readings.parquet", row_group_size=10)
-    monkeypatch.setattr(TimeOrdered, "tables", None)
+    monkeypatch.setattr(parquet_input.Reader, "_row_group", None)
     assert borders(place, *NAMES) == 0
     assert sorted_rows(result(place)) == sorted_rows(expected())
 

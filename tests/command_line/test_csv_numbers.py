@@ -136,7 +136,7 @@ def test_keys_beside_parquet(work):
     code, _, err = work.join(*BY)
     assert code == 0, err
     assert rows(work.result()) == [("7", "00", 1)]
-    assert "text on the right: compared as text" in err
+    assert "text on the right, such as '012': compared as text" in err
 
 
 def test_times_stay_numbers_even_where_they_are_handed_out(work):

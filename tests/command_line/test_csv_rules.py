@@ -13,7 +13,7 @@ import pytest
 
 from coincide import DataError, SchemaError
 from coincide.command_line import run
-from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.csv_rules import csv_rules
 from coincide.engine.files.source import find_source
 
@@ -25,7 +25,7 @@ def given(
 ) -> ArrowInput:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     rules = csv_rules({f"csv_{key}": value for key, value in words.items()})
-    return ArrowInput(find_source("left", str(path), "csv", rules), times=times)
+    return arrow_input(find_source("left", str(path), "csv", rules), times=times)
 
 
 def rows(path: Path, text: str | bytes, times: tuple[str, ...] = TIMES, **words: Any) -> list:
@@ -86,13 +86,13 @@ def test_nanoseconds_that_were_written_are_read_back(path):
     kind = pa.timestamp("ns", "UTC")
     table = pa.table({"id": [1, 2], "t": pa.array([1_700_000_000_123_456_789, 0], kind)})
     pa.csv.write_csv(table, path)
-    found = ArrowInput(find_source("left", str(path))).table(["id", "t"])
+    found = arrow_input(find_source("left", str(path))).table(["id", "t"])
     assert found.equals(table)
 
 
 def test_tabs_go_by_the_name(tmp_path):
     (tmp_path / "a.tsv").write_text("id\tt\n1\t2\n")
-    found = ArrowInput(find_source("left", str(tmp_path / "a.tsv")))
+    found = arrow_input(find_source("left", str(tmp_path / "a.tsv")))
     assert found.table(["t", "id"]).to_pylist() == [{"t": 2, "id": 1}]
     with pytest.raises(SchemaError, match="left has no column 'x'; it has 'id', 't'"):
         found.table(["x"])

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.command_line import run
-from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.arrow_inputs import arrow_input
 from coincide.engine.files.source import find_source
 from tests.helpers.input_files import read
 
@@ -17,7 +17,7 @@ from tests.helpers.input_files import read
 def spark_read(spark, path: Path, columns: list[str] | None = None) -> pa.Table:
     from coincide.command_line.spark import spark_frame
 
-    given = ArrowInput(find_source("left", str(path)))
+    given = arrow_input(find_source("left", str(path)))
     names = columns or given.schema.names
     return spark_frame(spark, given, names).select(*names).toArrow()
 

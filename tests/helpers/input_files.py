@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.arrow_inputs import arrow_input
 from coincide.engine.files.source import find_source
 
 MICROS, UTC_MICROS = pa.timestamp("us"), pa.timestamp("us", "UTC")
@@ -15,7 +15,7 @@ TABLE = pa.table({"id": [1, 2, 3], "min_time": [0, 10, 20], "max_time": [5, 15, 
 
 
 def read(path: Path | str, columns: list[str] | None = None, **options: object) -> pa.Table:
-    given = ArrowInput(find_source("left", str(path), options.pop("file_format", None)), **options)
+    given = arrow_input(find_source("left", str(path), options.pop("file_format", None)), **options)
     return given.table(columns or given.schema.names)
 
 

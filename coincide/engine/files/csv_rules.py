@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from coincide.engine.events.keys import parted, plain
-from coincide.engine.files.csv_times import check_format, clock_type
+from coincide.engine.files.csv_texts import check_format, clock_type
 from coincide.model.errors import ConditionError
 from coincide.model.options import check_choice
 
@@ -187,3 +188,54 @@ def _check_apart(rules: CsvRules) -> None:
             raise ConditionError(
                 f"{option} and {other} are both {mark!r}; say another one, such as --csv-delimiter ';'"
             )
+
+
+_SINGLE = ("delimiter", "quote", "decimal", "skip", "encoding", "time_format")
+_LISTS = ("null", "type", "names")
+
+
+def side_rules(words: Mapping[str, Any], side: str) -> tuple[CsvRules, CsvRules]:
+    """The rules of one side, and what of them is said of this side alone."""
+    option = f"--{side}-csv"
+    own = _parts(option, words.get(f"{side}_csv"))
+    try:
+        return csv_rules({**words, **own}), csv_rules(own, is_all=False)
+    except ConditionError as error:
+        if not own:
+            raise
+        raise ConditionError(f"{option}: {error}") from None
+
+
+def _parts(option: str, text: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for word, value in _pairs(option, text or ""):
+        name = word.replace("-", "_")
+        if name in _LISTS:
+            found.setdefault(f"csv_{name}", []).append(value)
+        elif name in _SINGLE:
+            found[f"csv_{name}"] = _lines(option, value) if name == "skip" else value
+        else:
+            known = ", ".join(sorted((*_SINGLE, *_LISTS))).replace("_", "-")
+            raise ConditionError(f"{option}: {word!r} is none of {known}")
+    return found
+
+
+def _pairs(option: str, text: str) -> list[tuple[str, str]]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConditionError(f"{option}: {error} in {text!r}; quote it twice") from None
+    parts = [word.partition("=") for word in words]
+    for word, (name, sign, value) in zip(words, parts, strict=True):
+        if not (name and sign and value):
+            raise ConditionError(
+                f"{option} takes NAME=VALUE, such as 'delimiter=; null=NA'; found {word!r}"
+            )
+    return [(name, value) for name, _, value in parts]
+
+
+def _lines(option: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConditionError(f"{option}: skip takes a number of lines; found {text!r}") from None

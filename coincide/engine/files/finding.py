@@ -85,7 +85,6 @@ AS_IN_FILES = ColumnNames(), ColumnNames()
 """Of two sides whose columns are called as in their files."""
 
 
-PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
 HIDDEN = ("_", ".")
 """How names begin that Spark passes over in folders."""
 

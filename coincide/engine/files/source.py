@@ -9,20 +9,40 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
 from coincide.engine.files.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
-from coincide.engine.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
+from coincide.engine.files.finding import ParquetFiles, find_files, local_path
 from coincide.model.errors import DataError, first_line
 
+
+class Format(NamedTuple):
+    """A format of files: how names end, and first bytes, and the module of its reader.
+
+    Text may be compressed, and is in a dialect that names no types. Of files with row groups footers
+    tell: tasks read these alone, and Spark takes them.
+    """
+
+    module: str
+    endings: tuple[str, ...]
+    magic: tuple[bytes, ...] = ()
+    is_text: bool = False
+    has_row_groups: bool = False
+
+
 FORMATS = {
-    "parquet": PARQUET_ENDINGS,
-    "csv": (".csv", ".tsv"),
-    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "parquet": Format(
+        ".parquet_input", (".parquet", ".parq", ".pq"), (b"PAR1",), has_row_groups=True
+    ),
+    "csv": Format(".csv_input", (".csv", ".tsv"), is_text=True),
+    "arrow": Format(
+        ".ipc_input", (".arrow", ".arrows", ".feather", ".ipc"), (b"ARROW1", b"\xff" * 4)
+    ),
 }
-"""Endings of file names, by format."""
+"""All formats: a new one is a line here, and a module with an `ArrowInput`."""
 STANDARD_INPUT = "-"
 COMPRESSED = (".gz", ".bz2", ".zst")
 
@@ -38,6 +58,11 @@ class Source:
     csv: CsvRules = BY_COMMAS
     held: object = field(default=None, repr=False, compare=False)
     skipped: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def format(self) -> Format:
+        """What is known of its format."""
+        return FORMATS[self.file_format]
 
     @property
     def is_uri(self) -> bool:
@@ -111,6 +136,11 @@ def as_parquet(text: str, file_format: str | None = None, delimiter: str = COMMA
     )
 
 
+def path_columns(source: Source) -> set[str]:
+    """The columns that are in the paths of a folder's files."""
+    return {key for keys in path_keys(source).values() for key in keys if key}
+
+
 @contextmanager
 def reading(source: Source) -> Iterator[None]:
     """Turn failures to read into a `DataError` that names the input."""
@@ -126,7 +156,7 @@ def reading(source: Source) -> Iterator[None]:
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         other = ""
-        if isinstance(error, UnicodeError) and source.file_format == "csv":
+        if isinstance(error, UnicodeError):
             other = "; say --csv-encoding, such as latin-1 or cp1252"
         elif isinstance(error, pa.ArrowInvalid):
             other = "; say --format, if it is something else"
@@ -146,7 +176,7 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
     found = {_format_of(file) for file in files}
     if len(found) == 1 and None not in found:
         return str(found.pop())
-    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    known = ", ".join(ending for each in FORMATS.values() for ending in each.endings)
     what = "is of unknown format" if found == {None} else "holds files of several formats"
     raise DataError(
         f"{side}: {text} {what}; names that end in {known} are understood. Say --format, or"
@@ -156,8 +186,9 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
 
 def _format_of(file: str) -> str | None:
     name = _plain_name(file)
-    found = next((name_ for name_, endings in FORMATS.items() if name.endswith(endings)), None)
-    return found if found == "csv" or name == file.lower() else None
+    found = next((kind for kind, each in FORMATS.items() if name.endswith(each.endings)), None)
+    is_packed = name != file.lower()
+    return None if found is None or (is_packed and not FORMATS[found].is_text) else found
 
 
 def _has_tabs(file: str) -> bool:

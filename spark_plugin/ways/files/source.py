@@ -20,10 +20,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from coincide.engine.backends import release_gpu
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.files.credentials import Redactor
-from coincide.engine.files.finding import PARQUET_ENDINGS, find_files
+from coincide.engine.files.finding import find_files
 from coincide.engine.files.planning import plan_files
 from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
-from coincide.engine.files.source import as_parquet
+from coincide.engine.files.source import FORMATS, as_parquet
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.words import both_ends, names, worded_join
 from coincide.engine.reports.wording import for_sql
@@ -325,7 +325,7 @@ def _two(text: str | None) -> tuple[str, str] | None:
     return ends[0], ends[1]
 
 
-_PARQUET_MAGIC = b"PAR1"
+_PARQUET = FORMATS["parquet"]
 _TABLE = re.compile(r"`?\w+`?(\.`?\w+`?){0,2}")
 _NO_TABLES = (
     "it names no file, and of tables and views Spark tells a data source nothing. In Python,"
@@ -363,10 +363,10 @@ def _no_parquet(side: str, given: list[str], told: str) -> str | None:
 
 def _is_parquet(filesystem: fs.FileSystem, path: str) -> bool:
     """By its name, or else by its first bytes."""
-    if path.lower().endswith(PARQUET_ENDINGS):
+    if path.lower().endswith(_PARQUET.endings):
         return True
     try:
         with filesystem.open_input_file(path) as file:
-            return bytes(file.read(len(_PARQUET_MAGIC))) == _PARQUET_MAGIC
+            return bytes(file.read(4)).startswith(_PARQUET.magic)
     except (pa.ArrowException, OSError):
         return True

@@ -29,48 +29,37 @@ _TOO_MANY_PLACES = (r"(\.\d{18})\d*([eE])", r"(\.\d{37})\d+$")
 """Of numbers with an exponent and without one: digits that no decimal holds."""
 
 
-class WrittenTimes:
-    """Of which type the decimals of a column are, seen part by part."""
+def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> pa.Table:
+    """All rows of an input, with numbers for the texts of these columns: floats if these tell all apart.
 
-    def __init__(self, decimal: str = ".") -> None:
-        self._decimal = decimal
-        self._places, self._needs_decimals = 1, False
-
-    @property
-    def kind(self) -> pa.DataType:
-        """Of all texts that were seen."""
-        return (
-            pa.decimal128(_WIDE, min(self._places, _MOST_PLACES))
-            if self._needs_decimals
-            else pa.float64()
-        )
-
-    def look_at(self, texts: Texts) -> None:
-        """See the next texts."""
-        texts = _plain(texts, self._decimal)
+    Else decimals: `pyarrow.ArrowInvalid` where a text is no number.
+    """
+    for name in names:
+        texts = _plain(table.column(name), decimal)
         numbers = texts.cast(pa.float64())
-        self._places = max(self._places, _places(texts))
-        if self._needs_decimals:
-            return
-        is_long = pc.fill_null(pc.greater(pc.utf8_length(texts), _SHORT), False)
-        if not pc.any(is_long, min_count=0).as_py():
-            return
-        long, numbers = texts.filter(is_long), numbers.filter(is_long)
-        bare = pc.replace_substring_regex(long, r"(\.\d*?)0*$", r"\1")
-        digits = pc.replace_substring_regex(bare, r"^[-+]?0*\.?0*|[eE].*$|\.", "")
-        is_exact = pc.and_(
-            pc.less_equal(pc.utf8_length(digits), _EXACT_DIGITS),
-            pc.less_equal(_places_of(bare), MOST_PLACES),
-        )
-        prints_back = pc.equal(numbers.cast(pa.string()), bare)
-        self._needs_decimals = not pc.all(pc.or_(is_exact, prints_back)).as_py()
+        if not _floats_tell(texts, numbers):
+            kind = pa.decimal128(_WIDE, min(max(1, _places(texts)), _MOST_PLACES))
+            numbers = _as_decimals(texts, kind)
+        table = table.set_column(table.schema.get_field_index(name), name, numbers)
+    return table
 
 
-def as_numbers(texts: Texts, kind: pa.DataType, decimal: str = ".") -> Texts:
-    """Texts as floats or decimals."""
-    texts = _plain(texts, decimal)
-    if not pa.types.is_decimal(kind):
-        return texts.cast(kind)
+def _floats_tell(texts: Texts, numbers: Texts) -> bool:
+    """Whether floats tell the numbers of texts apart, as decimals do."""
+    is_long = pc.fill_null(pc.greater(pc.utf8_length(texts), _SHORT), False)
+    if not pc.any(is_long, min_count=0).as_py():
+        return True
+    long, numbers = texts.filter(is_long), numbers.filter(is_long)
+    bare = pc.replace_substring_regex(long, r"(\.\d*?)0*$", r"\1")
+    digits = pc.replace_substring_regex(bare, r"^[-+]?0*\.?0*|[eE].*$|\.", "")
+    is_exact = pc.and_(
+        pc.less_equal(pc.utf8_length(digits), _EXACT_DIGITS),
+        pc.less_equal(_places_of(bare), MOST_PLACES),
+    )
+    return bool(pc.all(pc.or_(is_exact, pc.equal(numbers.cast(pa.string()), bare))).as_py())
+
+
+def _as_decimals(texts: Texts, kind: pa.Decimal128Type) -> Texts:
     texts = _held_by_decimals(texts)
     if _places(texts) <= kind.scale:
         return texts.cast(kind)
@@ -96,16 +85,6 @@ def read_as_texts(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
 def floats_of(schema: pa.Schema, names: Collection[str]) -> list[str]:
     """The columns of these that are floats."""
     return [field.name for field in schema if field.name in names and field.type == pa.float64()]
-
-
-def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> pa.Table:
-    """All rows of an input, with numbers for the texts of these columns."""
-    for name in names:
-        texts, written = table.column(name), WrittenTimes(decimal)
-        written.look_at(texts)
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, as_numbers(texts, written.kind, decimal))
-    return table
 
 
 def _plain(texts: Texts, decimal: str) -> Texts:
@@ -349,69 +328,39 @@ def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.T
     """
     for i, field in enumerate(schema):
         if field.type != table.schema.field(i).type:
-            written = WrittenNumbers(field.type, decimal)
-            numbers = written.numbers(table.column(i))
-            if numbers is not None and written.are_plain:
+            numbers = _plain_numbers(table.column(i), field.type, decimal)
+            if numbers is not None:
                 table = table.set_column(i, field, numbers)
     return table
 
 
-class WrittenNumbers:
-    """Whether the texts of a column print as numbers as they were written, seen part by part."""
+def _plain_numbers(texts: Texts, kind: pa.DataType, decimal: str) -> Texts | None:
+    """The numbers of texts; None where one is none, or is other than it prints."""
+    texts = _plain(texts, decimal if pa.types.is_floating(kind) else ".")
+    try:
+        numbers = texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+    if pa.types.is_integer(kind):
+        return numbers if _equal(numbers.cast(pa.string()), texts) else None
+    digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
+    return numbers if _are_plain(numbers.filter(digits), texts.filter(digits)) else None
 
-    def __init__(self, kind: pa.DataType, decimal: str = ".") -> None:
-        self.kind = kind
-        self._decimal = decimal if pa.types.is_floating(kind) else "."
-        self._print_back = True
-        self._places: list[int] = []
-        self._end_in_zeros = self._end_in_more_zeros = False
-        self.are_whole = True
 
-    @property
-    def are_plain(self) -> bool:
-        """Whether all texts are plain decimals, with zeros at their ends by one habit.
+def _are_plain(numbers: Texts, texts: Texts) -> bool:
+    """Whether all texts are plain decimals, with zeros at their ends by one habit.
 
-        No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
-        """
-        if not self._print_back or not self._places:
-            return self._print_back
-        fewest, most = self._places
-        return (
-            fewest == most or not self._end_in_zeros or (fewest > 0 and not self._end_in_more_zeros)
-        )
-
-    def numbers(self, texts: Texts) -> Texts | None:
-        """The numbers of the next texts; None if these, or some before, are other than they print."""
-        if not self._print_back:
-            return None
-        if self._decimal != ".":
-            texts = pc.replace_substring(texts, self._decimal, ".")
-        texts = pc.utf8_trim(texts, characters=BLANKS)
-        try:
-            numbers = texts.cast(self.kind)
-        except pa.ArrowInvalid:
-            self._print_back = False
-            return None
-        if pa.types.is_integer(self.kind):
-            self._print_back = _equal(numbers.cast(pa.string()), texts)
-        else:
-            self._look_at_decimals(numbers, texts)
-        return numbers if self._print_back else None
-
-    def _look_at_decimals(self, numbers: Texts, texts: Texts) -> None:
-        self.are_whole = self.are_whole and holds_whole(numbers)
-        digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
-        numbers, texts = numbers.filter(digits), texts.filter(digits)
-        bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
-        bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
-        self._print_back = _equal(numbers.cast(pa.string()), bare)
-        if not self._print_back or not len(texts):
-            return
-        places = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
-        found = [*self._places, *pc.min_max(places).as_py().values()]
-        self._places = [min(found), max(found)]
-        self._end_in_zeros |= _any(texts, r"\.\d*0$")
-        self._end_in_more_zeros |= _any(texts, r"\.\d+0$")
+    No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
+    """
+    bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
+    bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
+    if not _equal(numbers.cast(pa.string()), bare):
+        return False
+    if not len(texts) or not _any(texts, r"\.\d*0$"):
+        return True
+    places = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
+    fewest, most = pc.min_max(places).as_py().values()
+    return bool(fewest == most or (fewest > 0 and not _any(texts, r"\.\d+0$")))
 
 
 def holds_whole(numbers: Texts) -> bool:

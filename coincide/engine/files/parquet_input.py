@@ -1,0 +1,164 @@
+"""Parquet, read whole, or one row group after the other where each is later than all before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from coincide.engine.events.schemas import decoded, plain_type, with_types
+from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.finding import FILENAME
+from coincide.engine.files.footers import ONLY_NULLS, Footer, read_footers
+from coincide.engine.files.old_timestamps import (
+    check_calendar,
+    exact_instants,
+    holds_dates,
+    int96_columns,
+    int96_times,
+    with_instants,
+)
+from coincide.engine.files.source import path_columns, reading
+
+# Spark's INT96 covers years that nanoseconds cannot count.
+_PARQUET = ds.ParquetFileFormat(
+    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+)
+
+
+class _Group(NamedTuple):
+    """A row group: its earliest and latest time as they are stored, its file, and its number there."""
+
+    low: float
+    high: float
+    file: int
+    number: int
+
+
+class Reader(ArrowInput):
+    """An input of Parquet."""
+
+    def file_schema(self, file: str) -> pa.Schema:
+        """Without the columns that stand in its path."""
+        return dict(self.file_schemas)[file]
+
+    def first_schema(self) -> pa.Schema:
+        """With the columns that stand in its path."""
+        first = next(self._dataset.get_fragments(), None)
+        schema = self._dataset.schema
+        return with_instants(schema, int96_columns(first.metadata)) if first else schema
+
+    def later_schemas(self) -> Iterator[pa.Schema]:
+        """As of `file_schemas`."""
+        return (schema for _, schema in self.file_schemas[1:])
+
+    @cached_property
+    def file_schemas(self) -> list[tuple[str, pa.Schema]]:
+        """Path and schema of each file, without the columns that stand in its path."""
+        with reading(self.source):
+            return [
+                (one.path, with_instants(one.physical_schema, int96_columns(one.metadata)))
+                for one in self._dataset.get_fragments()
+            ]
+
+    def whole_table(self, schema: pa.Schema) -> pa.Table:
+        """The columns of a schema, in these types."""
+        schema = self._with_widest_floats(schema)
+        names, own = schema.names, self._dataset.schema
+        stored = self.own(schema)
+        as_told = all(own.field(field.name).type == field.type for field in stored)
+        dataset = self._dataset if as_told else self._dataset_of(stored)
+        if self.lacks_name(names):
+            table = dataset.to_table(columns=[*stored.names, "__filename"])
+            of_file = pc.replace_substring_regex(table["__filename"], "^.*/", "")
+            table = table.append_column(FILENAME, of_file).select(names)
+        else:
+            table = dataset.to_table(columns=names)
+        if not any(holds_dates(kind) for kind in schema.types):
+            return table
+        footers = [fragment.metadata for fragment in self._dataset.get_fragments()]
+        check_calendar(self.source.side, table, footers)
+        old = int96_times(table.schema, footers)
+        if not old:
+            return table
+        fine = self._dataset_of(None, ds.ParquetFileFormat()).to_table(columns=old)
+        return exact_instants(self.source.side, table, fine)
+
+    def in_time_order(self, time: str, schema: pa.Schema) -> Iterator[pa.Table] | None:
+        """The row groups, if their statistics tell that no two of them share a time."""
+        # Floats are rounded to ticks: one may be later in its row group, and of a tick of the next.
+        is_float = pa.types.is_floating(schema.field(time).type)
+        if path_columns(self.source) or is_float:
+            return None
+        groups = self._groups_in_time(time, schema)
+        return None if groups is None else (self._row_group(group, schema) for group in groups)
+
+    def _groups_in_time(self, time: str, schema: pa.Schema) -> list[_Group] | None:
+        footers = read_footers(self.source.found, [time])
+        stored = {footer.ranges[time][0] for footer in footers if footer.rows.size}
+        if not _are_alike(footers, schema) or None in stored or len(stored) > 1:
+            return None
+        groups = []
+        for file, footer in enumerate(footers):
+            for number, found in zip(footer.index.tolist(), footer.ranges[time][1], strict=True):
+                low, high = found or (None, None)
+                if low is None or high is None:
+                    return None
+                groups.append(_Group(low, high, file, number))
+        timeless = [group for group in groups if (group.low, group.high) == ONLY_NULLS]
+        timed = sorted(group for group in groups if (group.low, group.high) != ONLY_NULLS)
+        if any(first.high >= second.low for first, second in pairwise(timed)):
+            return None
+        return timeless + timed
+
+    def _row_group(self, group: _Group, schema: pa.Schema) -> pa.Table:
+        files = self.source.found
+        path = files.paths[group.file]
+        with files.reading(path), files.filesystem.open_input_file(path) as source:
+            table = pq.ParquetFile(source).read_row_group(group.number, schema.names)
+        return pa.table([decoded(table.column(f.name), f.type) for f in schema], schema)
+
+    @cached_property
+    def _dataset(self) -> ds.Dataset:
+        return self._dataset_of(None)
+
+    def _dataset_of(
+        self, schema: pa.Schema | None, parquet: ds.ParquetFileFormat = _PARQUET
+    ) -> ds.Dataset:
+        found = self.source.found
+        # The paths of a folder's files may hold columns.
+        return ds.dataset(
+            found.folder or list(found.paths), schema=schema, format=parquet,
+            filesystem=found.filesystem, partitioning="hive" if found.folder else None,
+        )  # fmt: skip
+
+    def _with_widest_floats(self, schema: pa.Schema) -> pa.Schema:
+        """As files with more digits have them, which a cast to fewer would lose in silence."""
+        narrow = [f.name for f in schema if f.type in (pa.float16(), pa.float32())]
+        widest = {}
+        for name in narrow:
+            kinds = [
+                found.field(name).type for _, found in self.file_schemas if name in found.names
+            ]
+            floats = list(filter(pa.types.is_floating, kinds))
+            if floats:
+                widest[name] = max(floats, key=lambda kind: kind.bit_width)
+        return with_types(schema, widest)
+
+
+def _are_alike(footers: Sequence[Footer], schema: pa.Schema) -> bool:
+    """Whether the needed columns are of one type in all files, and mean what they say."""
+    return all(
+        field.name in footer.schema.names
+        and plain_type(footer.schema.field(field.name).type) == field.type
+        and field.name not in footer.int96
+        and not footer.old_calendar
+        for footer in footers
+        for field in schema
+    )
