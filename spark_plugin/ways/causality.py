@@ -8,7 +8,7 @@ from coincide.engine.causality import emptiness as _registers_what_pairs_reach  
 from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.causality.emptiness import warn_of_names
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.timestamps import check_spark_coordinates
+from spark_plugin.frames.places import check_spark_coordinates
 from spark_plugin.ways import join_sides
 from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import check_one_stream, settled
