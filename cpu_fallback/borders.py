@@ -36,7 +36,7 @@ from cpu_fallback.blocks import run_tasks
 
 @compiled
 def locate(start, stop, values, kinds, borders, segments):
-    """Write the region segments of points: how many lower and upper borders are at most each value."""
+    """Write how many lower and upper borders are at most each value: int32 array, shape (n * d * 2,)."""
     dimensions = values.shape[1]
     for dimension in range(dimensions):
         for order in range(2):
@@ -71,7 +71,7 @@ def flat(borders: Borders) -> tuple[Any, ...]:
 def fill(
     start, stop, most, segments, kinds, index, wanted, processing, points, rows, events, tally
 ):  # fmt: skip
-    """Write the crossings of points, until there are enough or the room may not take one more point."""
+    """Write crossings of points, until `most` or the room is reached; the first point not done, and how many."""
     dimensions = index[-1]
     width = 2 * dimensions
     out = (points, rows, events)
@@ -247,7 +247,7 @@ _BLOCK = 1 << 15
 
 
 class BorderSearch:
-    """Points among the borders of an index."""
+    """Points, float64 of shape (n, d), each stream in order of time, among the borders of an index."""
 
     def __init__(
         self,
@@ -283,7 +283,7 @@ class BorderSearch:
     def found(
         self, start: int, stop: int, wanted: tuple[bool, bool, bool], processing: int, most: int
     ) -> Iterator[Found]:
-        """The crossings of points start ... stop, in their order."""
+        """The crossings of points start ... stop, in order; `wanted` is by kind of event, `most` a chunk."""
         most = max(most, 1)
         blocks = iter(range(start, stop, _BLOCK))
         arguments = (wanted, processing, most)
