@@ -71,7 +71,7 @@ def flat(borders: Borders) -> tuple[Any, ...]:
 def fill(
     start, stop, most, segments, kinds, index, wanted, processing, points, rows, events, tally
 ):  # fmt: skip
-    """Write crossings of points, until `most` or the room is reached; the first point not done, and how many."""
+    """Write crossings of points, until `most` or the room is reached; the point not done, how many."""
     dimensions = index[-1]
     width = 2 * dimensions
     out = (points, rows, events)
@@ -283,7 +283,7 @@ class BorderSearch:
     def found(
         self, start: int, stop: int, wanted: tuple[bool, bool, bool], processing: int, most: int
     ) -> Iterator[Found]:
-        """The crossings of points start ... stop, in order; `wanted` is by kind of event, `most` a chunk."""
+        """The crossings of points start ... stop, in order; `wanted` by kind of event."""
         most = max(most, 1)
         blocks = iter(range(start, stop, _BLOCK))
         arguments = (wanted, processing, most)

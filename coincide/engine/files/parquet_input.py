@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from coincide.engine.events.schemas import decoded, plain_type, with_types
@@ -26,10 +25,8 @@ from coincide.engine.files.old_timestamps import (
 )
 from coincide.engine.files.source import path_columns, reading
 
-# Spark's INT96 covers years that nanoseconds cannot count.
-_PARQUET = ds.ParquetFileFormat(
-    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-)
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 
 class _Group(NamedTuple):
@@ -50,9 +47,9 @@ class Reader(ArrowInput):
 
     def first_schema(self) -> pa.Schema:
         """With the columns that stand in its path."""
-        first = next(self._dataset.get_fragments(), None)
-        schema = self._dataset.schema
-        return with_instants(schema, int96_columns(first.metadata)) if first else schema
+        if self.source.found.folder:
+            return with_instants(self._dataset.schema, int96_columns(self._footers[0]))
+        return _told(self._footers[0])
 
     def later_schemas(self) -> Iterator[pa.Schema]:
         """As of `file_schemas`."""
@@ -62,10 +59,16 @@ class Reader(ArrowInput):
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
         """Path and schema of each file, without the columns that stand in its path."""
         with reading(self.source):
-            return [
-                (one.path, with_instants(one.physical_schema, int96_columns(one.metadata)))
-                for one in self._dataset.get_fragments()
-            ]
+            schemas = map(_told, self._footers)
+            return list(zip(self.source.found.paths, schemas, strict=True))
+
+    @cached_property
+    def _footers(self) -> list[pq.FileMetaData]:
+        files, footers = self.source.found, []
+        for path in files.paths:
+            with files.filesystem.open_input_file(path) as file:
+                footers.append(pq.read_metadata(file))
+        return footers
 
     def whole_table(self, schema: pa.Schema) -> pa.Table:
         """The columns of a schema, in these types."""
@@ -82,12 +85,11 @@ class Reader(ArrowInput):
             table = dataset.to_table(columns=names)
         if not any(holds_dates(kind) for kind in schema.types):
             return table
-        footers = [fragment.metadata for fragment in self._dataset.get_fragments()]
-        check_calendar(self.source.side, table, footers)
-        old = int96_times(table.schema, footers)
+        check_calendar(self.source.side, table, self._footers)
+        old = int96_times(table.schema, self._footers)
         if not old:
             return table
-        fine = self._dataset_of(None, ds.ParquetFileFormat()).to_table(columns=old)
+        fine = self._dataset_of(None, "ns").to_table(columns=old)
         return exact_instants(self.source.side, table, fine)
 
     def in_time_order(self, time: str, schema: pa.Schema) -> Iterator[pa.Table] | None:
@@ -128,13 +130,16 @@ class Reader(ArrowInput):
     def _dataset(self) -> ds.Dataset:
         return self._dataset_of(None)
 
-    def _dataset_of(
-        self, schema: pa.Schema | None, parquet: ds.ParquetFileFormat = _PARQUET
-    ) -> ds.Dataset:
+    def _dataset_of(self, schema: pa.Schema | None, int96_unit: str = "us") -> ds.Dataset:
+        """Its files; INT96 of Spark covers years that nanoseconds cannot count."""
+        import pyarrow.dataset as ds  # for joins of whole tables: slices do without
+
         found = self.source.found
+        options = ds.ParquetReadOptions(coerce_int96_timestamp_unit=int96_unit)
         # The paths of a folder's files may hold columns.
         return ds.dataset(
-            found.folder or list(found.paths), schema=schema, format=parquet,
+            found.folder or list(found.paths), schema=schema,
+            format=ds.ParquetFileFormat(read_options=options),
             filesystem=found.filesystem, partitioning="hive" if found.folder else None,
         )  # fmt: skip
 
@@ -150,6 +155,11 @@ class Reader(ArrowInput):
             if floats:
                 widest[name] = max(floats, key=lambda kind: kind.bit_width)
         return with_types(schema, widest)
+
+
+def _told(footer: pq.FileMetaData) -> pa.Schema:
+    """The columns of a file."""
+    return with_instants(footer.schema.to_arrow_schema(), int96_columns(footer))
 
 
 def _are_alike(footers: Sequence[Footer], schema: pa.Schema) -> bool:
