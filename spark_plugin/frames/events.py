@@ -255,10 +255,8 @@ class EventFrame:
     @property
     def longest(self) -> int | None:
         """The longest support that an event can have, ticks; None where only a look could tell."""
-        table, declared = self.times.model.table, self.times.declared
-        if table is not None:
-            return int(table.lengths.max(initial=0))
-        return None if declared is None else declared[1]
+        declared = self.times.declared
+        return self.times.model.longest(None if declared is None else declared[1])
 
     @property
     def shape(self) -> str:

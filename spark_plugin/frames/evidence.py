@@ -68,8 +68,9 @@ class FrameEvidence:
 
     def _nearest(self, statistics: tuple[SideStatistics, SideStatistics]) -> NearestMiss | None:
         """The pair that is nearest to the window, of exact times that were looked at."""
-        spec, is_exact = self.spec, not any(side.longest for side in statistics)
-        if not isinstance(spec, JoinSpec) or spec.has_histograms or not is_exact:
+        spec = self.spec
+        is_exact = spec.shapes_are_lengths and not any(side.longest for side in statistics)
+        if not isinstance(spec, JoinSpec) or not is_exact:
             return None
         left, right = (Instants(side.hashes, side.midpoints // 2) for side in statistics)
         is_all = all(side.midpoints.size == side.matchable for side in statistics)

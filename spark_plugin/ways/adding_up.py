@@ -39,7 +39,7 @@ def added_up(
     if "distance" in spec.measures:  # of causes and effects; it is handed out
         order.insert(1, next(name for name, column in others if column.name == "distance"))
     least = order_of_best(
-        others, probability, *order, preferred=preferred, has_histograms=spec.has_histograms
+        others, probability, *order, preferred=preferred, are_uniform=spec.are_uniform
     )
     told = dict.fromkeys([*(name for name, _ in others), probability])
     if spec.k > 1:
@@ -77,10 +77,10 @@ def order_of_best(
     probability: str,
     *order: str,
     preferred: Sequence[str] = (),
-    has_histograms: bool = False,
+    are_uniform: bool = True,
 ) -> list[str]:
     """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it."""
-    merit = _MERIT.format(probability) if has_histograms else probability
+    merit = probability if are_uniform else _MERIT.format(probability)
     return [f"{probability} IS NULL", *preferred, f"-{merit}", *order, *ordered_terms(others)]
 
 

@@ -293,5 +293,5 @@ def _order(payload: Sequence[OutputColumn], side: str, spec: AnySpec) -> list[st
     return order_of_best(
         [(frames.quoted(column.name), column) for column in payload],
         "probability", "from_middle", *placed, f"max_of_{side}", f"min_of_{side}",
-        preferred=["preferred"], has_histograms=spec.has_histograms,
+        preferred=["preferred"], are_uniform=spec.are_uniform,
     )  # fmt: skip

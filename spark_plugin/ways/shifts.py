@@ -84,7 +84,6 @@ def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
 
 def _longest_of(side: EventFrame, seen: int | None) -> int:
     """Of one side; of histograms what was seen is a template's number."""
-    if seen is not None and side.times.model.table is None:
-        return seen
-    assert side.longest is not None
-    return side.longest
+    longest = side.longest if seen is None else side.times.model.longest(seen)
+    assert longest is not None
+    return longest

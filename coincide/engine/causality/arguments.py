@@ -24,7 +24,13 @@ from coincide.engine.events.time_names import (
     arrow_clocks,
     timestamp_names,
 )
-from coincide.engine.events.timestamps import Faults, ReadTimes, SideModel, TimestampColumns
+from coincide.engine.events.timestamps import (
+    Faults,
+    ReadTimes,
+    SideModel,
+    TimestampColumns,
+    table_of,
+)
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import DELTA_NAMES, delta_name
 from coincide.engine.join.where import PairColumns
@@ -299,7 +305,8 @@ class CausalityArguments(PairArguments):
             model, self.condition.space, how=self.how, coordinates=coordinates,
             delta_name=delta_name(tick), **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
-        return spec.but(backend="cpu") if spec.has_histograms else spec
+        has_histograms = any(table_of(side) is not None for side in spec.models)
+        return spec.but(backend="cpu") if has_histograms else spec
 
 
 def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:

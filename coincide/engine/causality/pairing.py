@@ -11,6 +11,7 @@ import numpy as np
 
 from coincide.engine.backends import load_task_backend, resilient
 from coincide.engine.events.sides import Side, grouped_events, tie_ranks
+from coincide.engine.events.timestamps import table_of
 from coincide.engine.join.filtered import filtered
 from coincide.engine.join.one_stream import numbered
 from coincide.engine.join.spec import AnySpec, Pairing, Rows
@@ -53,7 +54,7 @@ class CausalitySpec(AnySpec):
     @property
     def pairs(self) -> CausalBounds:
         """The condition on the timestamps of both sides."""
-        own, others = (model.table for model in self.models)
+        own, others = map(table_of, self.models)
         return CausalBounds(*self.model.window, self.shift, self.model, (own, others))
 
     def pairing(self, left: Side, right: Side) -> CausalPairing:  # noqa: D102
@@ -206,10 +207,10 @@ def placed_events(
         PlacedEvents(
             side.max_time,
             points_of(side, spec.space),
-            side.shapes if side.shapes.any() or side.model.table is not None else None,
+            side.shapes if side.shapes.any() or not side.model.shape_is_length else None,
             events.group,
             events.groups,
-            templates=side.model.table,
+            templates=table_of(side.model),
         )
         for side, events in sides
     ]

@@ -51,6 +51,11 @@ class Side:
         return self.model.lengths(self.shapes)
 
     @property
+    def are_instants(self) -> bool:
+        """Whether all events have exact times."""
+        return self.model.shape_is_length and not self.shapes.any()
+
+    @property
     def min_time(self) -> np.ndarray:
         """Where the supports begin: int64 array, shape (n,), ticks."""
         return self.max_time - self.lengths

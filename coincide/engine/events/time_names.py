@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -60,19 +60,22 @@ class TimestampNames(Protocol):
         """
 
 
+NAMES_OF: dict[type, Callable[[Any], TimestampNames]] = {
+    Histograms: HistogramNames,
+    Around: AroundNames,
+    AroundByRow: AroundRowsNames,
+}
+"""What becomes of what users say, by its type: the line by which a model of timestamps is registered."""
+
 GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms
 """What users may say of the timestamps of a side."""
 
 
 def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
     """What is meant by `left_time` or `right_time`."""
-    if isinstance(given, Histograms):
-        return HistogramNames(given)
-    if isinstance(given, Around):
-        return AroundNames(given)
-    if isinstance(given, AroundByRow):
-        return AroundRowsNames(given)
-    return IntervalNames(*time_names(side, given))
+    if (names_of := NAMES_OF.get(type(given))) is not None:
+        return names_of(given)
+    return IntervalNames(*time_names(side, given))  # type: ignore[arg-type]  # which says so
 
 
 def all_columns(names: TimestampNames) -> list[str]:

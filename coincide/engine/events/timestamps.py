@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import INVALID_REASONS, TimeScale, range_hint
+from coincide.model.bands import longest_useful
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
-from coincide.model.errors import option, several
+from coincide.model.errors import ConditionError, option, several
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import HistogramEvents, IntervalEvents, pairs_model
 from coincide.model.timestamps.protocol import Events, PairModel
@@ -29,8 +30,25 @@ class SideModel(Protocol):
     def __hash__(self) -> int: ...
 
     @property
-    def table(self) -> TemplateTable | None:
-        """What shapes are numbers of; None of intervals."""
+    def shape_is_length(self) -> bool:
+        """Whether the shape of an event is the length of its support, ticks: 0 of an exact instant."""
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether a density is even about the middle of its support, and never rises on the way out."""
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the formulas of intervals hold. If not, merits are rounded, as `Rule.merit` says."""
+
+    def pairs(self, window: Window, left: SideModel, right: SideModel) -> Pairs | None:
+        """The model of two sides, one of which this is; None if it does not know the other's kind."""
+
+    def longest(self, largest: int | None) -> int | None:
+        """The longest support of events up to a shape, ticks; None where that shape matters and is None."""
+
+    def largest_useful(self, window: Window) -> int:
+        """The largest shape that an event of a pair can have."""
 
     def lengths(self, shapes: np.ndarray) -> np.ndarray:
         """Lengths of the supports of events: int64 array, shape (n,), ticks."""
@@ -52,7 +70,16 @@ class IntervalModel:
     """Uniform on intervals: the shape is the length."""
 
     after: int | None = None
-    table: ClassVar[None] = None
+    shape_is_length = is_symmetric = is_uniform = True
+
+    def pairs(self, window: Window, left: SideModel, right: SideModel) -> Pairs | None:  # noqa: D102
+        return _known_pairs(window, left, right)
+
+    def longest(self, largest: int | None) -> int | None:  # noqa: D102
+        return largest
+
+    def largest_useful(self, window: Window) -> int:  # noqa: D102
+        return longest_useful(window)
 
     def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
         return shapes
@@ -77,6 +104,16 @@ class TemplateModel:
     """Template histograms: the shape is the number of the template."""
 
     table: TemplateTable
+    shape_is_length = is_symmetric = is_uniform = False
+
+    def pairs(self, window: Window, left: SideModel, right: SideModel) -> Pairs | None:  # noqa: D102
+        return _known_pairs(window, left, right)
+
+    def longest(self, largest: int | None) -> int | None:  # noqa: D102
+        return int(self.table.lengths.max(initial=0))
+
+    def largest_useful(self, window: Window) -> int:  # noqa: D102
+        return len(self.table) - 1
 
     def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
         return self.table.lengths[shapes]
@@ -91,6 +128,23 @@ class TemplateModel:
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
     ) -> HistogramEvents:
         return HistogramEvents(max_time, shapes, self.table, group, groups)
+
+
+def table_of(model: SideModel) -> TemplateTable | None:
+    """The templates of a side of histograms; None of intervals."""
+    if isinstance(model, (IntervalModel, TemplateModel)):
+        return getattr(model, "table", None)
+    raise ConditionError(
+        f"timestamps must be intervals or histograms here; found {type(model).__name__}. Use correlate,"
+        " which takes any model"
+    )
+
+
+def _known_pairs(window: Window, left: SideModel, right: SideModel) -> Pairs | None:
+    """The model of two sides of intervals or histograms; None where one has another kind."""
+    if not all(isinstance(each, (IntervalModel, TemplateModel)) for each in (left, right)):
+        return None
+    return pairs_model(window, table_of(left), table_of(right))
 
 
 class Bounds(Protocol):
@@ -119,7 +173,13 @@ def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
 
     The last one is kept: what it has solved serves all slices and tasks of a process.
     """
-    return pairs_model(window, left.table, right.table)
+    for model in (left, right):
+        if (found := model.pairs(window, left, right)) is not None:
+            return found
+    raise ConditionError(
+        f"no join of {type(left).__name__} (left) with {type(right).__name__} (right) is known: let one of"
+        " them have a model of both in its pairs()"
+    )
 
 
 Faults = Iterator[tuple[str, np.ndarray]]

@@ -316,7 +316,7 @@ class DelayGrid:
         """Bins for the window, and for as much beyond it as midpoints of such pairs may lie."""
         window = spec.window
         beyond = 0
-        if spec.has_histograms or window.confidence < 0.5:
+        if not spec.are_symmetric or window.confidence < 0.5:
             longest = [int(side.lengths.max(initial=0)) for side in (left, right)]
             beyond = (sum(longest) + 1) // 2
             beyond = min(beyond, window.width) if window.width else beyond

@@ -387,7 +387,7 @@ def _highest(found: Exploration) -> str:
     if best is None:
         return ""
     words = f"{best:.4g}, which no pair exceeds"
-    if found.spec.has_histograms:
+    if not found.spec.are_uniform:
         return words + ": the templates and the window allow no more" if best < 1.0 else ""
     # The same length on both sides for all: the shortest are the typical ones.
     lengths = [found.evidence[side].typical or 0 for side in (0, -1)]

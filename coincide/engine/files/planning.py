@@ -133,7 +133,7 @@ def _row_groups(
             f" each row; declare the longest length, {unit_option(files.side).removesuffix('unit')}longest"
         )
     models, useful = tables.spec.models, tables.spec.largest_useful
-    longest = {} if models[side].table is not None else {"longest": useful[side]}
+    longest = {"longest": useful[side]} if models[side].shape_is_length else {}
     groups = row_groups(footers, tables.times[side], **longest)
     _check_known(files, groups, tables, side)
     return groups

@@ -59,7 +59,7 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
 
 def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
     """The part of a window that holds all pairs as they are given once."""
-    if not (_are_instants(left) and _are_instants(right)):
+    if not (left.are_instants and right.are_instants):
         return window, False
     if window.lo > 0 or window.hi < 0:
         return window, True
@@ -69,11 +69,11 @@ def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
     return replace(window, lo=least), least > 0
 
 
-def doubt_of_order(window: Window, has_histograms: bool) -> int:
+def doubt_of_order(window: Window, are_symmetric: bool) -> int:
     """When it is to be decided whether a pair of which the right event is the earlier qualifies so, too."""
     if window.lo + window.hi == 0:
         return NEVER
-    return NESTED if window.lo + window.hi > 0 and not has_histograms else ALWAYS
+    return NESTED if window.lo + window.hi > 0 and are_symmetric else ALWAYS
 
 
 def stamps_of(side: Side) -> Stamps:
@@ -88,10 +88,6 @@ def are_two(left: Side, right: Side) -> PairTest:
     """Whether pairs are of two events."""
     own, others = stamps_of(left), stamps_of(right)
     return lambda *rows: order_of_pairs(own, others, rows, NEVER) != SAME
-
-
-def _are_instants(side: Side) -> bool:
-    return side.model.table is None and not side.shapes.any()
 
 
 def _has_ties(left: Side, right: Side) -> bool:

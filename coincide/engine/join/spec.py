@@ -13,7 +13,6 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.pair_filter import PairFilter
-from coincide.model.bands import longest_useful
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError
 from coincide.model.options import Emit, How
@@ -103,17 +102,24 @@ class AnySpec(ABC):
         """What the condition makes of two sides."""
 
     @property
-    def has_histograms(self) -> bool:
-        """Whether timestamps of a side are histograms."""
-        return any(model.table is not None for model in self.models)
+    def are_uniform(self) -> bool:
+        """Whether the formulas of intervals hold: `SideModel.is_uniform` of both sides."""
+        return all(model.is_uniform for model in self.models)
+
+    @property
+    def are_symmetric(self) -> bool:
+        """Whether a pair is the less probable the further its midpoints are from the window's middle."""
+        return all(model.is_symmetric for model in self.models)
+
+    @property
+    def shapes_are_lengths(self) -> bool:
+        """Whether shapes of events are lengths of supports, ticks, on both sides."""
+        return all(model.shape_is_length for model in self.models)
 
     @property
     def largest_useful(self) -> tuple[int, int]:
         """The largest shapes that a left and a right event of a pair can have."""
-        longest = longest_useful(self.widest)
-        left, right = (
-            longest if model.table is None else len(model.table) - 1 for model in self.models
-        )
+        left, right = (model.largest_useful(self.widest) for model in self.models)
         return left, right
 
     @property

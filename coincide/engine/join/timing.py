@@ -134,7 +134,7 @@ class TimingPairing(Pairing):
 
     @property
     def doubt(self) -> int:  # noqa: D102
-        return doubt_of_order(self.spec.window, self.spec.has_histograms)
+        return doubt_of_order(self.spec.window, self.spec.are_symmetric)
 
 
 def arrow_int64(size: int) -> np.ndarray:

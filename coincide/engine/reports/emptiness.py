@@ -106,7 +106,7 @@ def explain_emptiness(
         return NoPairs(reasons, (), is_asked_for=how == "anti")
     best, told_of_lengths = highest(spec.pairs, left, right, window)
     lengths = left.shortest, right.shortest, left.typical or 0, right.typical or 0
-    if not (spec.has_histograms or any(lengths)):
+    if spec.shapes_are_lengths and not any(lengths):
         # Each pair of exact times has a probability of 1 or 0, which says nothing.
         told_of_lengths = [each for each in told_of_lengths if each[0]]
     found = [
@@ -350,7 +350,7 @@ def _signed(ticks: int, tick: Tick) -> str:
 def instants_of(left: Side, right: Side, case_fold: bool) -> tuple[Instants, Instants] | None:
     """The exact times of both sides; None if some are uncertain."""
     sides = left, right
-    if any(side.model.table is not None or side.shapes.any() for side in sides):
+    if not all(side.are_instants for side in sides):
         return None
     found = []
     for side, events in zip(sides, grouped_events(left, right, case_fold=case_fold), strict=True):

@@ -16,7 +16,7 @@ from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import Side, concatenated, folded
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.join import TablePlan
-from coincide.model.bands import DOUBT, longest_useful
+from coincide.model.bands import DOUBT
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
 from coincide.model.results import JoinCounters
@@ -207,17 +207,16 @@ def horizon_of(plan: TablePlan) -> Horizon:
     """The horizon of a join."""
     window = plan.spec.widest
     shapes = [_shapes(columns, window) for columns in plan.times]
-    if plan.spec.has_histograms:
-        left, right = (ShapeClasses.one(*each) for each in shapes)
-        found = Horizon(*map(int, plan.spec.pairs.reach(LEFT, left, right)))
-    else:
+    spec = plan.spec
+    if spec.are_uniform:
         found = _of_intervals(window, shapes[0][1], shapes[1][1])
-    spec, is_exact = plan.spec, all(shape == (0, 0) for shape in shapes)
+    else:
+        left, right = (ShapeClasses.one(*each) for each in shapes)
+        found = Horizon(*map(int, spec.pairs.reach(LEFT, left, right)))
+    is_exact = spec.shapes_are_lengths and all(shape == (0, 0) for shape in shapes)
     if not spec.pairs_once or spec.how != "inner" or spec.where is not None:
         return found
-    if window.lo + window.hi == 0 or (
-        is_exact and not spec.has_histograms and window.lo + window.hi > 0
-    ):
+    if window.lo + window.hi == 0 or (is_exact and window.lo + window.hi > 0):
         # Pairs are given with the event of the earlier max_time left, as that order qualifies if one does.
         return found._replace(first=max(0, found.first))
     return found
@@ -225,10 +224,9 @@ def horizon_of(plan: TablePlan) -> Horizon:
 
 def _shapes(columns: TimestampColumns, window: Window) -> tuple[int, int]:
     """Smallest and largest shape of the events of a side that can be of a pair."""
-    if columns.model.table is not None:
-        return columns.declared or (0, len(columns.model.table) - 1)
-    declared = _ENDLESS if columns.declared is None else columns.declared[1]
-    return 0, min(declared, longest_useful(window))
+    first, last = columns.declared or (0, _ENDLESS)
+    useful = columns.model.largest_useful(window)
+    return min(first, useful), min(last, useful)
 
 
 def _of_intervals(window: Window, left: int, right: int) -> Horizon:

@@ -103,13 +103,12 @@ def _near(
         return None
     events = read_side(table, layout, small.side, small.times.model)
     is_left, window = small.side == "left", spec.widest_of_rows
-    are_intervals = not spec.has_histograms
     own, others = spec.largest_useful if is_left else spec.largest_useful[::-1]
     cells = near_cells(
-        events.up_to(own), is_left, window, large.longest, are_intervals=are_intervals
+        events.up_to(own), is_left, window, large.longest, are_uniform=spec.are_uniform
     )
     near = cells.has(spark)
-    if large.times.model.table is None and others < 2 * TIME_LIMIT:
+    if large.times.model.shape_is_length and others < 2 * TIME_LIMIT:
         near &= F.expr(f"high - low <= {literal(others)}")
     return near
 

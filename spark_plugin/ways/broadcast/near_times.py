@@ -72,7 +72,7 @@ def near_cells(
     window: Window,
     longest: int | None = None,
     *,
-    are_intervals: bool = True,
+    are_uniform: bool = True,
 ) -> NearCells:
     """Where rows of the large side are that can have partners."""
     rows = slice(None) if small.matchable is None else small.matchable
@@ -81,7 +81,7 @@ def near_cells(
         return NearCells(0, 0, high, 0)
     window = window if is_left else window.mirrored()
     apart = midpoint_reach(window, _NOT_HUGE)
-    if are_intervals and apart is not None and int(lengths.max()) <= _NOT_HUGE:
+    if are_uniform and apart is not None and int(lengths.max()) <= _NOT_HUGE:
         share, cells = _cells_of_midpoints(2 * high - lengths, apart, _MOST_CELLS)
         return (
             cells

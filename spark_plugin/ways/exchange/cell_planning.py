@@ -89,7 +89,7 @@ def _reach(sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> Reach | None
     left, right = map(_shapes, sides)
     if left is not None and right is not None:
         return Reach.of(spec.pairs, left, right, spec.largest_useful)
-    apart = None if spec.has_histograms else midpoint_reach(spec.widest)
+    apart = midpoint_reach(spec.widest) if spec.are_uniform else None
     any_length = 0, 2 * TIME_LIMIT
     return None if apart is None else Reach(*apart, any_length, any_length)
 

@@ -307,7 +307,7 @@ def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> N
 
 
 def _own(reach: Reach, spec: AnySpec) -> Reach:
-    are_lengths = spec.models[RIGHT].table is None
+    are_lengths = spec.models[RIGHT].shape_is_length
     return reach.by_shape(spec.pairs, spec.largest_useful, are_lengths=are_lengths)
 
 

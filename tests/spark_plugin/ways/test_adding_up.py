@@ -13,9 +13,9 @@ ALIKE = (0.7, 0.7 + 2**-52)
 """Sums over buckets that would be equal but for rounding."""
 
 
-@pytest.mark.parametrize(("has_histograms", "best"), [(True, "near"), (False, "likely")])
+@pytest.mark.parametrize(("are_uniform", "best"), [(False, "near"), (True, "likely")])
 def test_probabilities_of_histograms_are_compared_as_kernels_do(
-    spark: SparkSession, has_histograms: bool, best: str
+    spark: SparkSession, are_uniform: bool, best: str
 ) -> None:
     """To one part in 2**40, so that the nearer one of two that are as likely wins."""
     rows = [
@@ -23,6 +23,6 @@ def test_probabilities_of_histograms_are_compared_as_kernels_do(
         ("unlikely", 0.6999, 0), ("none", None, None),
     ]  # fmt: skip
     parts = spark.createDataFrame(rows, "name string, probability double, distance long")
-    least = order_of_best([], "probability", "distance", has_histograms=has_histograms)
+    least = order_of_best([], "probability", "distance", are_uniform=are_uniform)
     found = parts.selectExpr(f"min_by(name, struct({', '.join(least)})) AS best")
     assert found.collect() == [(best,)]
