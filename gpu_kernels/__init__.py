@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpu_kernels.borders import BorderSearch
-    from gpu_kernels.join.event_join import EventJoin, event_probabilities
+    from gpu_kernels.join import EventJoin, event_probabilities
 
 __all__ = ["BorderSearch", "EventJoin", "event_probabilities"]
 
 _MODULES = {
     "BorderSearch": "borders",
-    "EventJoin": "join.event_join",
-    "event_probabilities": "join.event_join",
+    "EventJoin": "join",
+    "event_probabilities": "join",
 }
 
 

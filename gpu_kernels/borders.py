@@ -123,8 +123,8 @@ _KINDS = (np.int64, np.int32, np.int8)
 class Resident(NamedTuple):
     """A copy of an index."""
 
-    live: int
-    values: Any
+    live: int  # Queries that had not been removed: those of an index only become fewer
+    values: Any  # float64, shape (d * 2 * N,)
     borders: SortedBorders
 
 

@@ -17,7 +17,7 @@ from bench.streams import (
     mutual_deadline_us,
 )
 from bench.timing import Timing
-from cpu_fallback.streams import StreamStats
+from coincide.model.streams.results import StreamStats
 
 DEADLINE_MS, CONFIDENCE = 1000, 0.8
 QUICK_RATES = (12, 24)

@@ -96,7 +96,7 @@ class _Resident:
         self.probed = sum(block.probed for block in self._placed)
 
     def _block(self, part: tuple[int, int]) -> Any:
-        from gpu_kernels.join.blocks import Block
+        from gpu_kernels.join import Block
 
         return Block(self._join.banded, *part)
 
@@ -117,7 +117,7 @@ class _Resident:
 
     def best(self) -> None:
         """The most probable partners."""
-        from gpu_kernels.join.filling import find_best
+        from gpu_kernels.join import find_best
 
         for part in self.parts:
             find_best(self._join.banded, self._ranks, *part)

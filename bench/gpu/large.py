@@ -41,7 +41,7 @@ def time_large(bench: Bench, work: Work) -> None:
 
 def _on_device(work: Work) -> Callable[[], int]:
     """Sort, choose classes, fill buffers, count."""
-    from gpu_kernels.join.blocks import Block
+    from gpu_kernels.join import Block
 
     prepare = prepared_join(work)
 

@@ -9,14 +9,13 @@ from bench.gpu.works import Work
 from coincide.model.timestamps import IntervalPairs
 
 if TYPE_CHECKING:
-    from gpu_kernels.join.event_join import Prepared
+    from gpu_kernels.join import Prepared
 
 
 def prepared_join(work: Work) -> Callable[[], Prepared]:
     """Copy both sides to the device now; what is returned sorts them into length classes there."""
     from gpu_kernels.device.arrays import tuple_on_device
-    from gpu_kernels.join.buffers import by_key
-    from gpu_kernels.join.event_join import prepared
+    from gpu_kernels.join import by_key, prepared
 
     copies = [tuple_on_device(side.times) for side in work.sides()]
 

@@ -17,6 +17,7 @@ from coincide.model.errors import MemoryBudgetError
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.state import (
     Deferred,
+    Due,
     LiveBlockStep,
     LiveEvents,
     Progress,
@@ -74,14 +75,12 @@ class ResilientLiveBlocks:
         vars(made).update(vars(self) | {"_live": live})
         return made
 
-    def evaluate(
-        self, waiting: Any, progress: Progress, *more: Any
-    ) -> tuple[int, np.ndarray, np.ndarray]:
+    def evaluate(self, due: Due) -> tuple[int, np.ndarray, np.ndarray]:
         """Correlate all events that wait."""
 
         def work(live: LiveBlockStep) -> tuple[int, np.ndarray, np.ndarray]:
-            live.reserve(int(progress.waiting.max()))
-            return live.evaluate(waiting, progress, *more)
+            live.reserve(int(due.progress.waiting.max()))
+            return live.evaluate(due)
 
         return self._do(work)
 

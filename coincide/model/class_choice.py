@@ -22,10 +22,10 @@ _TARGETS = 1 << 16
 class Costs(NamedTuple):
     """What a join does, in nanoseconds on one core."""
 
-    scan: float = 6.0
-    step: float = 3.6
-    probe: float = 6.6
-    opening: float = 140.0
+    scan: float = 6.0  # Placing one base event by one cursor
+    step: float = 3.6  # One step of one cursor over one target
+    probe: float = 6.6  # Evaluating one candidate
+    opening: float = 140.0  # Setting the cursors of one pair of classes at the start of a group
 
 
 INTERVAL_COSTS = Costs()
@@ -75,9 +75,9 @@ class Population(Protocol):
 class HostPopulation(NamedTuple):
     """A `Population` of NumPy arrays."""
 
-    keys: np.ndarray
-    shapes: np.ndarray
-    group: np.ndarray | None
+    keys: np.ndarray  # int64, shape (n,): keys, ascending, half ticks
+    shapes: np.ndarray  # int64, shape (n,): shapes in the same order
+    group: np.ndarray | None  # int64, shape (n,), or None
 
     @property
     def size(self) -> int:

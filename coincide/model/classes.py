@@ -96,9 +96,9 @@ _FEW = 16
 class ShapeClasses:
     """Disjoint ranges of shapes, ascending, one per class."""
 
-    lowest: np.ndarray
-    highest: np.ndarray
-    share: np.ndarray
+    lowest: np.ndarray  # int64, shape (K,)
+    highest: np.ndarray  # int64, shape (K,)
+    share: np.ndarray  # float64, shape (K,): fraction of the events in each class
 
     @classmethod
     def one(cls, lowest: int, highest: int) -> ShapeClasses:

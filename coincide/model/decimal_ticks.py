@@ -27,9 +27,9 @@ EXACT_SINGLE = 2.0**22
 class Places(NamedTuple):
     """Decimals of 0 to 9 places, where one is a whole number of ticks: float64 arrays, shape (10,)."""
 
-    powers: np.ndarray
-    over: np.ndarray
-    under: np.ndarray
+    powers: np.ndarray  # float64: units of the last place in one
+    over: np.ndarray  # float64: ticks of such a unit: two whole numbers without a common divisor
+    under: np.ndarray  # float64: ticks of such a unit: two whole numbers without a common divisor
 
 
 def places_of(ticks: int) -> Places:

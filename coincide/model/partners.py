@@ -39,7 +39,7 @@ class Partners:
     """Which partners of an event are handed out."""
 
     prefer: PreferEffect = "probability"
-    k: int = 1
+    k: int = 1  # How many partners of each left event, the best first
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
 

@@ -14,9 +14,9 @@ import numpy as np
 class JoinCounters:
     """What a join looked at and found."""
 
-    candidates: int = 0
-    probed: int = 0
-    pairs: int = 0
+    candidates: int = 0  # Pairs in the outer ranges: those not excluded unseen
+    probed: int = 0  # Candidates in the shell, decided by the probability formula
+    pairs: int = 0  # Qualifying pairs
 
     @classmethod
     def of_tally(cls, sure: int, probed: int, probed_pairs: int) -> JoinCounters:

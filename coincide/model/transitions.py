@@ -20,8 +20,8 @@ from coincide.model.probability import (
 class DwellRule(NamedTuple):
     """The decision on a dwell time: the longest one of a transition, ticks, and ct - 2^-50."""
 
-    within: int
-    threshold: float
+    within: int  # The longest dwell time of a transition, ticks
+    threshold: float  # The least probability that qualifies: ct − 2⁻⁵⁰
 
     @classmethod
     def of(cls, window: Window) -> DwellRule:
@@ -182,11 +182,11 @@ class Crossings(NamedTuple):
     `latest`: the largest doubled midpoint up to the event; `told`: whether its stay was given out.
     """
 
-    kind: np.ndarray
-    min_time: np.ndarray
-    max_time: np.ndarray
-    latest: np.ndarray
-    told: np.ndarray
+    kind: np.ndarray  # int8, shape (n,): `coincide.model.borders.crossings.OUT` or ``IN``
+    min_time: np.ndarray  # int64, shape (n,): ticks
+    max_time: np.ndarray  # int64, shape (n,): ticks
+    latest: np.ndarray  # int64, shape (n,)
+    told: np.ndarray  # bool, shape (n,)
 
     @classmethod
     def of(cls, kind: np.ndarray, min_time: np.ndarray, max_time: np.ndarray) -> Crossings:
@@ -207,10 +207,10 @@ class Crossings(NamedTuple):
 class Found(NamedTuple):
     """Region transitions: rows of the events that begin them, int8 places in `TRANSITIONS`, ticks."""
 
-    row: np.ndarray
-    transition: np.ndarray
-    min_time: np.ndarray
-    max_time: np.ndarray
+    row: np.ndarray  # int64, shape (m,): which event begins it
+    transition: np.ndarray  # int8, shape (m,)
+    min_time: np.ndarray  # int64, shape (m,)
+    max_time: np.ndarray  # int64, shape (m,)
     neither: int = 0
     both: int = 0
 

@@ -122,10 +122,10 @@ BY_DISTANCE = ("fcfo", "fhcfo")
 class WindowCounts:
     """What became of tuples."""
 
-    arrived: int = 0
-    kept: int = 0
-    evicted: int = 0
-    followed: int = 0
+    arrived: int = 0  # Tuples that came, that are in the window, and that had to go
+    kept: int = 0  # Tuples that came, that are in the window, and that had to go
+    evicted: int = 0  # Tuples that came, that are in the window, and that had to go
+    followed: int = 0  # Of the sample that is followed beyond eviction
     matches: int = 0
     found: int = 0
     matches2: int = 0
@@ -208,45 +208,45 @@ class WindowState(NamedTuple):
     beyond its eviction, to see what is missed. Few arrays, since kernels take long to compile for many.
     """
 
-    slots: np.ndarray
-    points: np.ndarray
-    order: np.ndarray
-    sites: np.ndarray
-    near: np.ndarray
-    hits: np.ndarray
-    classes: np.ndarray
-    keys: np.ndarray
-    histogram: np.ndarray
-    scores: np.ndarray
-    indices: np.ndarray
-    names: np.ndarray
-    counts: np.ndarray
+    slots: np.ndarray  # int64, shape (17, slots)
+    points: np.ndarray  # float64, shape (5, slots)
+    order: np.ndarray  # int64, shape (3, more than slots)
+    sites: np.ndarray  # float64, shape (3, more than slots)
+    near: np.ndarray  # uint8, shape (more than slots,)
+    hits: np.ndarray  # int64, shape (more than slots,)
+    classes: np.ndarray  # int64, shape (7, MOST_CLASSES)
+    keys: np.ndarray  # float64, shape (4, MOST_CLASSES): cell and role of a class
+    histogram: np.ndarray  # int64, shape (MOST_CLASSES, BINS)
+    scores: np.ndarray  # int64, shape (MOST_CLASSES, BINS)
+    indices: np.ndarray  # int64, shape (MOST_CLASSES, BINS)
+    names: np.ndarray  # int64: hash table of classes, by their keys; -1 where there is none
+    counts: np.ndarray  # int64, shape (25,)
 
 
 class Following(NamedTuple):
     """How tuples are followed and learnt from."""
 
-    sample: int = 16
-    ghosts: int = 256
+    sample: int = 16  # One tuple in so many is followed; 0: none
+    ghosts: int = 256  # So many are followed beyond their eviction
     renewal: int = 256
-    memory: int = 1 << 14
-    weight: int = 8
+    memory: int = 1 << 14  # When so many have been followed, what was learnt counts half
+    weight: int = 8  # What all classes learnt counts in each of them like so many of its own tuples
 
 
 class WindowTerms(NamedTuple):
     """What is asked of pairs, and by what policy tuples go."""
 
     rule: PairRule
-    lo: int
-    hi: int
-    longest: int
+    lo: int  # Between which deltas partners are looked for, ticks
+    hi: int  # Between which deltas partners are looked for, ticks
+    longest: int  # The most delta of a pair, exactly
     own: bool
     policy: int
-    size: int
-    max_stay: int
-    counted: bool
-    side: float
-    home: tuple[float, float, float, float]
+    size: int  # Tuples in the window
+    max_stay: int  # Of FCFO, by the clock
+    counted: bool  # Whether the clock of stays counts arrivals
+    side: float  # Of cells that make classes of places, in the unit of points
+    home: tuple[float, float, float, float]  # Where the window is, as points are
     following: Following
 
 

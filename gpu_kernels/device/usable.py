@@ -158,7 +158,7 @@ def _first_kernel_problem(number: int) -> str | None:
 
     By what joins call, so that this launches as they do.
     """
-    from gpu_kernels.join import event_join
+    from gpu_kernels import join
 
     try:
         if not SIMULATED:
@@ -166,7 +166,7 @@ def _first_kernel_problem(number: int) -> str | None:
         now = np.zeros(1, np.int64)
         event = IntervalEvents(now, now)
         same_time = IntervalPairs(Window(0, 0, 1.0))
-        if event_join.event_probabilities(event, now, event, now, same_time)[0] == 1.0:
+        if join.event_probabilities(event, now, event, now, same_time)[0] == 1.0:
             return None
         return "a first kernel gave a wrong answer: check the GPU"
     except Exception as error:  # any: what CUDA's layers raise has no common ancestor

@@ -32,9 +32,9 @@ from gpu_kernels.kernels.join import F64_ARRAY, I8_ARRAY, I32_ARRAY, I64_ARRAY, 
 class Values(NamedTuple):
     """Values of points, and the borders among which they lie."""
 
-    points: Any
-    borders: Any
-    size: int
+    points: Any  # float64, shape (n * d,)
+    borders: Any  # float64, shape (d * 2 * N,)
+    size: int  # N
 
 
 VALUES = types.NamedTuple([F64_ARRAY, F64_ARRAY, types.int64], Values)
@@ -43,14 +43,14 @@ VALUES = types.NamedTuple([F64_ARRAY, F64_ARRAY, types.int64], Values)
 class SortedBorders(NamedTuple):
     """The borders of an index of N queries in d dimensions, but for their values."""
 
-    keys: Any
-    queries: Any
-    levels: Any
-    peaks: Any
-    places: Any
-    size: int
-    peaks_size: int
-    dimensions: int
+    keys: Any  # As `coincide.model.borders.index.Borders`
+    queries: Any  # As `coincide.model.borders.index.Borders`
+    levels: Any  # As `coincide.model.borders.index.Borders`
+    peaks: Any  # As `coincide.model.borders.index.Borders`
+    places: Any  # As `coincide.model.borders.index.Borders`
+    size: int  # Keys, and peaks, of one order of one dimension: the next order's follow
+    peaks_size: int  # Keys, and peaks, of one order of one dimension: the next order's follow
+    dimensions: int  # d
 
 
 SORTED_BORDERS = types.NamedTuple(
@@ -61,10 +61,10 @@ SORTED_BORDERS = types.NamedTuple(
 class Moves(NamedTuple):
     """A run of points, each a move from the one before it."""
 
-    segments: Any
-    kinds: Any
-    lead: int
-    first: int
+    segments: Any  # int32, shape ((lead + n) * d * 2,): how many borders are at most each value
+    kinds: Any  # int8, shape (lead + n,): as `coincide.model.borders.moves` says
+    lead: int  # 1: the first point is there only for the next one to move from
+    first: int  # What the first of the n points is called
 
 
 MOVES = types.NamedTuple([I32_ARRAY, I8_ARRAY, types.int64, types.int64], Moves)
@@ -73,10 +73,10 @@ MOVES = types.NamedTuple([I32_ARRAY, I8_ARRAY, types.int64, types.int64], Moves)
 class Sought(NamedTuple):
     """What is told of moves, and how it is found."""
 
-    left: bool
-    entered: bool
-    passed: bool
-    processing: int
+    left: bool  # Whether to find queries that are left, entered, passed through
+    entered: bool  # Whether to find queries that are left, entered, passed through
+    passed: bool  # Whether to find queries that are left, entered, passed through
+    processing: int  # `WALK`, `PEAKS` or `EITHER`
 
 
 SOUGHT = types.NamedTuple([*[types.boolean] * 3, types.int64], Sought)
@@ -85,9 +85,9 @@ SOUGHT = types.NamedTuple([*[types.boolean] * 3, types.int64], Sought)
 class Told(NamedTuple):
     """Crossings."""
 
-    points: Any
-    rows: Any
-    events: Any
+    points: Any  # int64, shape (n,)
+    rows: Any  # int32, shape (n,)
+    events: Any  # int8, shape (n,): as `coincide.model.borders.crossings.Found`
 
 
 TOLD = types.NamedTuple([I64_ARRAY, I32_ARRAY, I8_ARRAY], Told)

@@ -28,9 +28,9 @@ from gpu_kernels.kernels.searching import owner_of, reach
 class Placed(NamedTuple):
     """Events of one side, sorted by (bucket, time, row)."""
 
-    times: Any
-    lengths: Any
-    points: Any
+    times: Any  # int64, shape (n,): ticks
+    lengths: Any  # int64, shape (n,): `lengths` is empty where all are exact instants
+    points: Any  # float64, shape (3 or 4, n): x, y, z and h; of events without places shape (0, 0)
 
 
 PLACED = types.NamedTuple([I64_ARRAY, I64_ARRAY, F64_TABLE], Placed)
@@ -39,11 +39,11 @@ PLACED = types.NamedTuple([I64_ARRAY, I64_ARRAY, F64_TABLE], Placed)
 class CausalSides(NamedTuple):
     """What decides pairs."""
 
-    base: Placed
-    targets: Placed
+    base: Placed  # Causes and effects
+    targets: Placed  # Causes and effects
     rule: PairRule
-    gap: float
-    plain: bool
+    gap: float  # The largest |x - y|² of a pair that can qualify
+    plain: bool  # Whether within a window this is all that is asked
 
     def takes(self, event, target):
         """Whether a pair in whose window on delta the effect is qualifies."""
@@ -78,10 +78,10 @@ CAUSAL_SIDES = types.NamedTuple(
 class Bucketed(NamedTuple):
     """The buckets of one side."""
 
-    ranks: Any
-    numbers: Any
-    offsets: Any
-    boxes: Any
+    ranks: Any  # int64, shape (n,): what decides among simultaneous events of one stream
+    numbers: Any  # int64, shape (buckets,): ascending
+    offsets: Any  # int64, shape (buckets + 1,): first event of each bucket
+    boxes: Any  # float64, shape (buckets, 2, 3)
 
 
 BUCKETED = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_CUBE], Bucketed)
@@ -90,12 +90,12 @@ BUCKETED = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_CUBE], Buckete
 class Linking(NamedTuple):
     """Which buckets hold effects of a cause's bucket, and at what deltas."""
 
-    by_place: bool
-    sure: bool
-    self_join: bool
-    starts: Any
-    targets: Any
-    windows: Any
+    by_place: bool  # Whether each bucket has links of its own; by cell, all have the same
+    sure: bool  # Whether every pair within a window qualifies
+    self_join: bool  # Whether both sides are of one stream, of which the earlier is the cause
+    starts: Any  # int64, shape (buckets + 1,): by place: first link of each bucket of causes
+    targets: Any  # int64, shape (links,): by place: buckets of effects
+    windows: Any  # int64, shape (links, 2): least and most delta, ticks
 
 
 LINKING = types.NamedTuple([*[types.boolean] * 3, I64_ARRAY, I64_ARRAY, I64_TABLE], Linking)
@@ -104,9 +104,9 @@ LINKING = types.NamedTuple([*[types.boolean] * 3, I64_ARRAY, I64_ARRAY, I64_TABL
 class CausalRun(NamedTuple):
     """A run of causes. An *entry* is a cause and a link of its bucket."""
 
-    start: int
-    begins: Any
-    events: Any
+    start: int  # Its first cause
+    begins: Any  # int64, shape (causes + 1,): first entry of each
+    events: Any  # int64, shape (entries,), written: cause of each entry
 
     def event_of(self, entry):
         """The base event of an entry."""

@@ -35,10 +35,10 @@ I64_CUBE, F64_CUBE = (types.Array(kind, 3, "C") for kind in (types.int64, types.
 class Base(NamedTuple):
     """Base events sorted by (group, key); events of no group last."""
 
-    keys: Any
-    shapes: Any
-    classes: Any
-    offsets: Any
+    keys: Any  # int64, shape (n,): as their model gives them: `coincide.model.timestamps.protocol`
+    shapes: Any  # int64, shape (n,)
+    classes: Any  # uint16, shape (n,): class of each event
+    offsets: Any  # int64, shape (groups + 1,): first event of each group
 
 
 BASE = types.NamedTuple([I64_ARRAY, I64_ARRAY, U16_ARRAY, I64_ARRAY], Base)
@@ -47,10 +47,10 @@ BASE = types.NamedTuple([I64_ARRAY, I64_ARRAY, U16_ARRAY, I64_ARRAY], Base)
 class Targets(NamedTuple):
     """Target events sorted by (class, group, place)."""
 
-    places: Any
-    keys: Any
-    shapes: Any
-    offsets: Any
+    places: Any  # int64, shape (n,)
+    keys: Any  # int64, shape (n,): as `Base`
+    shapes: Any  # int64, shape (n,): as `Base`
+    offsets: Any  # int64, shape (K2, groups + 1): the first event of each group within each class
 
 
 TARGETS = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, I64_TABLE], Targets)
@@ -61,8 +61,8 @@ class Sides(NamedTuple):
 
     base: Base
     targets: Targets
-    rule: Any
-    side: int = LEFT
+    rule: Any  # Of the timestamps' model: `coincide.model.timestamps.protocol.Rule`
+    side: int = LEFT  # Of the base events: LEFT or RIGHT
 
     def takes(self, event, target):
         """Whether a candidate qualifies: `Rule.qualifies`."""
@@ -81,9 +81,9 @@ class Spans(NamedTuple):
     base events, and to the class i % K2.
     """
 
-    first: Any
-    inner: Any
-    shell: Any
+    first: Any  # int64, shape (entries,)
+    inner: Any  # int64, shape (entries,)
+    shell: Any  # int64, shape (entries,)
 
 
 SPANS = types.NamedUniTuple(I64_ARRAY, len(Spans._fields), Spans)
@@ -96,9 +96,9 @@ MOST_ENTRIES = (1 << RECIPROCAL_BITS) // MOST_CLASSES - 1
 class Run(NamedTuple):
     """A run of base events."""
 
-    start: int
-    classes: int
-    reciprocal: int
+    start: int  # Its first event
+    classes: int  # K2
+    reciprocal: int  # 2**RECIPROCAL_BITS / K2, rounded up
 
     @classmethod
     def of(cls, start: int, classes: int) -> Run:
@@ -116,12 +116,19 @@ RUN = types.NamedUniTuple(types.int64, len(Run._fields), Run)
 class Sorted(NamedTuple):
     """Events of a stream."""
 
-    keys: Any
-    shapes: Any
-    numbers: Any
+    keys: Any  # int64, shape (n,): half ticks: as their model gives them, or doubled max_times
+    shapes: Any  # int64, shape (n,)
+    numbers: Any  # int64, shape (n,): arrival numbers
 
 
 SORTED = types.NamedUniTuple(I64_ARRAY, len(Sorted._fields), Sorted)
+
+
+# `scan`, int64, (entries + 1,): exclusive scan of the candidates that are looked at, by entry.
+# `owners`, int64, (tiles + 1,): the entry of each tile's first candidate; past the last, the last entry.
+# `flags`, uint8, (tiles * THREADS,): which candidates qualify, a bit each, the lowest first.
+# `parts`, int64, (3 * entries,): matches in the early shell, the inner range, the late shell of an entry.
+# `top`, float64, and `distances`, uint64, half ticks: the best so far of each base event, (events,).
 
 
 def _candidates_and(*more):

@@ -22,9 +22,8 @@ def check_algorithm(name: str) -> None:
     """Refuse an algorithm that only the CPU has."""
     if name not in ALGORITHMS:
         raise BackendError(
-            f"the GPU has no stream correlator {name!r}: simple and eager ones act on one event at a"
-            " time, and the look-up table spares a formula that a GPU hardly feels; use"
-            " 'classes' or 'lazy', or backend='cpu'"
+            f"the GPU has no stream correlator {name!r}: the look-up table spares a formula that a GPU"
+            " hardly feels; use 'classes' or 'lazy', or backend='cpu'"
         )
 
 

@@ -16,6 +16,7 @@ from coincide.model.streams.state import (
     RESPONSE_MAX,
     RESPONSE_SUM,
     SURE,
+    Due,
     LiveEvents,
     Progress,
     Regions,
@@ -25,7 +26,7 @@ from coincide.model.streams.state import (
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.usable import TURN
-from gpu_kernels.join.blocks import BandedSides, Block
+from gpu_kernels.join import BandedSides, Block
 from gpu_kernels.kernels import join as merging
 from gpu_kernels.kernels.compilation import launch_each
 from gpu_kernels.kernels.join import Base, Sides, Sorted, Targets
@@ -37,11 +38,11 @@ class Tables(NamedTuple):
 
     source: Regions
     source_rule: Any
-    rule: Any
-    bands: list[Any]
-    tops: list[Any]
-    target_tops: list[Any]
-    keep: list[Any]
+    rule: Any  # `Rules.pair_rule`
+    bands: list[Any]  # Of `Regions`
+    tops: list[Any]  # Of `Regions`
+    target_tops: list[Any]  # Of `Regions`
+    keep: list[Any]  # Of `Regions`
 
     @classmethod
     def of(cls, regions: Regions, rules: Rules) -> Tables:
@@ -58,7 +59,7 @@ class Live(NamedTuple):
     """The live events of one side."""
 
     events: Sorted
-    ends: np.ndarray
+    ends: np.ndarray  # int64, shape (K, 2)
 
     @property
     def counts(self) -> np.ndarray:
@@ -209,22 +210,9 @@ class LiveBlocks:
         made._keep((left, right))
         return made
 
-    def evaluate(
-        self,
-        waiting: Waiting,
-        progress: Progress,
-        regions: Regions,
-        rules: Rules,
-        tally: np.ndarray,
-        response: np.ndarray,
-        left_out: np.ndarray,
-        right_out: np.ndarray,
-    ) -> tuple[int, np.ndarray, np.ndarray]:
-        """Correlate all events that wait, keep them, and let go of obsolete ones.
-
-        Parameters and result as `cpu_fallback.streams.LiveBlocks`. What it writes, but for the room for
-        pairs, it writes when all is done.
-        """
+    def evaluate(self, due: Due) -> tuple[int, np.ndarray, np.ndarray]:
+        """As `LiveBlockStep`. What it writes, but for the room for pairs, it writes when all is done."""
+        waiting, progress, regions, rules, tally, response, left_out, right_out = due
         now = int(progress.clock.max())
         found = Found(left_out, right_out)
         sides = list(self._sides)

@@ -17,14 +17,16 @@ import numpy as np
 import pytest
 
 import coincide
-import cpu_fallback.streams
+import cpu_fallback
 import gpu_kernels.streams
 from coincide import BackendError, ConditionError, TimingCondition, Window, within
 from coincide.engine import resident as live_blocks
 from coincide.engine.resident import ResilientLiveBlocks
 from coincide.engine.streams import correlators as plugin_streams
 from coincide.model.errors import MemoryBudgetError
-from cpu_fallback.streams import ALGORITHMS, LiveBlocks
+from coincide.model.streams.correlator import DEFERRED
+from coincide.model.streams.sides import stream_options
+from cpu_fallback.streams import LiveBlocks
 from gpu_kernels.device import usable as device
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.stream_cases import StreamCase, feed, paper_streams
@@ -119,7 +121,7 @@ def test_a_large_block_finds_room_on_the_cpu(
 
 
 @pytest.mark.parametrize("backend", ["cpu", "auto", "gpu"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", DEFERRED)
 def test_which_backend_is_taken(
     algorithm: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,19 +172,27 @@ def test_without_a_gpu() -> None:
     assert type(made._live._live) is LiveBlocks
 
 
-def test_arguments_are_those_of_the_cpu() -> None:
-    user, cpu = (
-        dict(inspect.signature(package.stream_correlator).parameters)
-        for package in (coincide, cpu_fallback.streams)
+@pytest.mark.parametrize("algorithm", ["simple", "simple-sort", "eager"])
+def test_algorithms_of_comparisons_say_where_they_are(algorithm: str) -> None:
+    with pytest.raises(
+        ConditionError, match=f"'{algorithm}' .* bench/papers/streams.py .* Use 'classes'"
+    ):
+        coincide.stream_correlator(algorithm, CONDITION, **LIMITS)
+
+
+def test_arguments_are_those_that_are_checked() -> None:
+    user, checked = (
+        dict(inspect.signature(function).parameters)
+        for function in (coincide.stream_correlator, stream_options)
     )
+    del user["algorithm"]
     assert user.pop("backend").default == "auto"
     assert user.pop("by").default is None  # names what takes keys
-    assert cpu.pop("live_blocks").default is LiveBlocks
     for name in ("left_templates", "right_templates"):
         # Here they may be whatever `coincide.histograms` takes.
         assert user[name].annotation == "object"
-        cpu[name] = cpu[name].replace(annotation="object")
-    assert user == cpu
+        checked[name] = checked[name].replace(annotation="object")
+    assert user == checked
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])

@@ -285,5 +285,5 @@ def test_what_it_does_not_know_is_refused() -> None:
         correlate_tables(left, right, condition, left_time=TIMES, right_time=("low", "high"))
     with pytest.raises(ConditionError, match="must be intervals or histograms here"):
         causality_tables(
-            left, right, CausalityCondition(Temporal(35)), cause_time=TIMES, effect_time=TIMES
+            left, right, CausalityCondition(Temporal(0, 35)), cause_time=TIMES, effect_time=TIMES
         )

@@ -24,8 +24,8 @@ from numba.cuda import dispatcher
 from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import _Kernel
 
+from gpu_kernels import join
 from gpu_kernels.device import memory, usable
-from gpu_kernels.join import event_join
 from gpu_kernels.kernels import compilation
 from gpu_kernels.kernels import join as placement
 from gpu_kernels.kernels import join as tiles
@@ -118,10 +118,10 @@ def test_the_first_kernel_is_launched_as_joins_launch_it(monkeypatch: pytest.Mon
         monkeypatch.setattr(usable, name, stand_in)
     monkeypatch.setattr(memory, "_allocate", np.empty)
     transfers = SimpleNamespace(send=lambda *groups: iter(groups))
-    monkeypatch.setattr(event_join, "current", lambda: transfers)
-    monkeypatch.setattr(event_join, "on_host", lambda found, out: np.copyto(out, found))
+    monkeypatch.setattr(join, "current", lambda: transfers)
+    monkeypatch.setattr(join, "on_host", lambda found, out: np.copyto(out, found))
     assert usable._first_kernel_problem(0) is None
-    monkeypatch.setattr(event_join, "on_host", lambda found, out: np.copyto(out, found / 2))
+    monkeypatch.setattr(join, "on_host", lambda found, out: np.copyto(out, found / 2))
     assert "wrong answer" in str(usable._first_kernel_problem(0))
 
 

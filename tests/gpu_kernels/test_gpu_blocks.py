@@ -20,9 +20,8 @@ from tests.helpers.simulator import gpu_problem
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from gpu_kernels import EventJoin
+from gpu_kernels import EventJoin, join
 from gpu_kernels.device import memory
-from gpu_kernels.join import blocks
 from gpu_kernels.kernels import join as placement
 from gpu_kernels.kernels.compilation import launch_each
 from gpu_kernels.kernels.join import MOST_ENTRIES, RECIPROCAL_BITS, Run
@@ -37,10 +36,10 @@ from tests.gpu_kernels.test_gpu_join import FAULTY
 def test_blocks_take_a_share_of_memory(
     free: int, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 30)
-    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 300)
-    monkeypatch.setattr(blocks, "available", lambda: free)
-    sides = blocks.BandedSides(None, np.zeros((1, 3, 4)))
+    monkeypatch.setattr(join, "_FEW_ENTRIES", 30)
+    monkeypatch.setattr(join, "_MANY_ENTRIES", 300)
+    monkeypatch.setattr(join, "available", lambda: free)
+    sides = join.BandedSides(None, np.zeros((1, 3, 4)))
     cut = sides.blocks(5, 1005)
     assert cut[0] == (5, 5 + step)
     assert cut[-1][1] == 1005
@@ -51,13 +50,13 @@ def test_blocks_take_a_share_of_memory(
 
 def test_few_entries_ask_for_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking takes the driver longer than a small block does."""
-    monkeypatch.setattr(blocks, "available", lambda: 1 / 0)
-    assert blocks.BandedSides(None, np.zeros((1, 3, 4))).blocks(0, 1000) == [(0, 1000)]
+    monkeypatch.setattr(join, "available", lambda: 1 / 0)
+    assert join.BandedSides(None, np.zeros((1, 3, 4))).blocks(0, 1000) == [(0, 1000)]
 
 
 @pytest.mark.parametrize("classes", [*range(1, 18), 100, 513, *range(1020, MOST_CLASSES + 1)])
 def test_a_product_divides_entries_as_a_division(classes: int) -> None:
-    assert blocks._MANY_ENTRIES <= MOST_ENTRIES
+    assert join._MANY_ENTRIES <= MOST_ENTRIES
     last = np.arange(MOST_ENTRIES - 3 * MOST_CLASSES, MOST_ENTRIES, dtype=np.int64)
     run = Run.of(0, classes)
     assert np.array_equal((last * run.reciprocal) >> RECIPROCAL_BITS, last // classes)
@@ -107,4 +106,4 @@ def test_what_a_thread_raises_is_raised() -> None:
     targets = banded.sides.targets._replace(keys=np.empty(0, np.int64))
     broken = banded._replace(sides=banded.sides._replace(targets=targets))
     with pytest.raises(IndexError):
-        blocks.Block(broken, *block)
+        join.Block(broken, *block)

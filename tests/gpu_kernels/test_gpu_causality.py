@@ -38,9 +38,9 @@ from tests.helpers.simulator import gpu_problem
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from gpu_kernels.causality import CausalityJoin, linked_sides
+from gpu_kernels import causality, join
+from gpu_kernels.causality import CausalityJoin
 from gpu_kernels.device import memory
-from gpu_kernels.join import filling
 from tests.helpers.device_faults import allocating
 
 WAYS: Any = ("place", "grid", "time")
@@ -160,9 +160,9 @@ def test_heights() -> None:
 
 
 def test_blocks_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linked_sides, "entries_of_block", lambda wanted: 30)
+    monkeypatch.setattr(causality, "entries_of_block", lambda wanted: 30)
     for name, size in (("_PAIRS_AHEAD", 40), ("_PAIRS_AT_ONCE", 7)):
-        monkeypatch.setattr(filling, name, size)
+        monkeypatch.setattr(join, name, size)
     assert check(some_sides(), MODEL, ("grid",), 15).counters.pairs > 50
 
 
@@ -244,7 +244,7 @@ def test_a_join_goes_on_on_the_cpu(
 
     expected = rows("cpu")
     assert len(expected) > 60
-    monkeypatch.setattr(filling, "_PAIRS_AHEAD", 10)
+    monkeypatch.setattr(join, "_PAIRS_AHEAD", 10)
     with monkeypatch.context() as patch:
         sizes = allocating(patch, lambda *_: False)
         assert rows("gpu") == expected

@@ -161,7 +161,7 @@ def test_first_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(driver, "load", FakeDriver)
     monkeypatch.setattr(device, "_select", lambda number: None)
-    monkeypatch.setattr("gpu_kernels.join.event_join.event_probabilities", fail)
+    monkeypatch.setattr("gpu_kernels.join.event_probabilities", fail)
     with pytest.raises(BackendError, match=r"a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
         load_backend("gpu")
 
@@ -270,7 +270,7 @@ def test_plan_time_refuses_only_what_can_never_be() -> None:
 def test_asking_imports_nothing_of_cuda() -> None:
     program = (
         "import sys; from gpu_kernels.device import driver, usable; driver.problem(driver.load());"
-        " assert not {'cupy', 'numba.cuda', 'gpu_kernels.join.event_join'} & set(sys.modules)"
+        " assert not {'cupy', 'numba.cuda', 'gpu_kernels.join'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

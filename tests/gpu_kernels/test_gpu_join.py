@@ -33,10 +33,8 @@ if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
 import gpu_kernels
+from gpu_kernels import join
 from gpu_kernels.device import memory, usable
-from gpu_kernels.join import blocks, buffers, filling
-from gpu_kernels.join import event_join as join
-from gpu_kernels.join import filling as candidates
 from tests.helpers.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)
@@ -153,8 +151,8 @@ def test_narrow_window_and_equal_times() -> None:
 
 
 def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 7)
-    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 7)
+    monkeypatch.setattr(join, "_FEW_ENTRIES", 7)
+    monkeypatch.setattr(join, "_MANY_ENTRIES", 7)
     sides = spread(5, 60, 900, 100, 3), spread(6, 50, 900, 100, 3)
     for classes in CLASSES:
         check_join(sides, Window(-90, 80, 0.6), classes)
@@ -162,14 +160,14 @@ def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("most", [1, 7, 60, 3000])
 def test_best_of_few_candidates_at_once(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, real = [], candidates.Candidates.best
+    counts, real = [], join.Candidates.best
 
-    def best(self: candidates.Candidates, ranks: Any) -> Any:
+    def best(self: join.Candidates, ranks: Any) -> Any:
         counts.append((self.count, self._stop - self._start))
         return real(self, ranks)
 
-    monkeypatch.setattr(candidates, "_CANDIDATES_AT_ONCE", most)
-    monkeypatch.setattr(candidates.Candidates, "best", best)
+    monkeypatch.setattr(join, "_CANDIDATES_AT_ONCE", most)
+    monkeypatch.setattr(join.Candidates, "best", best)
     sides = spread(5, 60, 500, 200, 2), spread(6, 50, 500, 200, 2)
     check_best(
         *(
@@ -218,7 +216,7 @@ def test_output_goes_where_the_caller_says() -> None:
 @pytest.mark.parametrize("ahead", [0, 7, 200])
 def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches asked for in any order, with other values in between, are cut from what is filled."""
-    monkeypatch.setattr(filling, "_PAIRS_AHEAD", ahead)
+    monkeypatch.setattr(join, "_PAIRS_AHEAD", ahead)
     sides, window = (spread(13, 40, 900, 90), spread(14, 40, 900, 90)), Window(-50, 80, 0.6)
     gpu, cpu = (p.EventJoin(*sides, IntervalPairs(window)) for p in (gpu_kernels, cpu_fallback))
     values = [(cpu.left_order * k, cpu.right_order + k) for k in (2, 3)]
@@ -374,7 +372,7 @@ def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -
     """As where a kernel cannot be loaded, since CuPy's pool holds what the driver would need."""
     for name in ("launch_tiles", "launch_each"):
         error = CUDAError("CUDA_ERROR_OUT_OF_MEMORY: not enough memory")
-        monkeypatch.setattr(blocks, name, fails_once(getattr(blocks, name), error))
+        monkeypatch.setattr(join, name, fails_once(getattr(join, name), error))
         check_join(*FAULTY, 2)
 
 
@@ -391,7 +389,7 @@ def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(join, "array_module", Module)
     check_join(*FAULTY, 2)
-    monkeypatch.setattr(buffers, "array_module", Module)
+    monkeypatch.setattr(join, "array_module", Module)
     Module.argsort = staticmethod(fails_once(xp.argsort, MemoryError("std::bad_alloc")))
     with pytest.raises(MemoryBudgetError, match=r"for both sides of the join: std::bad_alloc"):
         gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))

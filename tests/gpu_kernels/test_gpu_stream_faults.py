@@ -16,8 +16,9 @@ import pytest
 from coincide import BackendError, DataError
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.streams import correlator as deferred
+from coincide.model.streams.correlator import StreamCorrelator
+from coincide.model.streams.results import StreamStats
 from cpu_fallback.streams import LiveBlocks as HostBlocks
-from cpu_fallback.streams import StreamCorrelator, StreamStats
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.simulator import gpu_problem
 from tests.helpers.stream_cases import Pairs, StreamCase, dense_case, feed, sorted_pairs

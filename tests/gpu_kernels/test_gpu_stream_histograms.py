@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench.papers.streams import stream_correlator
 from coincide.model.streams import correlator as deferred
-from cpu_fallback.streams import stream_correlator
 from tests.helpers.histogram_streams import drawn_case, feed
 from tests.helpers.simulator import gpu_problem
 from tests.helpers.stream_cases import sorted_pairs

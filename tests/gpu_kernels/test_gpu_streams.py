@@ -17,9 +17,10 @@ import pytest
 from coincide import BackendError
 from coincide.model.classes import ShapeClasses
 from coincide.model.streams import correlator as deferred
+from coincide.model.streams.correlator import StreamCorrelator
+from coincide.model.streams.results import StreamStats
 from coincide.model.streams.state import LiveEvents
-from cpu_fallback.streams import StreamCorrelator, StreamStats
-from cpu_fallback.streams.correlators import LiveBlocks as HostBlocks
+from cpu_fallback.streams import LiveBlocks as HostBlocks
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.simulator import gpu_problem
 from tests.helpers.stream_cases import (
@@ -36,7 +37,7 @@ if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
 from coincide.engine.resident import ResilientLiveBlocks
-from gpu_kernels.join import blocks
+from gpu_kernels import join
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -130,8 +131,8 @@ def test_counts_without_pairs(algorithm: str) -> None:
 
 @every_algorithm
 def test_blocks_in_many_parts(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 6)
-    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 6)
+    monkeypatch.setattr(join, "_FEW_ENTRIES", 6)
+    monkeypatch.setattr(join, "_MANY_ENTRIES", 6)
     assert check(dense_case(3), algorithm, 3) > 50
 
 

@@ -22,9 +22,9 @@ if not SIMULATED:
     pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)
 
 import gpu_kernels
+from gpu_kernels import join
 from gpu_kernels.device import memory, transfers
 from gpu_kernels.device.transfers import Transfers
-from gpu_kernels.join import buffers, filling
 from tests.gpu_kernels.test_gpu_join import FAULTY, allocating, assert_same, check_join
 from tests.helpers.deferred_link import DeferredLink, refusing
 
@@ -37,7 +37,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> DeferredLink:
     """The device's link, with pinned buffers so small that everything takes many pieces."""
     made = DeferredLink()
     monkeypatch.setattr(transfers, "ROOM", 8 * ITEMS)
-    monkeypatch.setattr(filling, "_PAIRS_AT_ONCE", ITEMS)
+    monkeypatch.setattr(join, "_PAIRS_AT_ONCE", ITEMS)
     monkeypatch.setattr(transfers, "_of_device", {0: Transfers(made)})
     real = memory._allocate
 
@@ -83,13 +83,13 @@ def test_results_leave_while_the_next_block_is_filled(
 def test_the_right_side_is_copied_while_the_left_is_sorted(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = buffers.by_key
+    real = join.by_key
 
     def sort(*columns: Any) -> Any:
         link.log.append("sort")
         return real(*columns)
 
-    monkeypatch.setattr(buffers, "by_key", sort)
+    monkeypatch.setattr(join, "by_key", sort)
     left, right = FAULTY[0]
     gpu_kernels.EventJoin(left, right, IntervalPairs(FAULTY[1]))
     pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]

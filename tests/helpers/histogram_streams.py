@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from coincide import Window
+from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.templates.template import Template, TemplateTable, template_table
 from cpu_fallback.reference.join import histogram_probability, qualifies
-from cpu_fallback.streams import StreamCorrelator
 from tests.helpers.histogram_cases import template_histogram
 from tests.helpers.stream_cases import Pairs, cuts, sorted_pairs
 

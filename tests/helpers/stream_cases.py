@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.papers.streams import stream_correlator
 from coincide import Window
+from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.timestamps import IntervalEvents
-from cpu_fallback.streams import StreamCorrelator, stream_correlator
 from tests.helpers.strategies import JoinCase, random_cases
 
 Pairs = np.ndarray

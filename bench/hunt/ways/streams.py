@@ -18,11 +18,12 @@ from bench.hunt.meaning import Event
 from bench.hunt.oracle import event_probability
 from bench.hunt.templates import Templates
 from bench.hunt.times import LIMIT
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import TimingCondition, within
+from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.templates.template import GivenTemplate
 from coincide.model.templates.template import Templates as GivenTemplates
 from cpu_fallback.reference.decision import qualifies
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 
 _MOST = 2**58
 """Delays and the like stay far from the limits."""

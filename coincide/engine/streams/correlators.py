@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import cpu_fallback.streams
 import gpu_kernels.streams
 from coincide.engine.backends import check_backend
 from coincide.engine.events.keys import Keys
@@ -16,23 +15,26 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, OneStreamError, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.resident import ResilientLiveBlocks
-from coincide.engine.streams.arguments import StreamArguments
+from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
 from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError, SchemaError, found_instead
 from coincide.model.options import Backend, CorrelateOptions, How, check_choice
 from coincide.model.options import Emit as JoinEmit
 from coincide.model.partners import Matching, Prefer
+from coincide.model.streams.correlator import DEFERRED, StreamCorrelator, deferred_correlator
 from coincide.model.streams.options import Emit
-from coincide.model.streams.sides import MOST_LENGTHS
+from coincide.model.streams.sides import MOST_LENGTHS, stream_options
 from coincide.model.streams.state import Deferred, LiveBlockStep
 from coincide.model.templates.template import Templates, TemplateTable
 from coincide.model.units import Duration
-from cpu_fallback.streams.correlators import LiveBlocks
+from cpu_fallback.streams import LiveBlocks
 
 LEAST_BLOCK = 1 << 14
 """Events of a block from which on ``"auto"`` takes a GPU. Estimated, not measured: a block costs a GPU 1 to
 2 ms whatever its size, in which a CPU correlates several thousand events."""
+
+_OF_PAPERS = ("simple", "simple-sort", "eager")
 
 
 def stream_correlator(
@@ -55,12 +57,12 @@ def stream_correlator(
     response: bool = False,
     backend: Backend = "auto",
     by: None = None,
-) -> cpu_fallback.streams.StreamCorrelator:
-    """Make a stream correlator, as `cpu_fallback.streams.stream_correlator`, on a GPU where there is one.
+) -> StreamCorrelator:
+    """Make a stream correlator: Lee & Lee (2010), on a GPU where there is one.
 
-    The answers are the same, pair for pair, and so are the counters; only the sum of response times may
-    be rounded otherwise. On a GPU the live events stay in its memory, and a block travels there when it
-    is due. Make it in the process that does the work, after any fork: it looks whether there is a GPU.
+    The answers of backends are the same, pair for pair, and so are the counters; only the sum of response
+    times may be rounded otherwise. On a GPU the live events stay in its memory, and a block travels there
+    when it is due. Make it in the process that does the work, after any fork: it looks for a GPU.
 
     Where the device has no memory for a block, not even event by event, the live events move to the host
     once, with one warning, and the CPU goes on; no pair is lost or given out twice. A pickle or a deep
@@ -68,12 +70,34 @@ def stream_correlator(
 
     Parameters
     ----------
-    algorithm : {"simple", "simple-sort", "eager", "lazy", "lookup", "classes"}
-        A GPU has "lazy" and "classes".
+    algorithm : {"lazy", "lookup", "classes"}
+        What is done to find the pairs; which pairs are found does not depend on it. A GPU has "lazy" and
+        "classes".
     condition : Window or TimingCondition
-        And what follows, but for the last: as `cpu_fallback.streams.stream_correlator`.
+        On T_right - T_left; durations in ticks.
+    left_delay, right_delay : int
+        The papers' largest delay of each stream, ticks: how long after its max_time an event may
+        arrive.
+    left_longest, right_longest, left_shortest, right_shortest : int
+        The papers' pi and rho, ticks: limits of the lengths of each stream's timestamps, if they are
+        intervals. The longest is needed then.
     left_templates, right_templates : TemplateTable, Templates, mapping, path or table, optional
-        As `coincide.histograms` takes templates, in ticks.
+        As `coincide.histograms` takes templates, in ticks, of a stream whose timestamps are histograms.
+        Each stream is of one kind, whatever the other one is.
+    most_lengths : int
+        Where one stream has intervals, and the other one histograms: how many different lengths may
+        come. Each takes memory for as many entries as there are templates, and keeps it.
+    block : int or None
+        A block is due once a side has this many unprocessed events; 1 correlates each event when it comes.
+    every : int or None
+        A block is also due when an event arrives this much stream time, ticks, after the last one was.
+    emit : {"pairs", "counts"}
+        Whether pairs are given out, or only their number.
+    classes : int or None
+        Length classes a side, of "classes" only; None: a default.
+    response : bool
+        Whether `StreamStats` tells response times. They take every pair one by one, which costs more
+        than finding it where only counts are wanted.
     backend : {"auto", "cpu", "gpu"}
         ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
         `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
@@ -87,22 +111,35 @@ def stream_correlator(
     Raises
     ------
     ConditionError
-        As `cpu_fallback.streams.stream_correlator`, if the backend is unknown, or if there are keys.
+        If the algorithm or the backend is unknown, the window is empty, a limit is negative, `block` or
+        `every` is less than 1, or both are None; if a stream has neither a longest interval nor templates,
+        or both; if "lookup" is asked for with templates; if there are keys.
+    MemoryBudgetError
+        If there are too many pairs of templates.
     BackendError
         If ``"gpu"`` is asked for, and no GPU can be used here or the algorithm is the CPU's alone. Later,
         if the device fails: its live events are lost then.
+
+    Notes
+    -----
+    Lee & Lee (2010), Algorithms 4 to 7; of histograms, Mok, Woo & Lee (2006), Theorems 3 and 4. Nothing
+    here assumes deadlines longer than timestamps.
     """
     if by is not None:
         raise ConditionError(
             "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes by=, with"
             " tables, ids and units"
         )
-    check_choice("algorithm", algorithm, cpu_fallback.streams.ALGORITHMS)
+    if algorithm in _OF_PAPERS:
+        raise ConditionError(
+            f"algorithm={algorithm!r} is one that comparisons alone need; it lives in"
+            " bench/papers/streams.py of the sources. Use 'classes', with block=1 for pairs at once"
+        )
+    check_choice("algorithm", algorithm, DEFERRED)
     check_backend(backend)
     if backend == "gpu":
         gpu_kernels.streams.check_algorithm(algorithm)
-    return cpu_fallback.streams.stream_correlator(
-        algorithm,
+    options = stream_options(
         condition,
         left_delay=left_delay,
         right_delay=right_delay,
@@ -118,8 +155,8 @@ def stream_correlator(
         emit=emit,
         classes=classes,
         response=response,
-        live_blocks=partial(_live_blocks, backend, block),
     )
+    return deferred_correlator(algorithm, options, partial(_live_blocks, backend, block))
 
 
 def _templates(given: object) -> Templates | TemplateTable | None:
@@ -127,15 +164,10 @@ def _templates(given: object) -> Templates | TemplateTable | None:
 
 
 def _live_blocks(backend: Backend, block: int | None, algorithm: Deferred) -> LiveBlockStep:
-    if not _may_use_gpu(backend, block) or algorithm not in gpu_kernels.streams.ALGORITHMS:
-        return LiveBlocks(algorithm)
-    return ResilientLiveBlocks(algorithm, backend)
-
-
-def _may_use_gpu(backend: Backend, block: int | None) -> bool:
-    if backend == "auto":
-        return block is not None and block >= LEAST_BLOCK
-    return backend == "gpu"
+    is_worth_it = backend == "gpu" or (backend == "auto" and (block or 0) >= LEAST_BLOCK)
+    if is_worth_it and algorithm in gpu_kernels.streams.ALGORITHMS:
+        return ResilientLiveBlocks(algorithm, backend)
+    return LiveBlocks(algorithm)
 
 
 def stream_tables(

@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.join.join import TablePlan
-from coincide.engine.streams.arguments import StreamArguments
 from coincide.engine.streams.live import Horizon, Live, Part, horizon_of, join_block, joined
 from coincide.engine.streams.matching import Settled, Step, decided, kept_from
-from coincide.engine.streams.reading import Arrivals, read_arrivals
+from coincide.engine.streams.reading import Arrivals, StreamArguments, read_arrivals
 from coincide.model.results import JoinCounters
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.state import NEVER

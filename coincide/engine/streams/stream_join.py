@@ -18,8 +18,14 @@ from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.schemas import narrowed, with_like_keys
 from coincide.engine.join.join import plan_tables
 from coincide.engine.reports.warnings import warn_of_late
-from coincide.engine.streams.arguments import StreamArguments, given_schema
-from coincide.engine.streams.reading import check_alone, in_schema, needed_schema, open_names
+from coincide.engine.streams.reading import (
+    StreamArguments,
+    check_alone,
+    given_schema,
+    in_schema,
+    needed_schema,
+    open_names,
+)
 from coincide.engine.streams.running import Running, StreamSummary
 from coincide.model.errors import ConditionError, DataError, SchemaError
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index

@@ -18,14 +18,14 @@ _DENSE = 4
 class Buckets(NamedTuple):
     """Events sorted by (bucket, time, row); those that match nothing are last, in no bucket."""
 
-    order: Int64s
-    ranks: Int64s
-    times: Int64s
-    lengths: Int64s
-    points: Points
-    numbers: Int64s
-    offsets: Int64s
-    boxes: np.ndarray
+    order: Int64s  # int64, shape (n,): row of each event in the caller's arrays
+    ranks: Int64s  # int64, shape (n,)
+    times: Int64s  # int64, shape (n,): ticks
+    lengths: Int64s  # int64, shape (n,): `lengths` is empty where all are exact instants
+    points: Points  # Those of events that have no places, where these have none
+    numbers: Int64s  # int64, shape (buckets,): ascending
+    offsets: Int64s  # int64, shape (buckets + 1,): first event of each bucket
+    boxes: np.ndarray  # float64, shape (buckets, 2, 3)
 
 
 def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:

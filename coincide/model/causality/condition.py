@@ -106,12 +106,12 @@ class CausalityCondition:
 class CausalityModel:
     """A causality condition in ticks, as a join takes it."""
 
-    rule: PairRule
-    reach: float
+    rule: PairRule  # Decides pairs
+    reach: float  # No pair that is farther apart qualifies; infinity if there is no such distance
     window: tuple[int, int]
-    deltas: tuple[int, int]
-    is_forward: bool = False
-    is_symmetric: bool = False
+    deltas: tuple[int, int]  # The same, exactly
+    is_forward: bool = False  # As of `Limits`
+    is_symmetric: bool = False  # As of `Limits`
 
 
 def _checked_confidence(given: object) -> float:

@@ -196,19 +196,19 @@ _GUARD = 1e-9
 class PairRule(NamedTuple):
     """Decides pairs: `coincide.model.causality.deciding`."""
 
-    lo: int
-    hi: int
+    lo: int  # The window on delta whatever the distance, ticks, inclusive
+    hi: int  # The window on delta whatever the distance, ticks, inclusive
     near: float
-    measured: bool
-    bound: float
-    curvature: float
-    behind: Front
-    also_behind: Front
-    ahead: Front
-    also_ahead: Front
+    measured: bool  # Whether anything else depends on the distance
+    bound: float  # The largest squared distance
+    curvature: float  # Squared radius of the sphere; 0 of a plane
+    behind: Front  # That the effect lies behind
+    also_behind: Front  # That the effect lies behind
+    ahead: Front  # That it does not lie behind
+    also_ahead: Front  # That it does not lie behind
     ellipsoid: Ellipsoid
     also_ellipsoid: Ellipsoid
-    threshold: float
+    threshold: float  # The least probability that qualifies, where timestamps are intervals
 
     @property
     def is_temporal(self) -> bool:

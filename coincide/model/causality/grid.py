@@ -34,17 +34,17 @@ NEVER = 1, 0
 class CellNumbers(NamedTuple):
     """How events get the number of their cell."""
 
-    origin: Float64s
-    per_unit: Float64s
-    stride: Int64s
+    origin: Float64s  # float64, shape (4,): where cells begin, by x, y, z, h
+    per_unit: Float64s  # float64, shape (4,): cells in one unit; 0 where there is but one
+    stride: Int64s  # int64, shape (5,)
 
 
 class Neighbours(NamedTuple):
     """The runs of cell numbers around a cell, a row of cells each."""
 
-    shifts: np.ndarray
-    widths: np.ndarray
-    slabs: np.ndarray
+    shifts: np.ndarray  # int64, shape (rows,): first number of the run, less the cell's own
+    widths: np.ndarray  # int64, shape (rows,): cells in the run
+    slabs: np.ndarray  # int64, shape (rows, most cells of a run, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,9 @@ class Grid:
 
     numbers: CellNumbers
     neighbours: Neighbours
-    most: int
-    cells: int
-    gap: float
+    most: int  # Every number is below it
+    cells: int  # About how many cells of a group there are where events can be
+    gap: float  # The largest |x - y|² of a pair that can qualify, or a little more
 
 
 def make_grid(

@@ -37,10 +37,10 @@ _GUARD = 1e-9
 class Front(NamedTuple):
     """A front that leaves the place of the cause `shift` ticks before it (negative: after it)."""
 
-    speed: float = 1.0
+    speed: float = 1.0  # Distance per so many ticks as the square root of `per2`
     per2: float = 1.0
-    shift: int = 0
-    kind: int = NOWHERE
+    shift: int = 0  # Ticks
+    kind: int = NOWHERE  # `NOWHERE`, or `BEHIND` or `AHEAD`, plus `STRICT`
 
     @property
     def is_ahead(self) -> bool:
@@ -51,9 +51,9 @@ class Front(NamedTuple):
 class Ellipsoid(NamedTuple):
     """distance² · duration2 + delta² · radius2 <= both, or below it if `strict`."""
 
-    radius2: float = 1.0
-    duration2: float = -1.0
-    both: float = 0.0
+    radius2: float = 1.0  # Squared
+    duration2: float = -1.0  # Squared, ticks²; negative of no ellipsoid
+    both: float = 0.0  # Their product
     strict: bool = False
 
 
@@ -61,10 +61,10 @@ class Ellipsoid(NamedTuple):
 class Limits:
     """What one predicate, or several at once, ask of a pair."""
 
-    lo: int = -UNBOUNDED
-    hi: int = UNBOUNDED
-    radius: float = math.inf
-    strict: bool = False
+    lo: int = -UNBOUNDED  # Window on delta, inclusive, ticks
+    hi: int = UNBOUNDED  # Window on delta, inclusive, ticks
+    radius: float = math.inf  # Largest distance; infinity for none
+    strict: bool = False  # Whether the radius itself is too far
     fronts: tuple[Front, ...] = ()
     ellipsoids: tuple[Ellipsoid, ...] = ()
 

@@ -31,16 +31,16 @@ _SAMPLE = 2048
 class Links(NamedTuple):
     """Of each place of a cause the places of effects that it can have, and at what deltas."""
 
-    starts: Int64s
-    targets: np.ndarray
-    windows: np.ndarray
+    starts: Int64s  # int64, shape (places of causes + 1,): first link of each place
+    targets: np.ndarray  # int64, shape (links,): places of effects
+    windows: np.ndarray  # int64, shape (links, 2): least and most delta, ticks
 
 
 class Places(NamedTuple):
     """The distinct places of a side's events."""
 
-    numbers: np.ndarray
-    rows: np.ndarray
+    numbers: np.ndarray  # int64, shape (n,)
+    rows: np.ndarray  # int64, shape (count,): an event at each place
 
 
 def repeats(points: np.ndarray, group: np.ndarray) -> bool:
@@ -300,11 +300,11 @@ class Layout(NamedTuple):
     """How the buckets of causes and of effects lie to each other."""
 
     by_place: bool
-    sure: bool
+    sure: bool  # Whether every pair within a window qualifies: nothing is tested
     self_join: bool
-    most: int
-    gap: float
-    plain: bool
+    most: int  # Most links of a bucket
+    gap: float  # The largest |x - y|² of a pair that can qualify
+    plain: bool  # Whether within a window this is all that is asked
     shifts: Int64s
     widths: Int64s
     slabs: np.ndarray
@@ -319,4 +319,4 @@ class Sides(NamedTuple):
     base: Buckets
     targets: Buckets
     layout: Layout
-    rule: PairRule | TemplateRule
+    rule: PairRule | TemplateRule  # Decides pairs: `coincide.model.timestamps.protocol.Rule`

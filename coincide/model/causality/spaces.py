@@ -236,12 +236,12 @@ X, Y, Z, H = range(4)
 class PlacedEvents:
     """Events of one side."""
 
-    times: np.ndarray
-    points: np.ndarray | None = None
-    lengths: np.ndarray | None = None
-    group: np.ndarray | None = None
-    groups: int = 1
-    ranks: np.ndarray | None = None
+    times: np.ndarray  # int64, shape (n,): ticks, |time| < 2**61; of intervals the later end
+    points: np.ndarray | None = None  # Finite where the event's group is not negative
+    lengths: np.ndarray | None = None  # int64, shape (n,), or None
+    group: np.ndarray | None = None  # int64, shape (n,), or None
+    groups: int = 1  # Number of codes, above every code
+    ranks: np.ndarray | None = None  # int64, shape (n,), or None
     templates: TemplateTable | None = None
 
     def __post_init__(self) -> None:

@@ -28,11 +28,11 @@ from coincide.model.templates.template import Buckets, TemplateTable
 class TemplateRule(NamedTuple):
     """Decides pairs of histograms: methods as of `PairRule`, shapes being numbers of templates."""
 
-    pair: PairRule
-    left: Buckets
-    right: Buckets
-    left_masses: Float64s
-    right_masses: Float64s
+    pair: PairRule  # Of exact instants, and the window of a distance
+    left: Buckets  # Of the templates of causes and of effects
+    right: Buckets  # Of the templates of causes and of effects
+    left_masses: Float64s  # float64: as `TemplateTable.exact_masses`
+    right_masses: Float64s  # float64: as `TemplateTable.exact_masses`
 
     def meets(self, gap, dh, s, left, right):  # noqa: D102
         return qualifies_within(self, gap, dh, s, left, right)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import deepcopy
 from operator import index
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,7 @@ from coincide.model.classes import ShapeClasses
 from coincide.model.errors import ConditionError, DataError, argument
 from coincide.model.sides import LEFT, RIGHT, side_index
 from coincide.model.streams.intake import Batch
-from coincide.model.streams.models import key_regions, max_time_regions, one_class
-from coincide.model.streams.options import StreamOptions
+from coincide.model.streams.models import StreamOptions, key_regions, max_time_regions, one_class
 from coincide.model.streams.results import (
     Late,
     Matches,
@@ -32,6 +32,8 @@ from coincide.model.streams.state import (
     LATE,
     ON_TIME,
     PAIRS,
+    Deferred,
+    Due,
     LiveBlockStep,
     Regions,
     Rules,
@@ -353,9 +355,9 @@ class LazyCorrelator(StreamCorrelator):
     def _evaluate(self) -> None:
         self._live.reserve(int(self._progress.waiting.max()))
         given = (self._waiting, self._progress, self._regions, self._rules)
-        written = (self._tally, self._response, *self._space())
+        due = Due(*given, self._tally, self._response, *self._space())
         self._halfway = True
-        self._keep(*self._live.evaluate(*given, *written))
+        self._keep(*self._live.evaluate(due))
         self._halfway = False
 
 
@@ -397,3 +399,23 @@ class ClassedCorrelator(LazyCorrelator):
         limits = self.options.limits[side]
         bounds = limits.shortest, limits.longest
         return self.options.model.stream_classes(side, seen, self.options.classes, bounds)
+
+
+DEFERRED = get_args(Deferred)
+"""The paper's Lazy and Lazy with look-up; then lazy with classes."""
+
+MakeLive = Callable[[Deferred], LiveBlockStep]
+"""Makes the live blocks of an algorithm."""
+
+
+def deferred_correlator(
+    algorithm: str, options: StreamOptions, live_blocks: MakeLive
+) -> StreamCorrelator:
+    """A correlator of a block at a time; `live_blocks` is the backend."""
+    if algorithm == "lookup" and not options.model.shape_is_length:
+        raise ConditionError(
+            "the look-up table is for intervals on both sides: what it concludes for a neighbour follows"
+            " from lengths (Lee & Lee (2010), Corollary 2). Use 'lazy' or 'classes' with templates"
+        )
+    live = live_blocks(cast(Deferred, algorithm))
+    return (ClassedCorrelator if algorithm == "classes" else LazyCorrelator)(options, live)

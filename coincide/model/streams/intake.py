@@ -3,35 +3,177 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.model.errors import DataError, SchemaError, argument, brief
+from coincide.model.compiled import compiled
+from coincide.model.condition import Window
+from coincide.model.errors import DataError, MemoryBudgetError, SchemaError, argument, brief
 from coincide.model.sides import LEFT, RIGHT, SIDES
-from coincide.model.streams.arrays import (
-    ARRIVAL,
-    ARRIVALS,
-    FINE,
-    OUT_OF_RANGE,
-    REVERSED,
-    TOO_LONG,
-    Column,
-    check_size,
-    first_arrival_trouble,
-    first_interval_trouble,
-    first_template_trouble,
-    integers,
-    is_null,
-    marks_of,
-)
-from coincide.model.streams.model import LengthNumbers
 from coincide.model.streams.results import Late, LateEvents, LateHistogramEvents
+from coincide.model.templates.satisfaction import MOST_PAIRS, KnownLengths, beside, solved_times
+from coincide.model.templates.tails import SatisfactionTimes
 from coincide.model.templates.template import TemplateTable, without_offsets
 from coincide.model.timestamps import IntervalEvents
-from coincide.model.timestamps.histograms import HistogramEvents
+from coincide.model.timestamps.histograms import HistogramEvents, HistogramPairs
 from coincide.model.units import TIME_LIMIT
+
+
+class Column(NamedTuple):
+    """An array that is asked for: what it is called, what it has to be, and what to do where it is not."""
+
+    name: str
+    kind: str = "integers (ticks)"
+    hint: str = "Round times to int64 ticks first"
+
+
+ARRIVALS = Column("arrival")
+
+
+def integers(column: Column, values: npt.ArrayLike) -> np.ndarray:
+    """An int64 array of one dimension."""
+    array = _array(column.name, values)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        _check_range(column.name, array)
+        raise SchemaError(
+            f"{column.name} must be a one-dimensional array of {column.kind}; found {array.dtype} of"
+            f" shape {array.shape}. {column.hint}"
+        )
+    if array.dtype.kind == "u" and array.size:
+        _check_range(column.name, array)
+    return _plain(array, np.int64)
+
+
+def marks_of(sides: npt.ArrayLike) -> np.ndarray:
+    """The sides of a mixed push: uint8 array."""
+    array = _array("sides", sides)
+    expected = f"{argument('sides')} must be a one-dimensional array of 0 (left) and 1 (right)"
+    if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
+        raise SchemaError(
+            f"{expected}, one for each event; found {array.dtype} of shape {array.shape}"
+        )
+    wrong = np.flatnonzero((array != LEFT) & (array != RIGHT))
+    if wrong.size:
+        at = int(wrong[0])
+        raise SchemaError(f"{expected}; found {array[at]} at position {at}")
+    return _plain(array, np.uint8)
+
+
+def _array(name: str, values: npt.ArrayLike) -> np.ndarray:
+    """An array without nulls, of any type and shape."""
+    if np.ma.is_masked(values):
+        # np.asarray would drop the mask and take what lies beneath it for a value.
+        _refuse_null(name, np.ma.getmaskarray(np.ma.asarray(values)))
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(
+            f"{argument(name)} must be a one-dimensional array of integers; found a"
+            f" {type(values).__name__} that is no array ({error}). Give one int for each event"
+        ) from error
+    if array.dtype.kind == "f":
+        _refuse_null(name, np.isnan(array))
+    elif array.dtype.kind == "O":
+        nulls = [is_null(value) for value in array.ravel().tolist()]
+        _refuse_null(name, np.array(nulls, bool))
+    return array
+
+
+def _refuse_null(name: str, nulls: np.ndarray) -> None:
+    at = np.flatnonzero(nulls)
+    if at.size:
+        raise DataError(
+            f"{name}: nulls, masked entries and NaN are not allowed; found one at position"
+            f" {int(at[0])}. Leave such events out"
+        )
+
+
+def is_null(value: object) -> bool:
+    """Whether a value of an object array is None, NaN, NaT or pandas.NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except ValueError:  # an array
+        return False
+    except TypeError:  # pandas.NA is neither equal to itself nor different
+        return True
+
+
+def _check_range(name: str, array: np.ndarray) -> None:
+    """Refuse times beyond the limit where they made NumPy choose another type than int64."""
+    if array.dtype.kind in "uf":
+        beyond = bool((np.abs(array) >= TIME_LIMIT).any())
+    else:
+        beyond = array.dtype.kind == "O" and any(
+            isinstance(value, int) and abs(value) >= TIME_LIMIT for value in array.ravel().tolist()
+        )
+    if beyond:
+        raise DataError(f"{name}: a time reaches 2^61 ticks; use a coarser unit")
+
+
+def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
+    """One memory layout only: kernels are compiled anew for each, read-only arrays included."""
+    return np.require(array, dtype, ("C", "A", "W"))
+
+
+def check_size(name: str, array: np.ndarray, like: str, size: int) -> None:
+    """Refuse an array that has not one entry for each event."""
+    if array.size != size:
+        raise SchemaError(
+            f"{name} has {array.size} entries, but {like} has {size}; give one for each event"
+        )
+
+
+FINE, OUT_OF_RANGE, REVERSED, TOO_LONG, TOO_SHORT, UNKNOWN, ARRIVAL, BACKWARDS = range(8)
+"""What can be wrong with an event: its time, ends, length, template, or arrival instant."""
+
+
+@compiled
+def first_interval_trouble(sides, lows, highs, lengths, limit):
+    """The first interval that cannot be taken in."""
+    for i in range(lows.size):
+        low, high, side = lows[i], highs[i], sides[i]
+        if low <= -limit or high >= limit or low >= limit or high <= -limit:
+            return OUT_OF_RANGE, i
+        if low > high:
+            return REVERSED, i
+        if high - low > lengths[side, 1]:
+            return TOO_LONG, i
+        if high - low < lengths[side, 0]:
+            return TOO_SHORT, i
+    return FINE, lows.size
+
+
+@compiled
+def first_template_trouble(sides, max_times, templates, counts, limit):
+    """The first event of a template that cannot be taken in."""
+    for i in range(max_times.size):
+        if not 0 <= templates[i] < counts[sides[i]]:
+            return UNKNOWN, i
+        if not -limit < max_times[i] < limit:
+            return OUT_OF_RANGE, i
+    return FINE, max_times.size
+
+
+@compiled
+def first_arrival_trouble(sides, arrival, clock, limit):
+    """The first event whose arrival instant cannot be."""
+    left, right = clock[0], clock[1]
+    for i in range(arrival.size):
+        if not -limit < arrival[i] < limit:
+            return ARRIVAL, i
+        if arrival[i] < (left if sides[i] == LEFT else right):
+            return BACKWARDS, i
+        if sides[i] == LEFT:
+            left = arrival[i]
+        else:
+            right = arrival[i]
+    return FINE, arrival.size
+
 
 NO_ARRIVAL = np.empty(0, np.int64)
 
@@ -39,69 +181,16 @@ NO_ARRIVAL = np.empty(0, np.int64)
 class Batch(NamedTuple):
     """Checked events of one or both sides, in order of arrival."""
 
-    sides: np.ndarray
-    max_time: np.ndarray
-    shapes: np.ndarray
-    arrival: np.ndarray
-
-
-class Intake(Protocol):
-    """Makes batches of what is pushed, and gives late events back as they were pushed."""
-
-    @property
-    def rule(self) -> Any:
-        """The `Rule` that knows every shape of the batches made so far. Seldom another than before."""
-
-    def one_sided(
-        self, side: int, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
-    ) -> Batch:
-        """Events of one side as a batch.
-
-        Parameters
-        ----------
-        side : int
-            From `side_index`.
-        events, arrival, clock
-            As `mixed`, which also says what is raised.
-        """
-
-    def mixed(
-        self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
-    ) -> Batch:
-        """Events of both sides as a batch.
-
-        Parameters
-        ----------
-        sides : array of int, shape (n,)
-            0 for left, 1 for right.
-        events
-            As `StreamCorrelator.push_mixed` takes them.
-        arrival : int64 array, shape (n,), or None
-            Arrival instants, ticks.
-        clock : int64 array, shape (2,)
-            Latest arrival instant of each side so far.
-
-        Raises
-        ------
-        SchemaError
-            If arrays are not one-dimensional arrays of integers, of equal size.
-        DataError
-            If an entry is null; if an event cannot be one of its side; if arrival instants go back.
-        """
-
-    def late(
-        self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
-    ) -> Late:
-        """Late events of a side, from int64 arrays, shape (n,): arrival numbers, and as in batches."""
+    sides: np.ndarray  # uint8, shape (n,)
+    max_time: np.ndarray  # int64, shape (n,): ticks
+    shapes: np.ndarray  # int64, shape (n,): as the timestamps' model gives them
+    arrival: np.ndarray  # int64, shape (n,) or (0,)
 
 
 class OneKindIntake(ABC):
-    """An `Intake` of events of one kind on both sides: two columns of integers.
+    """Makes batches of events of one kind on both sides, two columns of integers, and gives late ones back.
 
-    Parameters
-    ----------
-    rule : NamedTuple, optional
-        None where another intake has it.
+    `rule` is the `Rule` that knows every shape so far; None where another intake has it.
     """
 
     COLUMNS: tuple[Column, Column]
@@ -112,7 +201,7 @@ class OneKindIntake(ABC):
     def one_sided(
         self, side: int, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
     ) -> Batch:
-        """As `Intake`, like all that follow."""
+        """Events of one side as a batch; see `mixed`."""
         columns = self._columns(events, (side,))
         marks = np.full(columns[0].size, side, np.uint8)
         return self._checked(marks, columns, arrival, clock)
@@ -120,7 +209,10 @@ class OneKindIntake(ABC):
     def mixed(
         self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
     ) -> Batch:
-        """Events of both sides as a batch."""
+        """Events of both sides as a batch: `sides` is 0 (left) or 1, `arrival` in ticks.
+
+        `clock` is the latest arrival instant of each side so far: int64 array, shape (2,).
+        """
         columns = self._columns(events, (LEFT, RIGHT))
         marks = marks_of(sides)
         check_size("sides", marks, self.COLUMNS[0].name, columns[0].size)
@@ -130,7 +222,7 @@ class OneKindIntake(ABC):
     def late(
         self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
     ) -> Late:
-        """Late events of a side."""
+        """Late events of a side, as they were pushed: int64 arrays, shape (n,), as in batches."""
 
     @abstractmethod
     def _given(self, events: Any, sides: tuple[int, ...]) -> tuple[npt.ArrayLike, npt.ArrayLike]:
@@ -223,7 +315,7 @@ def _untimely(
 
 
 class IntervalIntake(OneKindIntake):
-    """The `Intake` of `IntervalEvents` and of pairs of arrays (min_time, max_time)."""
+    """Takes `IntervalEvents` and pairs of arrays (min_time, max_time)."""
 
     COLUMNS = (Column("min_time"), Column("max_time"))
 
@@ -278,8 +370,82 @@ class IntervalIntake(OneKindIntake):
         )
 
 
+class LengthNumbers:
+    """Numbers lengths in the order in which they come, and solves the table for them.
+
+    Numbers stay, so that what a kernel keeps of earlier events remains true.
+    """
+
+    def __init__(self, window: Window, side: int, table: TemplateTable, most: int) -> None:
+        self._window, self._side, self._table = window, side, table
+        self._most = min(most, MOST_PAIRS // len(table))
+        nothing = np.empty(0, np.int64)
+        empty = np.empty((0, len(table)) if side == LEFT else (len(table), 0), np.int64)
+        times = SatisfactionTimes(empty, empty, nothing, nothing, nothing)
+        # One object, so that no exception can leave a part of it behind.
+        self._known = self._all_known(nothing, times)
+
+    @property
+    def rule(self) -> Any:
+        """Decides pairs of all lengths so far."""
+        return self._known.rule
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Lengths by number: int64 array, ticks."""
+        return self._known.lengths.lengths
+
+    def numbered(self, lengths: np.ndarray) -> np.ndarray:
+        """The numbers of lengths, new ones included: int64 array, shape (n,)."""
+        if not self._known.lengths.has_all(lengths):
+            self._known = self._with(np.setdiff1d(lengths, self._known.lengths.ordered))
+        return self._known.lengths.numbered(lengths)
+
+    def _with(self, new: np.ndarray) -> _Known:
+        count = self.lengths.size + new.size
+        if count > self._most:
+            name, other = SIDES[self._side], SIDES[1 - self._side]
+            raise MemoryBudgetError(
+                f"{name}: {count:,} different lengths of intervals have come, each of which counts as a"
+                f" template, and {self._most:,} are allowed beside the {len(self._table):,} of"
+                f" {other}_templates; round the intervals to fewer lengths, or give a larger"
+                f" {argument('most_lengths')} (at most {MOST_PAIRS // len(self._table):,})"
+            )
+        times = beside(self._known.lengths.times, self._solved(new), self._side)
+        return self._all_known(np.concatenate([self.lengths, new]), times)
+
+    def _solved(self, lengths: np.ndarray) -> SatisfactionTimes:
+        return solved_times(*self._tables(lengths), self._window)
+
+    def _all_known(self, lengths: np.ndarray, times: SatisfactionTimes) -> _Known:
+        rule = _Solved(self._window, *self._tables(lengths), times).rule
+        return _Known(KnownLengths.of(lengths, times), rule)
+
+    def _tables(self, lengths: np.ndarray) -> tuple[TemplateTable, TemplateTable]:
+        own = TemplateTable.of_lengths(lengths)
+        return (own, self._table) if self._side == LEFT else (self._table, own)
+
+
+@dataclass(frozen=True)
+class _Solved(HistogramPairs):
+    """A pair of tables of which the satisfaction times are known."""
+
+    times: SatisfactionTimes
+
+    @property
+    def table(self) -> SatisfactionTimes:
+        return self.times
+
+
+class _Known(NamedTuple):
+    """What is known of the lengths so far."""
+
+    lengths: KnownLengths
+    rule: Any
+
+
 class MixedIntake:
-    """The `Intake` of a pair of kinds. The shape of an interval is the number of its length."""
+    """As `OneKindIntake`, of two kinds. The shape of an interval is the number of its length."""
 
     def __init__(
         self,
@@ -294,7 +460,7 @@ class MixedIntake:
 
     @property
     def rule(self) -> Any:
-        """As `Intake`, like all that follow. Another one when new lengths have come."""
+        """Another one when new lengths have come."""
         return self._numbers.rule
 
     def one_sided(  # noqa: D102
@@ -356,7 +522,7 @@ _TEMPLATE = Column(
 
 
 class TemplateIntake(OneKindIntake):
-    """The `Intake` of `HistogramEvents` and of pairs of arrays (max_time, template)."""
+    """Takes `HistogramEvents` and pairs of arrays (max_time, template)."""
 
     COLUMNS = (Column("max_time"), _TEMPLATE)
 
@@ -441,3 +607,6 @@ def _is_text(values: npt.ArrayLike) -> bool:
     if array.dtype.kind == "O" and array.ndim == 1:
         return any(isinstance(each, str) for each in array.tolist())
     return array.dtype.kind in "UT" and array.ndim == 1
+
+
+Intake = OneKindIntake | MixedIntake

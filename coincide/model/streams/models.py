@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Protocol, get_args
 
 import numpy as np
 
 from coincide.model.bands import OUTER_HI, OUTER_LO, band_table, guard
 from coincide.model.classes import MOST_CLASSES, ShapeClasses, length_classes
 from coincide.model.condition import Window
+from coincide.model.errors import ConditionError, argument
+from coincide.model.options import MAX_CLASSES, check_choice
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.streams.intake import IntervalIntake, MixedIntake, TemplateIntake
-from coincide.model.streams.model import LengthNumbers
-from coincide.model.streams.options import FARTHEST, SideLimits, StreamOptions, clamped
+from coincide.model.streams.intake import (
+    Intake,
+    IntervalIntake,
+    LengthNumbers,
+    MixedIntake,
+    TemplateIntake,
+)
+from coincide.model.streams.options import FARTHEST, Emit, SideLimits, clamped, count_of
 from coincide.model.streams.state import Regions
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps.histograms import HistogramPairs
@@ -23,9 +31,112 @@ DEFAULT_CLASSES = 6
 _MOST_BINS = 64
 
 
+class StreamModel(Protocol):
+    """The timestamps of two streams and the condition on them: every shape within its limits may come.
+
+    What it shares with a `coincide.model.timestamps.protocol.PairModel` means the same there.
+    """
+
+    @property
+    def shape_is_length(self) -> bool:
+        """Whether shapes are lengths of intervals, uniform on both sides, as a look-up table needs."""
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """Bounds on the key of a target less that of a base event, by their classes."""
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
+        """Least and largest max_time of a target less that of a base event, if a pair can qualify."""
+
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:
+        """Largest lean of the shapes of each class, half ticks."""
+
+    def intake(self, limits: tuple[SideLimits, SideLimits]) -> Intake:
+        """What checks the events of one correlator and makes shapes of them."""
+
+    def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:
+        """Narrow ranges of all shapes of a side, to bound the `max_time_bands` of each."""
+
+    def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """As `bands`, on the doubled max_time of a target less the key of a base event.
+
+        Parameters
+        ----------
+        base_side : int
+        own : ShapeClasses
+            K1 of base events.
+        other : ShapeClasses
+            One, of all targets.
+
+        Returns
+        -------
+        int64 array, shape (K1, 4)
+        """
+
+    def stream_classes(
+        self, side: int, seen: np.ndarray, most: int | None, limits: tuple[int, int]
+    ) -> ShapeClasses:
+        """Classes of a side, good for the shapes seen, which hold every shape within the limits.
+
+        Parameters
+        ----------
+        side : int
+        seen : int64 array, shape (n,)
+            Shapes of the events so far; n > 0.
+        most : int or None
+            Upper limit on classes of shapes that were seen; None: a default.
+        limits : (int, int)
+            Least and largest shape of the side.
+        """
+
+    def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:
+        """The probability from which on a look-up table may tell that a pair qualifies.
+
+        Parameters
+        ----------
+        left, right : ShapeClasses
+            One each, of all events.
+
+        Returns
+        -------
+        float or None
+            None where it tells nothing: Lee & Lee (2010), Corollary 2, speaks of intervals, of which
+            the shape is the length, and of one end of the window.
+        """
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Everything that a correlator needs to know before the first event."""
+
+    model: StreamModel  # Of the timestamps, with the condition on them
+    limits: tuple[SideLimits, SideLimits]  # Left and right
+    block: int | None  # Re-evaluate once a side has this many unprocessed events
+    every: int | None
+    emit: Emit
+    classes: int | None  # Length classes a side; None: a default
+    response: bool  # Whether to measure response times
+
+    def __post_init__(self) -> None:
+        check_choice("emit", self.emit, get_args(Emit))
+        for name in ("block", "every", "classes"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, count_of(name, value))
+        if self.classes is not None and self.classes > MAX_CLASSES:
+            raise ConditionError(
+                f"{argument('classes')} must be at most {MAX_CLASSES}; found {self.classes}"
+            )
+        if self.block is None and self.every is None:
+            raise ConditionError(
+                "no re-evaluation condition: give block (events), every (ticks), or both"
+            )
+
+
 @dataclass(frozen=True)
 class IntervalStreams(IntervalPairs):
-    """Streams of intervals: `coincide.model.streams.model.StreamModel`."""
+    """Streams of intervals: `coincide.model.streams.models.StreamModel`."""
+
+    shape_is_length: ClassVar[bool] = True
 
     def intake(self, limits: tuple[SideLimits, SideLimits]) -> IntervalIntake:
         """As `StreamModel`, like all that follow."""
@@ -110,7 +221,9 @@ def _tidy(outer_lo: int, inner_lo: int, inner_hi: int, outer_hi: int) -> list[in
 
 @dataclass(frozen=True)
 class HistogramStreams(HistogramPairs):
-    """Streams of templates on both sides: `coincide.model.streams.model.StreamModel`."""
+    """Streams of templates on both sides: `coincide.model.streams.models.StreamModel`."""
+
+    shape_is_length: ClassVar[bool] = False
 
     def intake(self, limits: tuple[SideLimits, SideLimits]) -> TemplateIntake:
         """As `StreamModel`, like all that follow."""
@@ -123,18 +236,19 @@ class HistogramStreams(HistogramPairs):
 
 @dataclass(frozen=True, eq=False)
 class MixedStreams:
-    """Intervals on one side, templates on the other: `coincide.model.streams.model.StreamModel`.
+    """Intervals on one side, templates on the other: `coincide.model.streams.models.StreamModel`.
 
     An interval is a template of one bucket, and its shape the number of its length, in the order in
     which lengths come: its `Intake` has the table. So regions are bounded over all declared lengths: from
     outside by what supports can reach, from inside by where the longest are within the window for sure.
     """
 
-    window: Window
+    window: Window  # The timing condition, ticks
     interval_side: int
-    lengths: tuple[int, int]
-    table: TemplateTable
-    most_lengths: int
+    lengths: tuple[int, int]  # Shortest and longest interval that is declared, ticks
+    table: TemplateTable  # Of the other side
+    most_lengths: int  # Different lengths that may come
+    shape_is_length: ClassVar[bool] = False
 
     def intake(self, limits: tuple[SideLimits, SideLimits]) -> MixedIntake:
         """As `StreamModel`, like all that follow."""
@@ -216,7 +330,7 @@ def max_time_regions(options: StreamOptions) -> Regions:
         bands[base, : len(bounds), 0] = bounds
         found = _keep(bounds, model.top_leans(base, bins[base]))
         keep[base, 0] = max(found, keep_while_possible(options, base))
-    return Regions(bands, _tops(bins), _tops(wholes), keep)
+    return Regions(bands, tops_of(bins), tops_of(wholes), keep)
 
 
 def key_regions(options: StreamOptions, classes: tuple[ShapeClasses, ShapeClasses]) -> Regions:
@@ -233,16 +347,8 @@ def key_regions(options: StreamOptions, classes: tuple[ShapeClasses, ShapeClasse
         for k, lean in enumerate(model.top_leans(1 - base, other).tolist()):
             # A target's key lies its lean below its doubled max_time.
             keep[base, k] = max(_keep(table[:, k], leans), clamped(possible - lean))
-    tops = _tops(classes)
+    tops = tops_of(classes)
     return Regions(bands, tops, tops, keep)
-
-
-def impossible_regions(options: StreamOptions) -> Regions:
-    """No regions: a target is obsolete only when no base event to come can reach it at all."""
-    keep = [[keep_while_possible(options, base)] for base in (LEFT, RIGHT)]
-    nothing = np.zeros((2, 1, 1, 4), np.int64)
-    tops = _tops((one_class(options.limits[LEFT]), one_class(options.limits[RIGHT])))
-    return Regions(nothing, tops, tops, np.array(keep, np.int64))
 
 
 def keep_while_possible(options: StreamOptions, base: int) -> int:
@@ -251,7 +357,7 @@ def keep_while_possible(options: StreamOptions, base: int) -> int:
     return clamped(2 * options.model.reach(base, own, other)[0])
 
 
-def _tops(classes: tuple[ShapeClasses, ...]) -> np.ndarray:
+def tops_of(classes: tuple[ShapeClasses, ...]) -> np.ndarray:
     """Largest shapes by side and class; where a side has fewer classes, no shape is too large."""
     tops = np.full((2, max(each.count for each in classes)), FARTHEST, np.int64)
     for side, each in enumerate(classes):

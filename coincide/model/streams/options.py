@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import Literal, get_args
+from typing import Literal
 
 from coincide.model.condition import TimingCondition, Window, Within, within
 from coincide.model.errors import ConditionError, argument
-from coincide.model.options import MAX_CLASSES, check_choice
-from coincide.model.streams.model import StreamModel
 from coincide.model.units import TIME_LIMIT, Tick
 
 Emit = Literal["pairs", "counts"]
@@ -19,37 +17,9 @@ Emit = Literal["pairs", "counts"]
 class SideLimits:
     """What is promised about the events of one side, in ticks."""
 
-    delay: int
-    shortest: int
-    longest: int
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """Everything that a correlator needs to know before the first event."""
-
-    model: StreamModel
-    limits: tuple[SideLimits, SideLimits]
-    block: int | None
-    every: int | None
-    emit: Emit
-    classes: int | None
-    response: bool
-
-    def __post_init__(self) -> None:
-        check_choice("emit", self.emit, get_args(Emit))
-        for name in ("block", "every", "classes"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, count_of(name, value))
-        if self.classes is not None and self.classes > MAX_CLASSES:
-            raise ConditionError(
-                f"{argument('classes')} must be at most {MAX_CLASSES}; found {self.classes}"
-            )
-        if self.block is None and self.every is None:
-            raise ConditionError(
-                "no re-evaluation condition: give block (events), every (ticks), or both"
-            )
+    delay: int  # The papers' largest delay: an event arrives no later than this after its max_time
+    shortest: int  # Least and largest shape of the timestamps: of intervals, the papers' rho and pi
+    longest: int  # Least and largest shape of the timestamps: of intervals, the papers' rho and pi
 
 
 def side_limits(side: str, delay: object, shortest: object, longest: object) -> SideLimits:

@@ -28,18 +28,18 @@ from coincide.model.streams.state import (
 class Matches:
     """Pairs that became final."""
 
-    count: int
-    left: np.ndarray
-    right: np.ndarray
+    count: int  # Number of pairs
+    left: np.ndarray  # int64, shape (count,)
+    right: np.ndarray  # int64, shape (count,)
 
 
 @dataclass(frozen=True, eq=False)
 class LateEvents:
     """Intervals of one side that arrived later than its delay permits, and were not correlated."""
 
-    numbers: np.ndarray
-    min_time: np.ndarray
-    max_time: np.ndarray
+    numbers: np.ndarray  # int64, shape (n,): arrival numbers
+    min_time: np.ndarray  # int64, shape (n,): timestamps, ticks
+    max_time: np.ndarray  # int64, shape (n,): timestamps, ticks
 
     def __len__(self) -> int:
         return self.numbers.size
@@ -49,9 +49,9 @@ class LateEvents:
 class LateHistogramEvents:
     """As `LateEvents`, of a side whose timestamps are histograms."""
 
-    numbers: np.ndarray
-    max_time: np.ndarray
-    template: np.ndarray
+    numbers: np.ndarray  # int64, shape (n,): arrival numbers
+    max_time: np.ndarray  # int64, shape (n,): ticks
+    template: np.ndarray  # int64, shape (n,): numbers of templates
 
     def __len__(self) -> int:
         return self.numbers.size
@@ -158,17 +158,17 @@ def _is_free(slab: _Slab) -> bool:
 class StreamStats:
     """What a correlator has looked at, found and kept so far."""
 
-    pairs: int
-    evaluations: int
-    sure: int
-    hits: int
+    pairs: int  # Pairs found
+    evaluations: int  # Evaluations of the probability formula
+    sure: int  # Pairs admitted by the satisfaction region, without evaluation
+    hits: int  # Candidates in probe regions that the look-up table decided
     response_mean: float | None
-    response_max: float | None
+    response_max: float | None  # Lee & Lee (2010), section 5.1
     buffer_mean: tuple[float, float]
     buffer_max: tuple[int, int]
-    invalidated: tuple[int, int]
-    late: tuple[int, int]
-    arrived: tuple[int, int]
+    invalidated: tuple[int, int]  # Events removed as obsolete, left and right
+    late: tuple[int, int]  # Events that came later than the delay permits, left and right
+    arrived: tuple[int, int]  # Events pushed, late ones included, left and right
 
     @property
     def probed(self) -> int:

@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from coincide.model.condition import Window
+from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.streams.model import StreamModel
-from coincide.model.streams.models import HistogramStreams, IntervalStreams, MixedStreams
-from coincide.model.streams.options import SideLimits, count_of, side_limits
+from coincide.model.streams.models import (
+    HistogramStreams,
+    IntervalStreams,
+    MixedStreams,
+    StreamModel,
+    StreamOptions,
+)
+from coincide.model.streams.options import (
+    Emit,
+    SideLimits,
+    count_of,
+    side_limits,
+    window_in_ticks,
+)
 from coincide.model.templates.template import Templates, TemplateTable, without_offsets
 from coincide.model.units import Tick
 
@@ -22,10 +33,10 @@ class Side(NamedTuple):
     """What is declared about one stream."""
 
     name: str
-    delay: object
-    shortest: object
-    longest: object
-    templates: object
+    delay: object  # As given; the last two of intervals only, longest None if not given
+    shortest: object  # As given; the last two of intervals only, longest None if not given
+    longest: object  # As given; the last two of intervals only, longest None if not given
+    templates: object  # Templates, in ticks or a TemplateTable; None: the stream has intervals
 
     @property
     def table(self) -> TemplateTable | None:
@@ -74,11 +85,36 @@ def _in_bare_ticks(name: str, templates: Templates) -> TemplateTable:
         ) from error
 
 
-def declared(
-    window: Window, left: Side, right: Side, most_lengths: object
+def stream_options(
+    condition: Window | TimingCondition,
+    *,
+    left_delay: int,
+    right_delay: int,
+    left_longest: int | None = None,
+    right_longest: int | None = None,
+    left_shortest: int = 0,
+    right_shortest: int = 0,
+    left_templates: Templates | TemplateTable | None = None,
+    right_templates: Templates | TemplateTable | None = None,
+    most_lengths: int = MOST_LENGTHS,
+    block: int | None = 1000,
+    every: int | None = None,
+    emit: Emit = "pairs",
+    classes: int | None = None,
+    response: bool = False,
+) -> StreamOptions:
+    """The checked arguments of `coincide.stream_correlator`."""
+    window = window_in_ticks(condition)
+    left = Side("left", left_delay, left_shortest, left_longest, left_templates)
+    right = Side("right", right_delay, right_shortest, right_longest, right_templates)
+    model, limits = _declared(window, left, right, count_of("most_lengths", most_lengths))
+    return StreamOptions(model, limits, block, every, emit, classes, response)
+
+
+def _declared(
+    window: Window, left: Side, right: Side, most: int
 ) -> tuple[StreamModel, tuple[SideLimits, SideLimits]]:
     """The model of two streams, and the limits of their shapes."""
-    most = count_of("most_lengths", most_lengths)
     sides = left.limits, right.limits
     first, second = left.table, right.table
     if first is not None and second is not None:

@@ -71,49 +71,62 @@ RESPONSE_SUM, RESPONSE_MAX = range(2)
 class Waiting(NamedTuple):
     """Events that wait for the next re-evaluation, in order of arrival; `Progress` has their number."""
 
-    max_times: np.ndarray
-    shapes: np.ndarray
-    numbers: np.ndarray
+    max_times: np.ndarray  # int64, shape (2, capacity): ticks
+    shapes: np.ndarray  # int64, shape (2, capacity): as the timestamps' model gives them
+    numbers: np.ndarray  # int64, shape (2, capacity): arrival numbers
 
 
 class Progress(NamedTuple):
     """How far the streams have come."""
 
-    clock: np.ndarray
-    arrived: np.ndarray
-    waiting: np.ndarray
-    evaluated_at: np.ndarray
+    clock: np.ndarray  # int64, shape (2,)
+    arrived: np.ndarray  # int64, shape (2,): events arrived, and those not yet processed
+    waiting: np.ndarray  # int64, shape (2,): events arrived, and those not yet processed
+    evaluated_at: np.ndarray  # int64, shape (1,): time of the last re-evaluation, ticks
 
 
 class Rules(NamedTuple):
     """The options that kernels need."""
 
-    pair_rule: Any
-    lookup: bool
-    certain: float
-    delays: np.ndarray
-    block: int
-    every: int
-    pairs: bool
-    response: bool
+    pair_rule: Any  # Decides pairs: `coincide.model.timestamps.protocol.Rule`
+    lookup: bool  # Whether a look-up table may spare evaluations
+    certain: float  # The probability from which on it may: `StreamModel.certainty`
+    delays: np.ndarray  # int64, shape (2,): ticks
+    block: int  # The re-evaluation condition: events of a side, ticks
+    every: int  # The re-evaluation condition: events of a side, ticks
+    pairs: bool  # Whether to write pairs, or only count them
+    response: bool  # Whether to note response times
 
 
 class Regions(NamedTuple):
     """Where the targets of a base event lie, per base side, class of the base and class of targets."""
 
-    bands: np.ndarray
-    tops: np.ndarray
-    target_tops: np.ndarray
-    keep: np.ndarray
+    bands: np.ndarray  # int64, shape (2, K1, K2, 4)
+    tops: np.ndarray  # int64, shape (2, K1): largest shape of each class of a base side
+    target_tops: np.ndarray  # int64, shape (2, K2): largest shape of each class of a side's targets
+    keep: np.ndarray  # int64, shape (2, K2)
 
 
 class LiveEvents(NamedTuple):
     """The live events of one side, by class, ascending by key within."""
 
-    keys: np.ndarray
-    shapes: np.ndarray
-    numbers: np.ndarray
-    offsets: np.ndarray
+    keys: np.ndarray  # int64, shape (n,)
+    shapes: np.ndarray  # int64, shape (n,)
+    numbers: np.ndarray  # int64, shape (n,): arrival numbers
+    offsets: np.ndarray  # int64, shape (K + 1,): first event of each class
+
+
+class Due(NamedTuple):
+    """What a block is correlated with once it is due, and what is written then."""
+
+    waiting: Waiting
+    progress: Progress  # written
+    regions: Regions
+    rules: Rules
+    tally: np.ndarray  # int64, shape (TALLY_SIZE,), added to
+    response: np.ndarray  # float64, shape (2,), added to
+    left_out: np.ndarray  # int64: room for pairs, of any size; empty if the rules ask for counts
+    right_out: np.ndarray  # int64: as `left_out`
 
 
 Deferred = Literal["lazy", "lookup", "classes"]
@@ -139,40 +152,14 @@ class LiveBlockStep(Protocol):
     def reclassed(self, classes: tuple[ShapeClasses, ShapeClasses]) -> LiveBlockStep:
         """The same events in other classes, of the left and the right side."""
 
-    def evaluate(
-        self,
-        waiting: Waiting,
-        progress: Progress,
-        regions: Regions,
-        rules: Rules,
-        tally: np.ndarray,
-        response: np.ndarray,
-        left_out: np.ndarray,
-        right_out: np.ndarray,
-    ) -> tuple[int, np.ndarray, np.ndarray]:
+    def evaluate(self, due: Due) -> tuple[int, np.ndarray, np.ndarray]:
         """Correlate all events that wait, keep them, and let go of obsolete ones.
 
-        Parameters
-        ----------
-        waiting : Waiting
-        progress : Progress, written
-        regions : Regions
-        rules : Rules
-        tally, response : arrays, written
-            From `coincide.model.streams.results`.
-        left_out, right_out : int64 arrays, written
-            Room for pairs; its size does not matter. Empty if the rules ask for counts.
-
-        Returns
-        -------
-        int
-            Pairs found.
-        two int64 arrays
-            `left_out` and `right_out`, or larger ones.
+        The number of pairs, and `left_out` and `right_out`, or larger ones.
         """
 
     def let_go(self, progress: Progress, regions: Regions, rules: Rules, tally: np.ndarray) -> None:
-        """Let go of obsolete events. Parameters as `evaluate`."""
+        """Let go of obsolete events; writes the tally."""
 
     def events(self, side: int) -> LiveEvents:
         """A copy of the live events of a side, in host memory."""
@@ -201,34 +188,9 @@ def admit(i, batch, progress, delays, tally, late):
 
 
 @compiled(forceinline=True)
-def sample_lengths(tally, left, right):
-    """Note the lengths of both buffers after an arrival."""
-    tally[SAMPLES] += 1
-    tally[BUFFER_SUM + LEFT] += left
-    tally[BUFFER_SUM + RIGHT] += right
-    tally[BUFFER_MAX + LEFT] = max(tally[BUFFER_MAX + LEFT], left)
-    tally[BUFFER_MAX + RIGHT] = max(tally[BUFFER_MAX + RIGHT], right)
-
-
-@compiled(forceinline=True)
 def now_of(progress):
     """The streams' time: the later of the two clocks, ticks."""
     return max(progress.clock[LEFT], progress.clock[RIGHT])
-
-
-@compiled(forceinline=True)
-def live_events(buffers, side):
-    """Events in the buffers of a side."""
-    live = 0
-    for k in range(buffers.ends.shape[1]):
-        live += buffers.ends[side, k, 1] - buffers.ends[side, k, 0]
-    return live
-
-
-@compiled(allocates=True)
-def live_counts(buffers):
-    """Events in the buffers of both sides: int64 array, shape (2,)."""
-    return np.array([live_events(buffers, LEFT), live_events(buffers, RIGHT)])
 
 
 @compiled
@@ -243,7 +205,7 @@ def wait_for_block(start, batch, live, waiting, progress, rules, tally, late):
         if admit(i, batch, progress, rules.delays, tally, late):
             due = _put_aside(i, batch, waiting, progress) >= rules.block
             due = due or _time_is_up(progress, rules.every)
-            # As `sample_lengths`; nothing leaves the buffers here, so the last lengths are the largest.
+            # Nothing leaves the buffers here, so the last lengths are the largest.
             left += batch.sides[i] == LEFT
             right += batch.sides[i] == RIGHT
             samples += 1

@@ -22,7 +22,7 @@ class ExactTemplate(NamedTuple):
     """A template in integers."""
 
     jumps: tuple[tuple[int, int], ...]
-    atoms: tuple[tuple[int, int], ...]
+    atoms: tuple[tuple[int, int], ...]  # Zero-length buckets: place and mass, times `scale`
     scale: int
 
 

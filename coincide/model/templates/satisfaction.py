@@ -191,11 +191,11 @@ _STEPS_BEFORE_HALVING = 8
 class Guess(NamedTuple):
     """Where to begin: as if times were normal."""
 
-    x_means: np.ndarray
-    x_squares: np.ndarray
-    y_means: np.ndarray
-    y_squares: np.ndarray
-    deviates: float
+    x_means: np.ndarray  # float64: means and variances of templates
+    x_squares: np.ndarray  # float64: means and variances of templates
+    y_means: np.ndarray  # float64: means and variances of templates
+    y_squares: np.ndarray  # float64: means and variances of templates
+    deviates: float  # Where a normal variable's tail is the bound, in standard deviations
 
 
 @compiled
@@ -272,10 +272,10 @@ Solve = Callable[[np.ndarray], SatisfactionTimes]
 class KnownLengths(NamedTuple):
     """Lengths and their table: one object, so that no exception can leave a part of it behind."""
 
-    lengths: np.ndarray
-    ordered: np.ndarray
-    numbers: np.ndarray
-    times: SatisfactionTimes
+    lengths: np.ndarray  # int64, shape (n,): by number, ticks
+    ordered: np.ndarray  # int64, shape (n,): ascending lengths, and their numbers
+    numbers: np.ndarray  # int64, shape (n,): ascending lengths, and their numbers
+    times: SatisfactionTimes  # By number
 
     @classmethod
     def of(cls, lengths: np.ndarray, times: SatisfactionTimes) -> KnownLengths:

@@ -73,11 +73,11 @@ def window_tails(x, i, y, j, lo, hi):
 class SatisfactionTimes:
     """Which s = max_right - max_left qualify, by pair of templates."""
 
-    first: np.ndarray
-    last: np.ndarray
-    gap_starts: np.ndarray
-    gap_first: np.ndarray
-    gap_last: np.ndarray
+    first: np.ndarray  # int64, shape (left templates, right templates)
+    last: np.ndarray  # int64, shape (left templates, right templates): (1, 0) where none does
+    gap_starts: np.ndarray  # int64, shape (pairs + 1,)
+    gap_first: np.ndarray  # int64, shape (gaps,): what between `first` and `last` does not qualify
+    gap_last: np.ndarray  # int64, shape (gaps,): what between `first` and `last` does not qualify
 
     @property
     def nbytes(self) -> int:

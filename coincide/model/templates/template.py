@@ -40,10 +40,10 @@ class Template:
     An interval is one bucket. A bucket of length 0 is an exact instant, a gap is a bucket of mass 0.
     """
 
-    edges: tuple[int, ...]
+    edges: tuple[int, ...]  # Ends of the buckets, ticks, not falling
     masses: tuple[float, ...]
-    observed: bool = False
-    name: str = ""
+    observed: bool = False  # What the edges are relative to
+    name: str = ""  # For errors
 
     def __init__(
         self,
@@ -126,11 +126,11 @@ class Template:
 class Buckets(NamedTuple):
     """The buckets of all templates of a table, as kernels take them."""
 
-    starts: Int64s
-    edges: Int64s
-    masses: Float64s
-    densities: Float64s
-    beyond: Float64s
+    starts: Int64s  # int64, shape (n + 1,)
+    edges: Int64s  # int64, shape (edges,): ticks, relative to the template's max
+    masses: Float64s  # float64, shape (edges,)
+    densities: Float64s  # float64, shape (edges,)
+    beyond: Float64s  # float64, shape (edges,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +140,11 @@ class TemplateTable:
     Equal tables are those of equal content, so that what has been solved for one serves the other.
     """
 
-    ids: tuple[str, ...]
-    starts: np.ndarray
-    edges: np.ndarray
-    given: np.ndarray
-    offsets: np.ndarray
+    ids: tuple[str, ...]  # Names of the templates
+    starts: np.ndarray  # int64: as `Buckets`
+    edges: np.ndarray  # int64: the last edge of each template is 0
+    given: np.ndarray  # float64, shape (edges,)
+    offsets: np.ndarray  # int64, shape (n,)
 
     def __len__(self) -> int:
         return self.starts.size - 1

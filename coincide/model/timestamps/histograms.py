@@ -40,9 +40,9 @@ _STREAM_CLASSES = 6
 class HistogramTimes(NamedTuple):
     """Histograms of one side: `coincide.model.timestamps.protocol.Times`."""
 
-    max_time: Int64s
-    template: Int64s
-    leans: Int64s
+    max_time: Int64s  # int64, shape (n,): ticks
+    template: Int64s  # int64, shape (n,): number of the template
+    leans: Int64s  # int64, shape (templates,): of the templates, half ticks
 
     def key_at(self, row):  # noqa: D102
         return 2 * self.max_time[row] - self.leans[self.template[row]]
@@ -95,20 +95,20 @@ class HistogramEvents:
 class HistogramRule(NamedTuple):
     """The decision on two histograms: `coincide.model.timestamps.protocol.Rule`."""
 
-    first: Int64s
-    last: Int64s
-    gap_starts: Int64s
-    gap_first: Int64s
-    gap_last: Int64s
-    right_templates: int
-    left_leans: Int64s
-    right_leans: Int64s
-    left_lengths: Int64s
-    right_lengths: Int64s
-    left: Buckets
-    right: Buckets
-    lo: int
-    hi: int
+    first: Int64s  # int64: as `SatisfactionTimes`, the first two row by row
+    last: Int64s  # int64: as `SatisfactionTimes`, the first two row by row
+    gap_starts: Int64s  # int64: as `SatisfactionTimes`, the first two row by row
+    gap_first: Int64s  # int64: as `SatisfactionTimes`, the first two row by row
+    gap_last: Int64s  # int64: as `SatisfactionTimes`, the first two row by row
+    right_templates: int  # Number of templates of the right side
+    left_leans: Int64s  # int64: of the templates, half ticks and ticks
+    right_leans: Int64s  # int64: of the templates, half ticks and ticks
+    left_lengths: Int64s  # int64: of the templates, half ticks and ticks
+    right_lengths: Int64s  # int64: of the templates, half ticks and ticks
+    left: Buckets  # For probabilities of pairs
+    right: Buckets  # For probabilities of pairs
+    lo: int  # The window, ticks
+    hi: int  # The window, ticks
 
     def lean(self, side, shape):  # noqa: D102
         return self.left_leans[shape] if side == LEFT else self.right_leans[shape]
@@ -142,7 +142,7 @@ class HistogramRule(NamedTuple):
 class HistogramPairs:
     """Histograms on both sides: `coincide.model.timestamps.protocol.PairModel`."""
 
-    window: Window
+    window: Window  # The timing condition, ticks
     left: TemplateTable
     right: TemplateTable
 
@@ -196,7 +196,7 @@ class HistogramPairs:
         return classes.largest((self.left if side == LEFT else self.right).leans)
 
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """As `coincide.model.streams.model.StreamModel`, like what follows: Theorem 3, for any window."""
+        """As `coincide.model.streams.models.StreamModel`, like what follows: Theorem 3, for any window."""
         leans = [self.left.leans, self.right.leans]
         leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
         left, right = (own, other) if base_side == LEFT else (other, own)

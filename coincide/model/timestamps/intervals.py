@@ -21,8 +21,8 @@ from coincide.model.units import TIME_LIMIT
 class IntervalTimes(NamedTuple):
     """Intervals of one side: `coincide.model.timestamps.protocol.Times`. Keys are doubled midpoints."""
 
-    min_time: Int64s
-    max_time: Int64s
+    min_time: Int64s  # int64, shape (n,): ticks
+    max_time: Int64s  # int64, shape (n,): ticks
 
     def key_at(self, row):  # noqa: D102
         return self.min_time[row] + self.max_time[row]
@@ -83,9 +83,9 @@ class IntervalEvents:
 class IntervalRule(NamedTuple):
     """The decision on two intervals: `coincide.model.timestamps.protocol.Rule`."""
 
-    lo: int
-    hi: int
-    threshold: float
+    lo: int  # The window on T_right - T_left, ticks
+    hi: int  # The window on T_right - T_left, ticks
+    threshold: float  # The least probability that qualifies
 
     @classmethod
     def of(cls, window: Window) -> IntervalRule:
@@ -114,7 +114,7 @@ class IntervalRule(NamedTuple):
 class IntervalPairs:
     """Intervals on both sides: `coincide.model.timestamps.protocol.PairModel`."""
 
-    window: Window
+    window: Window  # The timing condition, ticks
     sought: Window | None = None
 
     @property

@@ -27,8 +27,8 @@ class MixedPairs:
     """Intervals on one side, histograms on the other: a `PairModel` once the events are known."""
 
     window: Window
-    left: TemplateTable | None
-    right: TemplateTable | None
+    left: TemplateTable | None  # None of the side of intervals
+    right: TemplateTable | None  # None of the side of intervals
 
     def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
         """The model of given events: lengths that occur among them are templates of one bucket."""

@@ -19,10 +19,10 @@ _PLAIN = 16
 class Block(NamedTuple):
     """The unprocessed events of one side, by class, ascending by key."""
 
-    keys: np.ndarray
-    shapes: np.ndarray
-    numbers: np.ndarray
-    offsets: np.ndarray
+    keys: np.ndarray  # int64, shape (n,): as in `Buffers`
+    shapes: np.ndarray  # int64, shape (n,): as in `Buffers`
+    numbers: np.ndarray  # int64, shape (n,): as in `Buffers`
+    offsets: np.ndarray  # int64, shape (K + 1,): first event of each class
 
 
 @compiled(allocates=True)
@@ -143,18 +143,13 @@ def _merge_run(keys, shapes, numbers, ends, block, start, stop):
 
 
 @compiled(allocates=True)
-def block_of_one():
-    """Room for a Block of a single event."""
-    arrays = np.empty((3, 1), np.int64)
-    return Block(arrays[0], arrays[1], arrays[2], np.array([0, 1], np.int64))
-
-
-@compiled(forceinline=True)
-def load_event(block, i, batch, progress):
-    """Make event i of a batch, which has just arrived, the only one of a block."""
-    block.keys[0] = 2 * batch.max_time[i]
-    block.shapes[0] = batch.shapes[i]
-    block.numbers[0] = progress.arrived[batch.sides[i]] - 1
+def live_counts(buffers):
+    """Events in the buffers of both sides: int64 array, shape (2,)."""
+    counts = np.zeros(2, np.int64)
+    for side in (LEFT, RIGHT):
+        for k in range(buffers.ends.shape[1]):
+            counts[side] += buffers.ends[side, k, 1] - buffers.ends[side, k, 0]
+    return counts
 
 
 @compiled

@@ -26,21 +26,13 @@ from cpu_fallback.streams.kernels.runs import (
 
 
 @compiled(allocates=True)
-def correlate_block(
-    side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
-):
-    """Correlate a block with the targets, Lee & Lee (2010), Algorithm 5."""
-    ranges = new_ranges(block.keys.size)
-    return correlate_ranges(
-        side, block, ranges, buffers, regions, rules, now, tally, response, left_out, right_out, at
-    )
-
-
-@compiled(allocates=True)
 def correlate_ranges(
     side, block, ranges, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):
-    """As `correlate_block`, with `ranges` to overwrite: int64 array, shape (n, 4)."""
+    """Correlate a block of n events with the targets, Lee & Lee (2010), Algorithm 5.
+
+    `ranges` is an int64 array, shape (n, 4), overwritten.
+    """
     targets = ordered_targets(buffers, 1 - side)
     start, count = np.int64(0), block.keys.size
     candidates, early, late = max_time_ranges(
@@ -93,9 +85,10 @@ def evaluate(
                 side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
             )
         else:
-            at, left_out, right_out = correlate_block(
-                side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
-            )
+            at, left_out, right_out = correlate_ranges(
+                side, block, new_ranges(block.keys.size), buffers, regions, rules, now, tally, response,
+                left_out, right_out, at,
+            )  # fmt: skip
         merge_block(buffers, side, block)
         progress.waiting[side] = 0
     let_go(buffers, progress, regions, rules, tally)
@@ -110,17 +103,25 @@ _BEFORE_ALL = np.int64(-(2**63))
 def correlate_block_with_lookup(
     side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):
-    """Correlate a block with the targets, Lee & Lee (2010), Algorithm 6.
-
-    Parameters and returns as `correlate_block`.
-    """
-    if not rules.lookup:
-        return correlate_block(
-            side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
-        )
-    targets = ordered_targets(buffers, 1 - side)
+    """As `correlate_ranges`, Algorithm 6."""
     start, count = np.int64(0), block.keys.size
     ranges = new_ranges(count)
+    if not rules.lookup:
+        return correlate_ranges(
+            side,
+            block,
+            ranges,
+            buffers,
+            regions,
+            rules,
+            now,
+            tally,
+            response,
+            left_out,
+            right_out,
+            at,
+        )
+    targets = ordered_targets(buffers, 1 - side)
     candidates, early, late = max_time_ranges(
         side, block, targets, regions, rules.pair_rule, ranges
     )
@@ -191,10 +192,7 @@ def _probe_with_lookup(
 def correlate_block_by_class(
     side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):
-    """Correlate a block with the targets, pair of classes by pair of classes.
-
-    Parameters and returns as `lazy.correlate_block`, with
-    """
+    """As `correlate_ranges`, pair of classes by pair of classes."""
     ranges = new_ranges(block.keys.size)
     for k2 in range(buffers.ends.shape[1]):
         targets = classed_targets(buffers, 1 - side, k2)

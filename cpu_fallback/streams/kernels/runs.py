@@ -1,4 +1,10 @@
-"""Runs of live targets that a base event can match."""
+"""Runs of live targets that a base event can match.
+
+What kernels share: `side` is that of the base events, which are those from `begin` to `end` of a `block`.
+`ranges` is an int64 array, shape (n, 4), of the columns below, and `column` the first of two. `now` is in
+ticks. Kernels add to `tally` and `response`; pairs go into `left_out` and `right_out`, int64, from `at` on,
+and what is returned is the next `at`.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +28,12 @@ Positions of targets: outer first, inner first, past inner, past outer."""
 class Targets(NamedTuple):
     """The live targets of one class, as `Buffers` has them."""
 
-    keys: np.ndarray
-    shapes: np.ndarray
-    numbers: np.ndarray
-    start: int
-    stop: int
-    by_key: bool
+    keys: np.ndarray  # int64, shape (capacity,)
+    shapes: np.ndarray  # int64, shape (capacity,)
+    numbers: np.ndarray  # int64, shape (capacity,)
+    start: int  # Live positions
+    stop: int  # Live positions
+    by_key: bool  # Whether keys are those of the timestamps' model; else doubled max_times
 
 
 @compiled(forceinline=True)

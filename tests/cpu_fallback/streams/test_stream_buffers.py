@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
+from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.streams.results import PairRoom
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
-from cpu_fallback.streams.correlators import Buffers
+from cpu_fallback.streams.live_blocks import Buffers
 from tests.helpers.stream_cases import StreamCase, paper_streams, push_mixed
 
 LAZY = ("lazy", "lookup", "classes")

@@ -9,14 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
-from cpu_fallback.streams import (
-    ALGORITHMS,
-    Matches,
-    StreamCorrelator,
-    StreamStats,
-    stream_correlator,
-)
+from coincide.model.streams.correlator import StreamCorrelator
+from coincide.model.streams.results import Matches, StreamStats
 from tests.helpers.stream_cases import StreamCase, middling_case, mixed, paper_streams, push_mixed
 
 RATE = 1600

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS
 from coincide import Window
 from coincide.model.timestamps import IntervalPairs
 from cpu_fallback import EventJoin
 from cpu_fallback.reference import decision as reference
-from cpu_fallback.streams import ALGORITHMS
 from tests.helpers.strategies import random_cases
 from tests.helpers.stream_cases import (
     Pairs,

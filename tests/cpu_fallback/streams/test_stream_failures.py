@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.papers import streams as immediate
+from bench.papers.streams import ALGORITHMS
 from coincide import Window
 from coincide.model.errors import DataError
 from coincide.model.streams import correlator
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator
-from cpu_fallback.streams import correlators as immediate
-from cpu_fallback.streams import correlators as live_blocks
+from coincide.model.streams.correlator import StreamCorrelator
+from cpu_fallback.streams import live_blocks
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.stream_cases import Stream, StreamCase, paper_streams, sorted_pairs
 

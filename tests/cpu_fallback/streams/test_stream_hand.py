@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
 from coincide.model.bands import region_bounds
-from coincide.model.streams.models import IntervalStreams, max_time_regions
-from coincide.model.streams.options import StreamOptions, side_limits
+from coincide.model.streams.models import IntervalStreams, StreamOptions, max_time_regions
+from coincide.model.streams.options import side_limits
 from coincide.model.streams.state import Regions
-from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs
 
 

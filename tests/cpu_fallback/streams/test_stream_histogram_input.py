@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 import coincide
+from bench.papers.streams import stream_correlator
 from coincide import Window
 from coincide.model.errors import ConditionError, DataError, MemoryBudgetError, SchemaError
+from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.streams.results import LateEvents, LateHistogramEvents
 from coincide.model.templates.template import Template, template_table
 from coincide.model.timestamps.histograms import HistogramEvents
-from cpu_fallback.streams import StreamCorrelator, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs
 
 TABLE = template_table({"a": Template([-4, 0], [1.0]), "b": Template([-9, -3, 0], [0.2, 0.8])})
@@ -187,11 +188,11 @@ def test_templates_as_they_are_given_and_ids() -> None:
         np.array(["b", "a"]),
         TABLE.numbered(["b", "a"]),
     ):
-        made = coincide.stream_correlator("eager", WINDOW, **limits)
+        made = coincide.stream_correlator("lazy", WINDOW, **limits, block=1)
         made.push("left", ([3, 20], ["a", "b"]))
         pairs.append(sorted_pairs([made.push("right", ([-12, 40], right))]).tolist())
         assert made.flush().count == 0
     assert pairs == [[[0, 0], [1, 1]]] * 4
     seconds = coincide.Templates({"a": coincide.GivenTemplate((0, 4), (1.0,))}, "s")
     with pytest.raises(ConditionError, match=r"templates=templates.table\(Tick"):
-        coincide.stream_correlator("eager", WINDOW, **(limits | {"left_templates": seconds}))
+        coincide.stream_correlator("lazy", WINDOW, **(limits | {"left_templates": seconds}))

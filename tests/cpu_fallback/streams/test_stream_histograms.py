@@ -8,10 +8,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
 from coincide.model.streams import correlator as deferred
 from coincide.model.templates.template import Template, TemplateTable, template_table
-from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.histogram_streams import (
     SIDES,
     ShapedCase,

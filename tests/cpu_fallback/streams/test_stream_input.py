@@ -9,10 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import TimingCondition, Window, mutual_deadline, within
 from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.timestamps import IntervalEvents
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 
 GOOD: dict[str, Any] = {
     "left_delay": 5, "right_delay": 5, "left_longest": 10, "right_longest": 10,

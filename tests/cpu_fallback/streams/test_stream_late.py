@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin
-from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs
 
 WINDOW = Window(-300, 200, 0.6)

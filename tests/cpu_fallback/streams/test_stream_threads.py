@@ -11,8 +11,9 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+from bench.papers.streams import ALGORITHMS
 from coincide import Window
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator
+from coincide.model.streams.correlator import StreamCorrelator
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.stream_cases import Stream, StreamCase, paper_streams, sorted_pairs
 

@@ -7,7 +7,7 @@ import pytest
 
 from coincide.model.condition import Window
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.streams.model import LengthNumbers
+from coincide.model.streams.intake import LengthNumbers
 from coincide.model.templates import satisfaction
 from coincide.model.templates.satisfaction import forget, satisfaction_times
 from coincide.model.templates.tails import SatisfactionTimes

@@ -1,0 +1,602 @@
+"""The join of events on a GPU: sort once, count, scan, fill in blocks of base positions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from coincide.model.classes import ShapeClasses, checked, length_sample
+from coincide.model.results import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.sides import LEFT
+from coincide.model.timestamps.protocol import Events, PairModel
+from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
+from gpu_kernels.device.memory import (
+    Residents,
+    available,
+    exclusive_scan,
+    filled,
+    in_parts,
+    take,
+    translated,
+)
+from gpu_kernels.device.transfers import ROOM, current
+from gpu_kernels.device.usable import TURN as _DEVICE
+from gpu_kernels.kernels import join as tiles
+from gpu_kernels.kernels.compilation import THREADS, TILE, launch_each, launch_tiles
+from gpu_kernels.kernels.join import Base, Run, Sides, Spans, Targets
+
+
+class OrderedEvents(NamedTuple):
+    """Events of one side by key, equal keys by row. All arrays are in device memory."""
+
+    order: Any  # int64, shape (n,): row of each event in the caller's arrays
+    keys: Any  # int64, shape (n,): as their model gives them: `coincide.model.timestamps.protocol`
+    shapes: Any  # int64, shape (n,)
+    group: Any  # int64, shape (n,), or None: code of each event's keys, in the order of the rows
+
+    # What follows makes it a population (coincide.model.class_choice.Population).
+
+    @property
+    def size(self) -> int:
+        """Number of events."""
+        return self.shapes.size
+
+    def keys_apart(self, stride: int) -> np.ndarray:
+        """Every so many of the keys, in host memory."""
+        return on_host(self.keys[::stride].copy())
+
+    def shape_sample(self) -> np.ndarray:
+        """As `coincide.model.classes.length_sample`, in host memory."""
+        return on_host(length_sample(self.shapes, array_module()))
+
+    def classes_between(self, highest: np.ndarray) -> ShapeClasses:
+        """As `ShapeClasses.between`."""
+        ascending = array_module().sort(self.shapes)
+        ends = on_host(array_module().searchsorted(ascending, on_device(highest), side="right"))
+        starts = np.concatenate([[0], ends[:-1]])
+        # Classes without events point anywhere.
+        edges = on_host(ascending[on_device(np.minimum([starts, ends - 1], self.size - 1))])
+        return ShapeClasses.of_extents(edges[0], edges[1], ends - starts)
+
+    def group_shares(self, groups: int) -> np.ndarray | None:
+        """Fraction of the events in each group, in host memory; None: one group."""
+        if self.group is None:
+            return None
+        # Those of no group are counted, too, and left out: CuPy's earlier versions count none of none.
+        codes = array_module().maximum(self.group, -1) + 1
+        return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
+
+
+def ordered(*sides: Events) -> list[OrderedEvents]:
+    """Copy sides to the device and sort each by key, while the next is copied."""
+    columns = [[*side.times, *([] if side.group is None else [side.group])] for side in sides]
+    return [
+        by_key(type(side.times)(*arrived[: len(side.times)]), *arrived[len(side.times) :])
+        for side, arrived in zip(sides, current().send(*columns), strict=True)
+    ]
+
+
+def by_key(times: Any, group: Any | None = None) -> OrderedEvents:
+    """Sort events, whose `Times` and group are given in device memory."""
+    keys = times.keys()
+    order = array_module().argsort(keys, kind="stable")
+    return OrderedEvents(order, keys[order], times.shapes()[order], group)
+
+
+def base_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Base]:
+    """Put base events in processing order."""
+    offsets = on_device(np.array([0, events.size], np.int64))
+    if events.group is not None:
+        group = events.group[events.order]
+        events, offsets = _by_bucket(events, _or_last(group, group, groups), groups)
+    return events.order, Base(events.keys, events.shapes, _classes_of(events, classes), offsets)
+
+
+def target_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Targets]:
+    """Sort target events into classes and groups. Arguments and result as `base_buffer`."""
+    if classes.count == 1 and events.group is None:
+        offsets = on_device(np.array([[0, events.size]], np.int64))
+        return events.order, _targets(events, offsets)
+    buckets = _classes_of(events, classes).astype(np.int64)
+    if events.group is not None:
+        group = events.group[events.order]
+        buckets = _or_last(group, buckets * groups + group, classes.count * groups)
+    events, bounds = _by_bucket(events, buckets, classes.count * groups)
+    offsets = array_module().empty((classes.count, groups + 1), np.int64)
+    offsets[:, :-1] = bounds[:-1].reshape(classes.count, groups)
+    # Bucket k * groups + g ends where the next begins, also across classes.
+    offsets[:, -1] = bounds[groups::groups]
+    return events.order, _targets(events, offsets)
+
+
+def _targets(events: OrderedEvents, offsets: Any) -> Targets:
+    return Targets(events.keys, events.keys, events.shapes, offsets)
+
+
+def _classes_of(events: OrderedEvents, classes: ShapeClasses) -> Any:
+    highest = on_device(classes.highest)
+    return array_module().searchsorted(highest, events.shapes, side="left").astype(np.uint16)
+
+
+def _or_last(group: Any, bucket: Any, last: int) -> Any:
+    """The bucket of each event; the last for events of no group."""
+    return array_module().where(group >= 0, bucket, last)
+
+
+def _by_bucket(events: OrderedEvents, bucket: Any, buckets: int) -> tuple[OrderedEvents, Any]:
+    """Sort by bucket, keeping the order within; events of bucket `buckets` go last, unlisted."""
+    xp = array_module()
+    # Few bytes a key make the sort fast.
+    bucket = bucket.astype(np.min_scalar_type(buckets))
+    place = xp.argsort(bucket, kind="stable")
+    bounds = xp.searchsorted(bucket[place], xp.arange(buckets + 1), side="left")
+    order, keys, shapes = events.order[place], events.keys[place], events.shapes[place]
+    return OrderedEvents(order, keys, shapes, events.group), bounds.astype(np.int64)
+
+
+_FEW_ENTRIES = 1 << 22
+"""A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""
+
+_MANY_ENTRIES = 1 << 25
+"""With so many, by estimate, what a block takes to begin hardly shows. At most `layout.MOST_ENTRIES`."""
+
+_ENTRY_BYTES = 128
+"""Of all arrays that grow with the entries, counted generously."""
+
+_MEMORY_SHARE = 0.25
+"""Of the memory that is left, for a block's entries; candidates and matches need some, too."""
+
+
+def _zeros(size: int, dtype: Any) -> Any:
+    return filled(size, 0, dtype)
+
+
+class BandedSides(NamedTuple):
+    """Both sides of a join, or a block of a stream and its targets, in device memory."""
+
+    sides: Sides
+    bands: Any  # int64, shape (K1, K2, 4): bounds on a target's place less a base event's key
+
+    @property
+    def classes(self) -> int:
+        """K2."""
+        return self.bands.shape[1]
+
+    def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Cut base positions into blocks of a bounded number of entries."""
+        step = max(1, entries_of_block((stop - start) * self.classes) // self.classes)
+        return [(a, min(a + step, stop)) for a in range(start, stop, step)]
+
+    def place(self, start: int, stop: int, shells: bool) -> Placed:
+        """Find where base events stand among the targets, and count candidates: `tiles.place`."""
+        base, targets = self.sides.base, self.sides.targets
+        run = Run.of(start, self.classes)
+        entries = (stop - start) * self.classes
+        # The kernel writes all of each array; without targets nobody does.
+        array = take if targets.places.size else _zeros
+        spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
+        counts = array(entries + 1, np.int64)
+        parts = array(3 * entries + 1 if shells else 2, np.int64)
+        if targets.places.size:
+            launch_each(
+                tiles.place, entries, base, targets, self.bands, run, spans, shells,
+                counts[1:], parts[1:],
+            )  # fmt: skip
+        return Placed(run, spans, counts, parts)
+
+
+class Placed(NamedTuple):
+    """A run of base events and what `tiles.place` writes of it."""
+
+    run: Any
+    spans: Spans
+    counts: Any
+    parts: Any
+
+
+class Placing(Protocol):
+    """Both sides of a join in device memory: `BandedSides`, or those of another operator."""
+
+    @property
+    def sides(self) -> Any:
+        """What decides pairs: has a method `takes`."""
+
+    def place(self, start: int, stop: int, shells: bool) -> Placed:
+        """Find where base events stand among the targets, and count candidates."""
+
+
+class Block:
+    """A run of base events, placed and probed."""
+
+    _probe: ClassVar[Any] = tiles.probe
+    _copy: ClassVar[Any] = tiles.copy
+
+    def __init__(self, placing: Placing, start: int, stop: int) -> None:
+        self._run, self._spans, counts, parts = placing.place(start, stop, shells=True)
+        self._scan = exclusive_scan(counts)
+        self.probed = int(self._scan[-1])
+        self._owners = tile_owners(self._scan, self.probed)
+        n_tiles = self._owners.size - 1
+        self._flags = take(n_tiles * THREADS, np.uint8)
+        totals = take(n_tiles + 1, np.int64)
+        launch_tiles(
+            self._probe, self.probed, placing.sides, self._run, self._spans, self._scan, self._owners,
+            self._flags, totals[1:], parts[1:],
+        )  # fmt: skip
+        self._before = exclusive_scan(totals)
+        self._places = exclusive_scan(parts)
+
+    @cached_property
+    def matches(self) -> int:
+        """Matches of all base events together."""
+        return int(self._places[-1])
+
+    @property
+    def counts(self) -> Any:
+        """Matches of each base event, in device memory: int64 array, shape (stop - start,)."""
+        bounds = self._bounds()
+        return bounds[1:] - bounds[:-1]
+
+    def _bounds(self) -> Any:
+        """Where in the output the matches of each base event begin."""
+        return self._places[:: 3 * self._run.classes]
+
+    @property
+    def tally(self) -> np.ndarray:
+        """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
+        probed_pairs = int(self._before[-1])
+        return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
+
+    def _inner_before(self) -> Any:
+        """How many targets are in the inner ranges before that of each entry."""
+        counts = take(self._spans.inner.size + 1, np.int64)
+        array_module().subtract(self._spans.shell, self._spans.inner, out=counts[1:])
+        return exclusive_scan(counts)
+
+    def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
+        """The matches, in device memory."""
+        matches = self.matches
+        both = base_values is not None
+        target_out = take(matches, np.int64)
+        base_out = take(matches, np.int64) if both else target_out
+        if matches == 0:
+            return base_out if both else None, target_out
+        if not both:
+            base_values = target_values
+        launch_tiles(
+            self._copy, matches, self._run, self._spans, self._places,
+            tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
+        )  # fmt: skip
+        launch_tiles(
+            tiles.scatter, self.probed, self._spans, self._scan, self._owners, self._flags,
+            self._before, self._inner_before(), target_values, target_out,
+        )  # fmt: skip
+        return base_out if both else None, target_out
+
+
+def entries_of_block(wanted: int) -> int:
+    """The most entries of a block: few blocks take less time to begin, small ones less memory."""
+    if wanted <= _FEW_ENTRIES:
+        return max(1, wanted)
+    fitting = int(_MEMORY_SHARE * available()) // _ENTRY_BYTES
+    return min(max(_FEW_ENTRIES, fitting), _MANY_ENTRIES)
+
+
+def tile_owners(scan: Any, items: int) -> Any:
+    """Whose the first item of each tile is: `tiles.tile_owners`."""
+    owners = take(-(-items // TILE) + 1, np.int64)
+    launch_each(tiles.tile_owners, owners.size, scan, owners)
+    return owners
+
+
+_PAIRS_AHEAD = 1 << 22
+_PAIRS_AT_ONCE = ROOM // 8
+"""Matches of a block: a column fits into a pinned buffer, and leaves while the next block is filled."""
+
+_FILLED_KEPT = 2
+"""Threads of the caller may ask for a batch when another has asked for one further on."""
+
+_Values = tuple[np.ndarray | None, np.ndarray]
+"""What to write for base events, if anything, and for targets."""
+
+
+class _Filled(NamedTuple):
+    """The matches of the base positions start ... stop, in host memory."""
+
+    start: int
+    stop: int
+    values: _Values
+    measured: bool
+    columns: list[np.ndarray]
+
+    def holds(self, start: int, stop: int, values: _Values, measured: bool) -> bool:
+        """Whether these are the matches of start ... stop, written with these very arrays."""
+        same = all(mine is other for mine, other in zip(self.values, values, strict=True))
+        is_in = self.start <= start and stop <= self.stop
+        return same and is_in and self.measured == measured
+
+
+class BlockJoin(CountedJoin):
+    """A join whose sides are on the device, ready to be counted and filled in blocks of base positions.
+
+    All arrays that it returns are in host memory.
+    """
+
+    def __init__(self, size: int, empty: Callable[[int], np.ndarray]) -> None:
+        self._size, self._empty = size, empty
+        self._residents = Residents()
+        self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
+
+    @abstractmethod
+    def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Cut base positions into blocks of a bounded number of entries."""
+
+    @abstractmethod
+    def _block(self, start: int, stop: int) -> Block:
+        """A run of base events, placed and probed."""
+
+    def _outputs(self, matches: int, both: bool, measured: bool) -> list[np.ndarray]:
+        """Where so many matches go: the column of the left side if `both`, of the right side, and more."""
+        return [self._empty(matches) for _ in range(1 + both)]
+
+    def _columns(self, start: int, stop: int, values: _Values, measured: bool) -> list[Any]:
+        """The columns of the matches of a block, in device memory."""
+        given = [None if array is None else self._residents.get(array) for array in values]
+        left, right = self._block(start, stop).fill(given[0], given[1])
+        return [right] if left is None else [left, right]
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The counts, and the tally of all blocks."""
+        counts, tally = np.empty(self._size, np.int64), np.zeros(3, np.int64)
+
+        def count(start: int, stop: int) -> None:
+            block = self._block(start, stop)
+            found, matches = block.tally, block.counts
+            fetch(matches, counts[start:stop])
+            np.add(tally, found, out=tally)
+
+        with _DEVICE:
+            if "_counted" in vars(self):  # another thread was first
+                return self._counted
+            with translated(), current().fetching() as fetch:
+                for start, stop in self._blocks(0, counts.size):
+                    in_parts(count, start, stop)
+            vars(self)["_counted"] = counts, tally
+        return counts, tally
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The matches of the base positions start ... stop."""
+        left, right = self._fill(start, stop, (left_values, right_values))
+        return left, right
+
+    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+        """As `pairs`, the right side only: int64 array, shape (matches,)."""
+        return self._fill(start, stop, (None, right_values))[0]
+
+    def _fill(
+        self, start: int, stop: int, values: _Values, measured: bool = False
+    ) -> list[np.ndarray]:
+        offsets = self.offsets
+        with _DEVICE:
+            asked = start, stop, values, measured
+            filled = next((f for f in self._filled if f.holds(*asked)), None)
+            if filled is None:
+                filled = self._fill_ahead(*asked)
+                self._filled.append(filled)
+        rows = slice(offsets[start] - offsets[filled.start], offsets[stop] - offsets[filled.start])
+        return [column[rows] for column in filled.columns]
+
+    def _fill_ahead(self, start: int, stop: int, values: _Values, measured: bool) -> _Filled:
+        """Fill start ... stop, and some way on: a batch of Spark's is too small to keep a GPU busy."""
+        offsets = self.offsets
+        ahead = int(np.searchsorted(offsets, offsets[start] + _PAIRS_AHEAD, side="right")) - 1
+        stop = max(stop, ahead)
+        outputs = self._outputs(
+            int(offsets[stop] - offsets[start]), values[0] is not None, measured
+        )
+
+        def fill(a: int, b: int) -> None:
+            columns = self._columns(a, b, values, measured)
+            rows = slice(offsets[a] - offsets[start], offsets[b] - offsets[start])
+            for column, out in zip(columns, outputs, strict=True):
+                fetch(column, out[rows])
+
+        with translated(), current().fetching() as fetch:
+            for a, b in self._bounded_blocks(start, stop):
+                in_parts(fill, a, b)
+        return _Filled(start, stop, values, measured, outputs)
+
+    def _bounded_blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of a bounded number of entries, and of matches unless of one event."""
+        for a, b in runs_of_about(self.offsets[start : stop + 1], _PAIRS_AT_ONCE):
+            yield from self._blocks(start + a, start + b)
+
+
+_CANDIDATES_AT_ONCE = 1 << 30
+"""What a block's tiles take grows with its candidates, of which a few events may have very many."""
+
+_Best = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
+    """The most probable partner of each base event of a run, in parts of a bounded number of candidates."""
+    placed = Candidates(banded, start, stop)
+    if placed.count <= _CANDIDATES_AT_ONCE:
+        return placed.best(ranks)
+    cuts = placed.cuts()
+    del placed
+    parts = [Candidates(banded, a, b).best(ranks) for a, b in pairwise(cuts)]
+    least, top, tallies = zip(*parts, strict=True)
+    return np.concatenate(least), np.concatenate(top), np.sum(tallies, axis=0)
+
+
+class Candidates:
+    """All candidates of a run of base events, those of inner ranges included."""
+
+    def __init__(self, banded: BandedSides, start: int, stop: int) -> None:
+        self._banded, self._start, self._stop = banded, start, stop
+        self._run, self._spans, counts, _ = banded.place(start, stop, shells=False)
+        self._scan = exclusive_scan(counts)
+        self.count = int(self._scan[-1])
+
+    def cuts(self) -> list[int]:
+        """Base positions at which to cut: a part has few candidates, but for those of its last event."""
+        xp = array_module()
+        before = xp.ascontiguousarray(self._scan[:: self._banded.classes])
+        goals = xp.arange(-(-self.count // _CANDIDATES_AT_ONCE), dtype=np.int64)
+        firsts = on_host(xp.searchsorted(before, goals * _CANDIDATES_AT_ONCE, side="left"))
+        cuts = {self._start, *(self._start + firsts).tolist(), self._stop}
+        return sorted(cuts)
+
+    def best(self, ranks: Any) -> _Best:
+        """The best of them, as `find_best`.
+
+        Three times over the candidates: highest merit, least distance among those, least rank.
+        """
+        spans, events = self._spans, self._stop - self._start
+        top = filled(events, -np.inf, np.float64)
+        qualified = filled(1, 0, np.int64)
+        distances = filled(events, np.iinfo(np.uint64).max, np.uint64)
+        least = filled(events, np.iinfo(np.int64).max, np.int64)
+        work = (
+            *(self.count, self._banded.sides, self._run, spans, self._scan),
+            *(tile_owners(self._scan, self.count), top),
+        )
+        launch_tiles(tiles.most_probable, *work, qualified)
+        launch_tiles(tiles.nearest, *work, distances)
+        launch_tiles(tiles.foremost, *work, distances, ranks, least)
+        sure = int((spans.shell - spans.inner).sum())
+        tally = np.array([sure, self.count - sure, int(qualified[0]) - sure])
+        return on_host(least), on_host(top), tally
+
+
+class EventJoin(BlockJoin):
+    """A join of two sides, sorted on the device and ready to be counted and filled.
+
+    Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit.
+    All arrays that it returns are in host memory.
+    """
+
+    def __init__(
+        self,
+        left: Events,
+        right: Events,
+        model: PairModel,
+        *,
+        classes: int | None = None,
+        threads: int = 1,
+        empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
+    ) -> None:
+        self.threads = threads
+        with _DEVICE, translated("both sides of the join"):
+            bases, targets = ordered(left, right)
+            self._left_order, self._right_order, self.bands, self._banded = prepared(
+                bases, targets, left.groups, model, classes
+            )
+        super().__init__(self._left_order.size, empty)
+
+    @cached_property
+    def left_order(self) -> np.ndarray:
+        """Left row at each base position: int64 array, shape (n_left,)."""
+        with _DEVICE, translated():
+            return self._residents.known(on_host(self._left_order), self._left_order)
+
+    @cached_property
+    def right_order(self) -> np.ndarray:
+        """Right row at each target position: int64 array, shape (n_right,)."""
+        with _DEVICE, translated():
+            return self._residents.known(on_host(self._right_order), self._right_order)
+
+    def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
+        return self._banded.blocks(start, stop)
+
+    def _block(self, start: int, stop: int) -> Block:
+        return Block(self._banded, start, stop)
+
+    def best(
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        """The most probable partner of the base positions start ... stop. Needs no counts."""
+        best, merits = np.full(stop - start, -1, np.int64), np.full(stop - start, np.nan)
+        tally = np.zeros(3, np.int64)
+
+        def choose(a: int, b: int) -> None:
+            positions, places = self._residents.get(ranks, _ranked)
+            chosen, highest, found = find_best(self._banded, places, a, b)
+            some = np.flatnonzero(highest > -np.inf)
+            best[a - start + some] = positions[chosen[some]]
+            merits[a - start + some] = highest[some]
+            np.add(tally, found, out=tally)
+
+        with _DEVICE, translated():
+            for a, b in self._banded.blocks(start, stop):
+                in_parts(choose, a, b)
+        return best, merits, JoinCounters.of_tally(*tally.tolist())
+
+
+def _ranked(ranks: Any) -> tuple[np.ndarray, Any]:
+    """The target at each place of an order, in host memory, and the place of each target.
+
+    Equal ranks are told apart by position, which is what the CPU does.
+    """
+    xp = array_module()
+    positions = xp.argsort(ranks, kind="stable")
+    places = take(ranks.size, np.int64)
+    places[positions] = xp.arange(ranks.size, dtype=np.int64)
+    return on_host(positions), places
+
+
+def event_probabilities(
+    left: Events,
+    left_rows: np.ndarray,
+    right: Events,
+    right_rows: np.ndarray,
+    model: PairModel,
+) -> np.ndarray:
+    """Satisfaction probabilities of given pairs: float64 array, shape (n,)."""
+    out = np.empty(left_rows.size)
+
+    def evaluate(start: int, stop: int) -> None:
+        rule = tuple_on_device(model.rule)
+        given = left.times.of(left_rows[start:stop]), right.times.of(right_rows[start:stop])
+        arrived = (
+            type(times)(*sent) for times, sent in zip(given, current().send(*given), strict=True)
+        )
+        columns = [column for times in arrived for column in (times.keys(), times.shapes())]
+        found = take(stop - start, np.float64)
+        launch_each(tiles.pair_probabilities, stop - start, rule, *columns, found)
+        on_host(found, out[start:stop])
+
+    with _DEVICE:
+        in_parts(evaluate, 0, out.size)
+    return out
+
+
+class Prepared(NamedTuple):
+    """A join ready to be counted and filled."""
+
+    left_order: Any  # int64, shape (n,): row at each base and at each target position
+    right_order: Any  # int64, shape (n,): row at each base and at each target position
+    bands: np.ndarray  # int64, shape (K1, K2, 4)
+    banded: BandedSides
+
+
+def prepared(
+    left: OrderedEvents, right: OrderedEvents, groups: int, model: PairModel, classes: int | None
+) -> Prepared:
+    """Choose classes, and sort both sides into them."""
+    k1, k2 = checked(model.choose_classes(left, right, groups, classes))
+    bands = model.bands(LEFT, k1, k2)
+    left_order, base = base_buffer(left, groups, k1)
+    right_order, targets = target_buffer(right, groups, k2)
+    sides = Sides(base, targets, tuple_on_device(model.rule))
+    return Prepared(left_order, right_order, bands, BandedSides(sides, on_device(bands)))

@@ -1,1 +1,0 @@
-"""The interval join on a GPU."""
