@@ -155,9 +155,9 @@ def is_writable(folder: str) -> bool:
 def sources_digest() -> str:
     """Hexadecimal digits that differ where any kernel source does."""
     digest = hashlib.sha256()
-    root: Any = files(PACKAGES[0].partition(".")[0]).parent
+    inside: Any = files(PACKAGES[0].partition(".")[0])
     for package in PACKAGES:
-        folder = root.joinpath(*package.split("."))
+        folder = inside.parent.joinpath(*package.split("."))
         for name, source in sorted(_sources(folder, package)):
             digest.update(f"{name}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()[:_DIGITS]
