@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -153,10 +153,6 @@ _MEMORY_SHARE = 0.25
 """Of the memory that is left, for a block's entries; candidates and matches need some, too."""
 
 
-def _zeros(size: int, dtype: Any) -> Any:
-    return filled(size, 0, dtype)
-
-
 class BandedSides(NamedTuple):
     """Both sides of a join, or a block of a stream and its targets, in device memory."""
 
@@ -179,7 +175,7 @@ class BandedSides(NamedTuple):
         run = Run.of(start, self.classes)
         entries = (stop - start) * self.classes
         # The kernel writes all of each array; without targets nobody does.
-        array = take if targets.places.size else _zeros
+        array = take if targets.places.size else partial(filled, value=0)
         spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
         counts = array(entries + 1, np.int64)
         parts = array(3 * entries + 1 if shells else 2, np.int64)

@@ -7,9 +7,9 @@ from functools import partial
 from bench.charts import LABELS, Chart
 from bench.events import LONGEST_US, SHORTEST_US
 from bench.experiment import Bench, Experiment
+from bench.papers.regions import region_bounds
 from bench.streams import BLOCK, StreamLoad, StreamRun, check_streams, mutual_deadline_us
 from bench.timing import Timing
-from coincide.model.bands import region_bounds
 
 DEADLINE_MS = 1000
 CONFIDENCES = (1.0, 0.7, 0.4, 0.1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.papers.regions import region_bounds
 from coincide import Window
-from coincide.model.bands import region_bounds
 from cpu_fallback.reference import decision as reference
 
 Range = tuple[int, int]

@@ -411,11 +411,9 @@ class LengthNumbers:
                 f" {other}_templates; round the intervals to fewer lengths, or give a larger"
                 f" {argument('most_lengths')} (at most {MOST_PAIRS // len(self._table):,})"
             )
-        times = beside(self._known.lengths.times, self._solved(new), self._side)
+        solved = solved_times(*self._tables(new), self._window)
+        times = beside(self._known.lengths.times, solved, self._side)
         return self._all_known(np.concatenate([self.lengths, new]), times)
-
-    def _solved(self, lengths: np.ndarray) -> SatisfactionTimes:
-        return solved_times(*self._tables(lengths), self._window)
 
     def _all_known(self, lengths: np.ndarray, times: SatisfactionTimes) -> _Known:
         rule = _Solved(self._window, *self._tables(lengths), times).rule

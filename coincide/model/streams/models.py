@@ -140,7 +140,8 @@ class IntervalStreams(IntervalPairs):
 
     def intake(self, limits: tuple[SideLimits, SideLimits]) -> IntervalIntake:
         """As `StreamModel`, like all that follow."""
-        return IntervalIntake(declared_lengths(limits), self.rule)
+        lengths = [(side.shortest, side.longest) for side in limits]
+        return IntervalIntake(np.array(lengths, np.int64), self.rule)
 
     def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:  # noqa: D102
         return ShapeClasses.even(limits.shortest, limits.longest, _MOST_BINS)
@@ -189,11 +190,6 @@ def covering_classes(lengths: np.ndarray, most: int, shortest: int, longest: int
     return ShapeClasses(
         np.array(lowest, np.int64), np.array(ends, np.int64), np.full(len(ends), 1 / len(ends))
     )
-
-
-def declared_lengths(limits: tuple[SideLimits, SideLimits]) -> np.ndarray:
-    """Shortest and longest length, ticks, of the left and the right side: int64 array."""
-    return np.array([(side.shortest, side.longest) for side in limits], np.int64)
 
 
 def _moved_bounds(

@@ -49,12 +49,7 @@ def window_in_ticks(condition: Window | TimingCondition) -> Window:
     lo, hi = Tick().count(condition.lo), Tick().count(condition.hi)
     if lo > hi:
         raise ConditionError(f"the window is empty: lo ({lo}) is above hi ({hi}). Swap the two")
-    return Window(lo, hi, checked_confidence(condition.confidence))
-
-
-def checked_confidence(confidence: float) -> float:
-    """The threshold by the rules of `TimingCondition`."""
-    return TimingCondition(within(0, 0), confidence).confidence
+    return Window(lo, hi, TimingCondition(within(0, 0), condition.confidence).confidence)
 
 
 def _refuse_text(ends: Window | Within) -> None:

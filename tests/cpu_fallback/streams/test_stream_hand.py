@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.papers.regions import region_bounds
 from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
-from coincide.model.bands import region_bounds
 from coincide.model.streams.models import IntervalStreams, StreamOptions, max_time_regions
 from coincide.model.streams.options import side_limits
 from coincide.model.streams.state import Regions

@@ -310,7 +310,7 @@ def test_huge_lengths_and_histograms_go_by_their_supports() -> None:
     low, high = np.array([0, 5]), np.array([10, 2**48])
     assert cells_of((low, high), True, -5, 5, ct=0.9).key == "low"
     assert cells_of((low, low), True, -5, 5, ct=0.9).key == "(low + high)"
-    of_templates = near_cells(side(low, low), True, Window(-5, 5, 0.9), are_intervals=False)
+    of_templates = near_cells(side(low, low), True, Window(-5, 5, 0.9), are_uniform=False)
     assert of_templates.key == "low"
 
 
