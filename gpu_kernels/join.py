@@ -459,10 +459,10 @@ class Candidates:
         Three times over the candidates: highest merit, least distance among those, least rank.
         """
         spans, events = self._spans, self._stop - self._start
-        top = filled(events, -np.inf, np.float64)
-        qualified = filled(1, 0, np.int64)
-        distances = filled(events, np.iinfo(np.uint64).max, np.uint64)
-        least = filled(events, np.iinfo(np.int64).max, np.int64)
+        top = filled(events, np.float64, -np.inf)
+        qualified = filled(1, np.int64, 0)
+        distances = filled(events, np.uint64, np.iinfo(np.uint64).max)
+        least = filled(events, np.int64, np.iinfo(np.int64).max)
         work = (
             *(self.count, self._banded.sides, self._run, spans, self._scan),
             *(tile_owners(self._scan, self.count), top),

@@ -39,7 +39,7 @@ def available() -> int:
     return min(free, limit - pool.used_bytes()) if limit else free
 
 
-def filled(size: int, value: Any, dtype: Any) -> Any:
+def filled(size: int, dtype: Any, value: Any) -> Any:
     """An array in device memory, all of one value."""
     array = take(size, dtype)
     array.fill(np.dtype(dtype).type(value))
