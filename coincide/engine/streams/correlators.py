@@ -18,7 +18,7 @@ from coincide.engine.resident import ResilientLiveBlocks
 from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
 from coincide.model.condition import TimingCondition, Window
-from coincide.model.errors import ConditionError, SchemaError, found_instead
+from coincide.model.errors import ConditionError, SchemaError, argument, found_instead
 from coincide.model.options import Backend, CorrelateOptions, How, check_choice
 from coincide.model.options import Emit as JoinEmit
 from coincide.model.partners import Matching, Prefer
@@ -132,7 +132,7 @@ def stream_correlator(
         )
     if algorithm in _OF_PAPERS:
         raise ConditionError(
-            f"algorithm={algorithm!r} is one that comparisons alone need; it lives in"
+            f"{argument('algorithm', algorithm)} is one that comparisons alone need; it lives in"
             " bench/papers/streams.py of the sources. Use 'classes', with block=1 for pairs at once"
         )
     check_choice("algorithm", algorithm, DEFERRED)
