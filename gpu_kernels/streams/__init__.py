@@ -5,14 +5,9 @@ Importing the package touches neither CUDA nor CuPy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coincide.model.errors import BackendError
-
-if TYPE_CHECKING:
-    from gpu_kernels.streams.live_blocks import LiveBlocks
-
-__all__ = ["ALGORITHMS", "LiveBlocks", "check_algorithm"]
 
 ALGORITHMS = ("lazy", "classes")
 """Those whose block step runs on a GPU."""
