@@ -19,8 +19,8 @@ from coincide.engine.causality.emptiness import explain_no_effects, warn_of_name
 from coincide.engine.causality.pairing import CausalPairing, placed_events
 from coincide.engine.events.sides import Side, SideCounts, read_side
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.emissions import emission_of
 from coincide.engine.join.join import TableJoin, TablePlan
+from coincide.engine.join.output_shapes import emission_of
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
 
 

@@ -21,7 +21,6 @@ from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import time_words
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.time_names import GivenTimes
-from coincide.engine.in_order import in_order
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.join import as_schema, plan_tables
@@ -34,6 +33,7 @@ from coincide.engine.reports.emptiness import Evidence, evidence_of, explain_emp
 from coincide.engine.reports.key_overlap import KeyOverlap
 from coincide.engine.reports.reports import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
+from coincide.engine.threads import in_order
 from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError, NoPairsWarning, brief
 from coincide.model.options import Backend, CorrelateOptions

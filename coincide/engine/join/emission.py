@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, total_bytes
-from coincide.engine.in_order import in_order
 from coincide.engine.join.filtered import in_order_of_left
 from coincide.engine.join.order import PairOrder, sortable
 from coincide.engine.join.spec import Pairing, Rows
+from coincide.engine.threads import in_order
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.results import JoinCounters
 from coincide.model.sides import LEFT, RIGHT

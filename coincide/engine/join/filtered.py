@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from coincide.engine.events.sides import PairTest
-from coincide.engine.in_order import in_order
 from coincide.engine.join.one_stream import are_two, stamps_of
 from coincide.engine.join.spec import Pairing
+from coincide.engine.threads import in_order
 from coincide.model.results import CountedJoin, JoinCounters, runs_of_about
 from cpu_fallback.join.filtering import (
     EARLIER,

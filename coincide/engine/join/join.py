@@ -24,9 +24,9 @@ from coincide.engine.events.sides import Side, SideCounts, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.time_names import arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns
-from coincide.engine.join.emissions import emission_of
 from coincide.engine.join.one_stream import ROW_NUMBERS
 from coincide.engine.join.order import check_preferred
+from coincide.engine.join.output_shapes import emission_of
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
 from coincide.engine.join.shifts import ShiftPlan, check_shifted, without_payload

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.sides import Side
-from coincide.engine.in_order import in_order
 from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.one_stream import stamps_of
 from coincide.engine.join.spec import Rows
+from coincide.engine.threads import in_order
 from coincide.model.errors import DataError
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import (
