@@ -73,15 +73,6 @@ def distance_from_middle(difference: int, lo: int, hi: int) -> np.uint64:
     return np.uint64(middle) - np.uint64(apart)
 
 
-@compiled(allocates=True)
-def distances_from_middle(m1: np.ndarray, m2: np.ndarray, lo: int, hi: int) -> np.ndarray:
-    """`distance_from_middle` of n pairs of doubled midpoints: int64 arrays in, a uint64 array out."""
-    out = np.empty(m1.size, np.uint64)
-    for i in range(m1.size):
-        out[i] = distance_from_middle(m2[i] - m1[i], lo, hi)
-    return out
-
-
 @compiled
 def one_sided_probability(s: int, l1: int, l2: int, hi: int) -> float:
     """P(T_right - T_left <= hi), the deadline predicate. Arguments as `window_probability`."""
