@@ -25,7 +25,7 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.files.result_rows import ParquetRows
 left, right, out = sys.argv[1:]
 job = LocalFilesJoin(left, right, JoinArguments(timing_condition(Condition())))
-with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:
+with ParquetRows(out, lambda: fs.LocalFileSystem().open_output_stream(out), job.schema) as rows:
     for batch in job.batches():
         rows.write(batch)
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

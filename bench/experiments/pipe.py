@@ -202,7 +202,9 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
         job = LocalFilesJoin(
             place.left, place.right, JoinArguments(timing_condition(Condition()), options=options)
         )
-        with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:
+        with ParquetRows(
+            out, lambda: fs.LocalFileSystem().open_output_stream(out), job.schema
+        ) as rows:
             for batch in job.batches():
                 rows.write(batch)
         return rows.rows

@@ -19,7 +19,7 @@ from coincide.command_line.standard_streams import StandardOutput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, check_encoded, holds_settings
 from coincide.engine.files.finding import local_path
 from coincide.engine.files.publishing import Output
-from coincide.engine.files.result_rows import ArrowRows, CsvRows, ParquetRows, ResultRows
+from coincide.engine.files.result_rows import WRITERS, ResultRows
 from coincide.engine.files.source import Source
 
 if TYPE_CHECKING:
@@ -64,15 +64,12 @@ class OneFile(Output):
             request.output, request.overwrite, inputs, is_folder=False, replaces_files=True
         )
         self._format = request.output_format
-        self._packed = compression_of(request.output) if self._format == "csv" else None
+        self._packed = compression_of(request.output)
 
     def rows_writer(self, schema: pa.Schema) -> ResultRows:
         """Takes the rows."""
-        if self._format == "parquet":
-            return ParquetRows(self.filesystem, self.aside, schema)
-        rows = CsvRows if self._format == "csv" else ArrowRows
         opened = partial(self.filesystem.open_output_stream, self.aside, compression=self._packed)
-        return rows(self.name, opened, schema)
+        return WRITERS[self._format](self.name, opened, schema)
 
 
 class Gathered:

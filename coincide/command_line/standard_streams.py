@@ -15,7 +15,7 @@ from pyarrow import fs
 from coincide.command_line.problems import Problem
 from coincide.engine.files.csv_rules import CsvRules
 from coincide.engine.files.finding import ParquetFiles
-from coincide.engine.files.result_rows import ArrowStream, CsvRows, ParquetRows, ResultRows
+from coincide.engine.files.result_rows import WRITERS, ArrowStream, ResultRows
 from coincide.engine.files.source import FORMATS, STANDARD_INPUT, Source, source_of
 
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -71,12 +71,10 @@ class StandardOutput:
 
     def rows_writer(self, schema: pa.Schema) -> ResultRows:
         """Takes the rows."""
-        if self._format == "parquet":
-            return ParquetRows(self, "", schema)
-        rows = CsvRows if self._format == "csv" else ArrowStream
+        rows = ArrowStream if self._format == "arrow" else WRITERS[self._format]
         return rows(_NAME, self.open_output_stream, schema)
 
-    def open_output_stream(self, _: str = "") -> pa.NativeFile:
+    def open_output_stream(self) -> pa.NativeFile:
         """As of a file system."""
         return pa.PythonFile(_Pipe(), mode="w")
 

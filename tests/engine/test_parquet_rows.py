@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import fs
 
 from coincide.engine.files.result_rows import ParquetRows
 from coincide.model.errors import DataError
@@ -21,7 +20,7 @@ MANY = pa.table({"left": PLACE // 100, "right": IDS[PLACE // 100 + PLACE % 100]}
 
 
 def written(path: Path, table: pa.Table) -> pq.FileMetaData:
-    with ParquetRows(fs.LocalFileSystem(), str(path), table.schema) as rows:
+    with ParquetRows(str(path), lambda: pa.OSFile(str(path), "wb"), table.schema) as rows:
         for batch in table.to_batches(max_chunksize=7_000):
             rows.write(batch)
     assert rows.rows == table.num_rows

@@ -361,7 +361,9 @@ def test_files(kind: pa.DataType, tight: None, tmp_path: Any) -> None:
     assert in_order(found) == in_order(
         correlate_tables(table, table, CONDITION, by="key", **COLUMNS).to_batches()
     )
-    with ParquetRows(pa.fs.LocalFileSystem(), str(tmp_path / "out.parquet"), job.schema) as rows:
+    with ParquetRows(
+        "out", lambda: pa.OSFile(str(tmp_path / "out.parquet"), "wb"), job.schema
+    ) as rows:
         for batch in found:
             rows.write(batch)
     assert in_order(pq.read_table(tmp_path / "out.parquet").to_batches()) == in_order(found)

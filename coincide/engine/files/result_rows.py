@@ -7,14 +7,12 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 from coincide.model.errors import DataError, SchemaError
 
@@ -22,24 +20,8 @@ _SPECIAL = r'[",\r\n]|^$'
 """What has to stand in quotes; an empty text has to, too, beside nothing at all."""
 
 
-class ResultRows(Protocol):
-    """Takes batches; as a context manager."""
-
-    rows: int
-
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take one batch."""
-
-
-class _Opened:
-    """A sink that is closed at the end."""
+class ResultRows:
+    """Takes batches, and writes them to a sink that is closed at the end; as a context manager."""
 
     def __init__(self, name: str, opened: Callable[[], pa.NativeFile], schema: pa.Schema) -> None:
         self._check(schema)
@@ -56,18 +38,14 @@ class _Opened:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             with writing(self._name), self._sink:
                 self._end()
             return
-        # What broke it shall be told.
+        # The file is lost anyway; what broke it shall be told, not that it cannot be closed.
         with suppress(OSError):
+            self._give_up()
             self._sink.close()
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -80,16 +58,19 @@ class _Opened:
         """Refuse columns that the format cannot hold."""
 
     def _begin(self) -> None:
-        """What stands before the rows."""
+        """Write what comes before the rows."""
 
     def _write(self, batch: pa.RecordBatch) -> None:
         raise NotImplementedError
 
     def _end(self) -> None:
-        """What stands after the rows."""
+        """Write what comes after the rows."""
+
+    def _give_up(self) -> None:
+        """Close what is open beside the sink."""
 
 
-class CsvRows(_Opened):
+class CsvRows(ResultRows):
     """CSV with a header and commas. Texts stand in quotes in batches in which one needs them."""
 
     def _check(self, schema: pa.Schema) -> None:
@@ -115,7 +96,7 @@ class CsvRows(_Opened):
         csv.write_csv(batch, self._sink, options)
 
 
-class ArrowRows(_Opened):
+class ArrowRows(ResultRows):
     """Arrow IPC: a file, or a stream, where nobody can look back."""
 
     is_stream = False
@@ -153,8 +134,8 @@ _BYTES_IN_GROUP = 128 << 20
 _ROWS_IN_SAMPLE = 1 << 16
 
 
-class ParquetRows:
-    """Writes batches to one Parquet file, gathering small ones; as a context manager.
+class ParquetRows(ResultRows):
+    """Parquet, whose row groups gather small batches.
 
     Whole numbers are written as differences (where ids and times of matches are nearly in order), or
     plainly and packed by LZ4 (where events have so many partners that the same ids come again and
@@ -162,57 +143,52 @@ class ParquetRows:
     are neither.
     """
 
-    def __init__(self, filesystem: fs.FileSystem, path: str, schema: pa.Schema) -> None:
-        _check_types(schema)
-        with writing(path):
-            self._sink = filesystem.open_output_stream(path)
-        self._writer: pq.ParquetWriter | None = None
-        self._path, self._schema = path, schema
+    _writer: pq.ParquetWriter | None = None
+    _waiting_rows = _waiting_bytes = 0
+
+    def _check(self, schema: pa.Schema) -> None:
+        for field in schema:
+            try:
+                pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+            except pa.ArrowNotImplementedError as error:
+                raise SchemaError(
+                    f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
+                    " or leave it out"
+                ) from error
+
+    def _begin(self) -> None:
         self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
-        self.rows = 0
 
-    def __enter__(self) -> ParquetRows:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            with writing(self._path):
-                self._flush()
-                self._close()
-        else:
-            # The file is lost anyway; what broke it shall be told, not that it cannot be closed.
-            with suppress(OSError):
-                self._close()
-
-    def _close(self) -> None:
-        with self._sink:
-            if self._writer is None:
-                self._writer = _writer(self._sink, self._schema.empty_table())
-            self._writer.close()
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take one batch."""
+    def _write(self, batch: pa.RecordBatch) -> None:
         self._waiting.append(batch)
-        self.rows += batch.num_rows
         self._waiting_rows += batch.num_rows
         self._waiting_bytes += batch.nbytes
         if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
-            with writing(self._path):
-                self._flush()
+            self._flush()
 
     def _flush(self) -> None:
+        table = pa.Table.from_batches(self._waiting, schema=self._schema)
+        if self._writer is None:
+            self._writer = _writer(self._sink, table)
         if self._waiting:
-            table = pa.Table.from_batches(self._waiting, schema=self._schema)
-            if self._writer is None:
-                self._writer = _writer(self._sink, table)
             self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
-            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+        self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+
+    def _end(self) -> None:
+        self._flush()
+        self._give_up()
+
+    def _give_up(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+WRITERS: dict[str, type[ResultRows]] = {
+    "parquet": ParquetRows,
+    "csv": CsvRows,
+    "arrow": ArrowRows,
+}
+"""By the names of formats."""
 
 
 @contextmanager
@@ -248,7 +224,7 @@ def _size(table: pa.Table, way: tuple[str, str]) -> int:
 def _settings(schema: pa.Schema, way: tuple[str, str]) -> dict[str, Any]:
     encoding, compression = way
     numbers = _paths_of_numbers(schema)
-    others = [name for name in _paths(schema) if name not in numbers]
+    others = [path for path in map(_path, schema) if path not in numbers]
     return {
         "use_dictionary": others or False,
         "column_encoding": dict.fromkeys(numbers, encoding) or None,
@@ -256,12 +232,8 @@ def _settings(schema: pa.Schema, way: tuple[str, str]) -> dict[str, Any]:
     }
 
 
-def _paths(schema: pa.Schema) -> list[str]:
-    """Columns as Parquet names them, the elements of lists apart."""
-    return [_path(field) for field in schema]
-
-
 def _path(field: pa.Field) -> str:
+    """A column as Parquet names it, the elements of lists apart."""
     return f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
 
 
@@ -276,15 +248,3 @@ def _element(kind: pa.DataType) -> pa.DataType:
 def _is_number(kind: pa.DataType) -> bool:
     types = pa.types
     return types.is_integer(kind) or types.is_timestamp(kind) or types.is_date32(kind)
-
-
-def _check_types(schema: pa.Schema) -> None:
-    """Refuse columns that Parquet cannot hold."""
-    for field in schema:
-        try:
-            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
-        except pa.ArrowNotImplementedError as error:
-            raise SchemaError(
-                f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
-                " or leave it out"
-            ) from error

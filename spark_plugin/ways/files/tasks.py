@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -136,7 +137,8 @@ class FileTask:
         correlating = 0.0
         emission = join_slice(self.join, rows)
         path = f"{self.folder}/part-{number:05d}-{uuid.uuid4().hex}.parquet"
-        with ParquetRows(self.filesystem, path, self.join.tables.schema) as output:
+        opened = partial(self.filesystem.open_output_stream, path)
+        with ParquetRows(path, opened, self.join.tables.schema) as output:
             for batch in emission:
                 correlating += time.perf_counter() - written
                 output.write(batch)
