@@ -30,7 +30,6 @@ from coincide.engine.files.slice_join import (
     read_slice,
 )
 from coincide.engine.files.slices import DirectPlan, Parts, direct_plan
-from coincide.engine.files.stamps import FileStamps
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
 from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
@@ -92,7 +91,7 @@ def plan_files(
     options = arguments.options
     options = replace(options, slice_rows=_rows_of_slice(footers, options))
     planned = [
-        PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
+        PlannedFiles.of(side, schema, read)
         for side, schema, read in zip(files, schemas, footers, strict=True)
     ]
     plan = _ordered_plan(files[1], groups, tables, parallelism, options)

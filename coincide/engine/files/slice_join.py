@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from coincide.engine.events.schemas import decoded, plain_type
 from coincide.engine.events.sides import Side, SideCounts, concatenated
 from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
+from coincide.engine.files.footers import Footer
 from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, needed_groups
 from coincide.engine.files.stamps import FileStamps, check_unchanged, open_footer, stamp_of
 from coincide.engine.join.join import Joined, TablePlan
@@ -140,6 +141,11 @@ class PlannedFiles:
     files: ParquetFiles
     schema: pa.Schema
     stamps: FileStamps
+
+    @classmethod
+    def of(cls, files: ParquetFiles, schema: pa.Schema, footers: Sequence[Footer]) -> PlannedFiles:
+        """As the footers tell them."""
+        return cls(files, schema, FileStamps.of([footer.stamp for footer in footers]))
 
     def read(
         self, parts: Parts, names: Sequence[str], threads: bool, is_numbered: bool = False

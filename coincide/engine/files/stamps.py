@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from coincide.engine.files.finding import is_local
 from coincide.model.errors import DataError
 
 _TAIL = 1 << 16
@@ -73,14 +72,6 @@ def stamp_of(filesystem: fs.FileSystem, path: str, digest: int) -> FileStamp:
         raise FileNotFoundError(path)
     size, modified = (_UNTOLD if told is None else told for told in (there.size, there.mtime_ns))
     return FileStamp(size, modified, digest)
-
-
-def plain_stamp(filesystem: fs.FileSystem, path: str) -> FileStamp:
-    """The stamp of a file without a footer: what the file system tells, and the store's ETag."""
-    if is_local(filesystem):
-        return stamp_of(filesystem, path, 0)
-    with filesystem.open_input_file(path) as source:
-        return stamp_of(filesystem, path, _digest(b"", _etag(source)))
 
 
 def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) -> None:

@@ -23,7 +23,6 @@ from coincide.engine.files.footers import (
 from coincide.engine.files.old_timestamps import holds_dates
 from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.stamps import FileStamps
 from coincide.engine.files.stream_parts import AIMED_ROWS, StreamParts, aimed_rows, stream_parts
 from coincide.model.errors import SchemaError, marked
 from spark_plugin.cluster.worker_python import check_workers
@@ -86,8 +85,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     if parts is None:
         raise NotDirect(f"{READINGS}: row groups have no statistics of {arguments.streams[0]}")
     _check_order(parts, arguments, tasks)
-    stamps = FileStamps.of([footer.stamp for footer in footers])
-    return StreamFiles(PlannedFiles(files, schema, stamps), parts, columns)
+    return StreamFiles(PlannedFiles.of(files, schema, footers), parts, columns)
 
 
 def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingColumns) -> None:

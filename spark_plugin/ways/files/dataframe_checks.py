@@ -26,15 +26,7 @@ def check_for_dataframes(
     footers = read_footers(files, names)
     schemas = file_schemas(files, footers)
     check_present(side, schemas, names)
-    _refuse_durations(side, schemas, names)
-    refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
-    if spark.conf.get(_NANOS_AS_LONG) != "true":
-        _refuse_nanoseconds(side, schemas)
-
-
-def _refuse_durations(
-    side: str, schemas: Sequence[tuple[str, pa.Schema]], names: Sequence[str]
-) -> None:
+    reads_nanoseconds = spark.conf.get(_NANOS_AS_LONG) == "true"
     for path, schema in schemas:
         for field in schema:
             if field.name in names and pa.types.is_duration(field.type):
@@ -42,17 +34,14 @@ def _refuse_durations(
                     f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads these as"
                     f" plain numbers; {_DIRECTLY}"
                 )
-
-
-def _refuse_nanoseconds(side: str, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
-    # Also in columns that nobody needs: Spark takes its schema from all columns of some file.
-    for path, schema in schemas:
-        for field in schema:
-            if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            is_fine = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
+            # Also in columns that are not needed: Spark takes its schema from all columns of some file.
+            if is_fine and not reads_nanoseconds:
                 raise SchemaError(
                     f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads no"
                     f" nanoseconds; write it in microseconds, or {_DIRECTLY}"
                 )
+    refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
 
 
 def refuse_beyond_microseconds(
