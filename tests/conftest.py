@@ -153,7 +153,23 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "_SMALLEST_SLICE_WORK", 5.0)
 
 
-_OF_LARGE_SIDES = ("cluster", "dataframes", "ways/broadcast", "ways/exchange")
+@pytest.fixture
+def any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read by their row groups in whatever order they are."""
+    from coincide.engine.files import planning
+
+    monkeypatch.setattr(planning, "MOST_READS", float("inf"))
+
+
+@pytest.fixture
+def no_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right events go to one slice each where there is room, so that cells are dealt."""
+    from spark_plugin.ways.exchange import planning
+
+    monkeypatch.setattr(planning, "MOST_COPIES", 1.0)
+
+
+_OF_LARGE_SIDES = ("cluster", "frames", "ways/broadcast", "ways/exchange")
 """Folders below tests/spark_plugin of what small sides stand in for large ones."""
 
 
@@ -162,18 +178,7 @@ def _sides_pass_for_large(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """Nothing is collected by itself where the look, the exchange and broadcasts are tested."""
     here = Path(__file__).parent / "spark_plugin"
     if any(request.path.is_relative_to(here / folder) for folder in _OF_LARGE_SIDES):
-        from spark_plugin.ways.broadcast import join as unseen
-        from spark_plugin.ways.collect import collecting
+        from spark_plugin.ways import choosing
 
-        monkeypatch.setattr(collecting, "MOST_BYTES", -1)
-        monkeypatch.setattr(unseen, "MOST_BYTES", -1)
-
-
-@pytest.fixture(params=["packs", "rows"])
-def crossing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How events cross an exchange: in packs, or as where these cannot cross."""
-    if request.param == "rows":
-        from spark_plugin.ways.exchange import join
-
-        monkeypatch.setattr(join, "takes_packs", lambda sides: False)
-    return str(request.param)
+        monkeypatch.setattr(choosing, "BOTH_BYTES", -1)
+        monkeypatch.setattr(choosing, "SMALL_BYTES", -1)

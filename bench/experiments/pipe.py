@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from coincide.model.options import Emit
 
-DIRECT, EXCHANGE, SQL = "direct", "exchange", "Spark SQL"
+DIRECT, EXCHANGE, SQL = "files", "exchange", "Spark SQL"
 LOCAL, DUCKDB = "one process", "DuckDB COPY"
 SPARSE = Load(4_000_000, 4.0)
 DENSE = Load(200_000, 100.0)
@@ -162,7 +162,7 @@ def _steps(bench: Bench, spark: SparkSession, place: Place, load: Load) -> None:
     }
     done = correlate_files(
         spark, place.left, place.right, timing_condition(Condition()),
-        options=CorrelateOptions(way="direct"), output=str(place.out), overwrite=True,
+        options=CorrelateOptions(way="files"), output=str(place.out), overwrite=True,
     )  # fmt: skip
     steps = PipeSteps(bench)
     steps.direct(DIRECT, done, to["files"][DIRECT])  # type: ignore[arg-type]

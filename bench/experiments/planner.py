@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from coincide.model.options import Way
 
-WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "collect")
+WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "broadcast-both")
 """Of DataFrames that are more than reads of files."""
 REGRET = 1.15
 """The choice may take so many times as long as the fastest way."""

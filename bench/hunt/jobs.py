@@ -36,7 +36,7 @@ class Job:
     how, emit : str
     probability : bool
     options : dict
-        Of `CorrelateOptions`; lengths and `time_range` in ticks.
+        Of `CorrelateOptions`; lengths in ticks.
     text : bool
         Whether durations are given as text with a unit.
     handed_out : (bool, bool)

@@ -34,7 +34,7 @@ from coincide.engine.join.words import names, numbers
 from coincide.engine.reports.warnings import are_most
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import marked
-from coincide.model.options import check_choice
+from coincide.model.options import check_way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from spark_plugin.frames.borders import BorderPlan
 
 
-_WAYS = ("auto", "direct", "exchange")
+_WAYS = ("auto", "files", "exchange")
 _OPTIONS = (
     "first", "pass_through", "interpolate", "processing", "invalid", "unit", "tick", "backend",
     "batch_events", "threads", "closed",
@@ -69,7 +69,7 @@ class BorderRequest(Request):
 
 def request(**words: Any) -> BorderRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide borders`."""
-    check_choice("--way", words["way"], _WAYS)
+    check_way("way", words["way"], _WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
     stream = None if words["stream"] == "-" else words["stream"]
     margins = numbers("--hysteresis", words["hysteresis"])
@@ -164,8 +164,8 @@ def _planned(
         seen = ReadingFrame.of(frame, request.arguments).seen
         return plan_file_crossings(spark, source.text, given, request.arguments, seen, observe=True)
     except NotDirect as closed:
-        if request.way == "direct":
-            raise Problem(f"--way direct is not possible: {marked(closed)}") from None
+        if request.way == "files":
+            raise Problem(f"--way files is not possible: {marked(closed)}") from None
         if request.way == "auto":
             tell_closed(request.hide(marked(closed)))
     return plan_crossings(frame, given, request.arguments, observe=True)
@@ -196,7 +196,7 @@ def _counted(
     }
     if not why:
         return values, _lines(summary)
-    told = {"way": "direct", "why": why}
+    told = {"way": "files", "why": why}
     return {**values, **told}, [*_lines(summary), ("way", f"direct: {why}")]
 
 

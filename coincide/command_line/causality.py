@@ -42,7 +42,7 @@ from coincide.model.causality.condition import (
 )
 from coincide.model.causality.spaces import EARTH_KM, Plane, Space, Sphere
 from coincide.model.errors import ConditionError
-from coincide.model.options import CorrelateOptions, check_choice
+from coincide.model.options import CorrelateOptions, check_way
 from coincide.model.sides import SIDES
 
 
@@ -133,7 +133,7 @@ class CausalityRequest(EventRequest):
 
 def request(**words: Any) -> CausalityRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide causality`."""
-    check_choice("--way", words["way"], _WAYS)
+    check_way("way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
     own = {name: words[name] for name in _ASKED}
     words = _with_effect_times(words)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -43,7 +43,7 @@ from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import shifts, worded_join
 from coincide.engine.reports.reports import JoinSummary
 from coincide.model.errors import DataError, SchemaError, marked
-from coincide.model.options import Way, check_choice
+from coincide.model.options import check_way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,9 +72,9 @@ class JoinRequest(EventRequest):
 
 def request(**words: Any) -> JoinRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide join`."""
-    check_choice("--way", words["way"], get_args(Way))
+    check_way("way", words["way"])
     spark_only = {"--slices": words["slices"]}
-    if words["way"].startswith(("broadcast", "collect")):
+    if words["way"].startswith("broadcast"):
         spark_only[f"--way {words['way']}"] = True
     return JoinRequest(
         left=words["left"],
@@ -195,8 +195,8 @@ def _written_by_spark(
     why: str,
 ) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)
-    if plan.way in ("broadcast", "collect"):
-        not_direct = "" if request.way.startswith(plan.way) else f"; not direct: {why}"
+    if plan.way.startswith("broadcast"):
+        not_direct = "" if request.way.startswith("broadcast") else f"; not direct: {why}"
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
@@ -227,7 +227,7 @@ def _closed(
     request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types]
 ) -> str | None:
     """Why the direct way is closed; None if it may be open."""
-    if request.way not in ("auto", "direct"):
+    if request.way not in ("auto", "files"):
         return "as asked"
     for given, columns, unknown in zip(inputs, request.columns, types, strict=True):
         side = given.source.side
@@ -275,5 +275,5 @@ def planned_directly(
 
 def refuse_if_asked(request: JoinRequest, closed: str) -> None:
     """Refuse what was asked for and is not possible."""
-    if request.way == "direct":
-        raise Problem(f"--way direct is not possible: {closed}")
+    if request.way == "files":
+        raise Problem(f"--way files is not possible: {closed}")

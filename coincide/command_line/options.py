@@ -299,10 +299,10 @@ JOIN = [
         "How it runs",
         {
             **_engines(_IN_ORDER),
-            "--way WAY = auto": "How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice"
+            "--way WAY = auto": "How rows get to where they are joined. [cyan]files[/cyan]: slice by slice"
             " from Parquet files that lie in time order. [cyan]broadcast[/cyan], only on Spark: the smaller"
-            " side, or that of broadcast-left or broadcast-right, to every worker. [cyan]collect[/cyan]:"
-            " both. [cyan]exchange[/cyan]: through Spark's shuffle, or with --engine local all at once."
+            " side, or that of broadcast-left or broadcast-right, to every worker; broadcast-both: both."
+            " [cyan]exchange[/cyan]: through Spark's shuffle, or with --engine local all at once."
             " [cyan]auto[/cyan]: the first of them that suits the data.",
             **_SPARK,
             **_BACKEND,
@@ -444,7 +444,7 @@ BORDERS = [
         "How it runs",
         {
             **_engines(_IN_ORDER),
-            "--way WAY = auto": "How streams get to where they are watched on Spark. [cyan]direct[/cyan]:"
+            "--way WAY = auto": "How streams get to where they are watched on Spark. [cyan]files[/cyan]:"
             " part by part from Parquet files in order of streams. [cyan]exchange[/cyan]: through Spark's"
             " shuffle. [cyan]auto[/cyan]: the first of them that suits the data.",
             **_SPARK,

@@ -231,7 +231,7 @@ class DistanceUnitWarning(CoincideWarning):
 
 
 class CopiedRowsWarning(CoincideWarning):
-    """A join on Spark sends rows to many more slices than ``max_replication`` asks for."""
+    """A join on Spark sends rows to many more slices than pay, since workers have no room for fewer."""
 
 
 class NoPairsWarning(CoincideWarning):

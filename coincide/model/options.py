@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal, get_args
 
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.sides import unit_option
-from coincide.model.units import TIME_LIMIT, Duration, as_float, unit_name
+from coincide.model.units import Duration, unit_name
 
 MAX_CLASSES = 16
 """More would save hardly a probe: lengths that differ little have nearly the same bands."""
@@ -19,7 +18,7 @@ Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
 SideName = Literal["left", "right"]
 Way = Literal[
-    "auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"
+    "auto", "files", "broadcast", "broadcast-left", "broadcast-right", "broadcast-both", "exchange"
 ]
 """How the events of two sides meet."""
 
@@ -48,9 +47,6 @@ class CorrelateOptions:
         than a declared longest length): an error, or leave them out and count them.
     left_longest, right_longest : int, str or None
         Declared longest length of a timestamp (the papers' pi) of each side. A longer one is invalid.
-    time_range : (int, int) or None
-        Declared first and last time of the left side, in ticks. With both longest lengths it spares
-        the pass over the data that plans the slices; slices are then of equal duration.
     slices : int or None
         Number of time slices, hence of Spark tasks, at most 1,000,000; None: from the data and the
         cluster.
@@ -58,15 +54,12 @@ class CorrelateOptions:
         Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory
         of a worker, which takes two to three times the bytes. Of two small sides that are collected, a
         task may hold so many rows of each.
-    max_replication : float
-        How many copies of a right event slices may hold on average, unless that is what bounding the
-        memory takes.
-    way : {"auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"}
-        How events meet on Spark. ``"direct"``: tasks read their own parts of Parquet files, which must
+    way : {"auto", "files", "broadcast", "broadcast-left", "broadcast-right", "broadcast-both", "exchange"}
+        How events meet on Spark. ``"files"``: tasks read their own parts of Parquet files, which must
         lie nearly in time order. ``"broadcast"``: the smaller side, or the one that is named, goes to
-        every worker, so that the other need not be shuffled. ``"collect"``: both do, by way of the driver.
-        ``"exchange"``: both sides are shuffled.
-        ``"auto"``: directly where files are given and allow it; else both are collected where Spark
+        every worker, so that the other need not be shuffled; or both do. ``"exchange"``: both sides are
+        shuffled.
+        ``"auto"``: by files where these are given and allow it; else both are broadcast where Spark
         takes them for small; else both are exchanged without a look where Spark knows that they are large,
         and how far pairs reach is known; else by broadcast of a side of at most
         `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
@@ -90,11 +83,9 @@ class CorrelateOptions:
     invalid: Invalid = "raise"
     left_longest: Duration | None = None
     right_longest: Duration | None = None
-    time_range: tuple[int, int] | None = None
     slices: int | None = None
     slice_rows: int = 1_000_000
     slice_bytes: int = 256 << 20
-    max_replication: float = 4.0
     way: Way = "auto"
     broadcast_bytes: int = 64 << 20
     batch_pairs: int | None = None
@@ -107,20 +98,12 @@ class CorrelateOptions:
             if given is not None:
                 object.__setattr__(self, name, unit_name(given))
         check_choice("invalid", self.invalid, get_args(Invalid))
-        check_choice("way", self.way, get_args(Way))
+        check_way("way", self.way)
         for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
             check_count(name, getattr(self, name))
         check_count("broadcast_bytes", self.broadcast_bytes, 0)
         check_count("slices", self.slices, most=MOST_SLICES)
         check_count("classes", self.classes, most=MAX_CLASSES)
-        if not isinstance(self.max_replication, Real) or not as_float(self.max_replication) >= 1.0:
-            raise ConditionError(
-                f"{argument('max_replication')} must be at least 1; found"
-                f" {brief(self.max_replication)}"
-            )
-        object.__setattr__(self, "max_replication", as_float(self.max_replication))
-        if self.time_range is not None:
-            _check_time_range(self.time_range)
 
     @property
     def small_side(self) -> SideName | None:
@@ -142,15 +125,15 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         )
 
 
-def _check_time_range(time_range: object) -> None:
-    ends = tuple(time_range) if isinstance(time_range, (tuple, list)) else ()
-    if len(ends) != 2 or not all(isinstance(end, int) and abs(end) < TIME_LIMIT for end in ends):
-        raise ConditionError(
-            f"{argument('time_range')} must be two ints below 2^61, in ticks; found"
-            f" {brief(time_range)}"
-        )
-    if ends[0] > ends[1]:
-        raise ConditionError(f"{argument('time_range')} is empty: {ends[0]} is after {ends[1]}")
+_FORMER_WAYS = {"direct": "files", "collect": "broadcast-both"}
+
+
+def check_way(name: str, value: object, choices: tuple[str, ...] = get_args(Way)) -> None:
+    """Refuse a way that is none of the choices; of a former name it says the one of today."""
+    today = _FORMER_WAYS.get(str(value))
+    if today in choices:
+        raise ConditionError(f"{argument(name, value)} is called {argument(name, today)} now")
+    check_choice(name, value, choices)
 
 
 def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:

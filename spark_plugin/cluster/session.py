@@ -209,7 +209,7 @@ def _prepare_jvm() -> None:
     java = find_java()
     os.environ.setdefault("JAVA_HOME", java.home)
     # Workers are new processes: they must find our packages where this process found them.
-    here = str(Path(__file__).resolve().parent.parent)
+    here = str(Path(__file__).resolve().parents[2])
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if here not in (*paths, *site.getsitepackages()):
         os.environ["PYTHONPATH"] = os.pathsep.join([here, *filter(None, paths)])

@@ -96,7 +96,7 @@ def _is_installed() -> bool:
     """Whether a new process of this Python finds our packages, wherever it starts."""
     places = {*site.getsitepackages(), site.getusersitepackages()}
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if str(Path(__file__).resolve().parent.parent) in (*paths, *places):
+    if str(Path(__file__).resolve().parents[2]) in (*paths, *places):
         return True
     try:
         return str(distribution(_DISTRIBUTION).locate_file("")) in places

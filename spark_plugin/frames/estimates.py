@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.frames.columns import field_of, quoted, wire_bytes
+from spark_plugin.frames.columns import quoted, wire_bytes
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.plain_reads import KEEPING_ROWS, LOGICAL, class_of, is_made_of, plan_of
 
@@ -46,7 +46,7 @@ def estimated_bytes(side: EventFrame) -> int | None:
     None where it cannot be asked: on Spark Connect, of streams, and of a plan that cannot be, of which
     the ordinary way tells.
     """
-    if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
+    if context_of(side.spark) is None or side.plain.isStreaming:
         return None
     try:
         return int(side.optimized.stats().sizeInBytes())
@@ -72,7 +72,7 @@ def estimate_of_rows(side: EventFrame) -> Estimate | None:
     columns instead, that may be far too little, and there is none. Of a checkpoint, and of a cache that is
     not computed yet, it is that of what these were made from.
     """
-    if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
+    if context_of(side.spark) is None or side.plain.isStreaming:
         return None
     needed = side.plain.selectExpr(*map(quoted, side.needed))
     try:
@@ -91,7 +91,7 @@ def estimate_of_rows(side: EventFrame) -> Estimate | None:
 
 
 def _multiplies(side: EventFrame) -> bool:
-    setting = side.source.sparkSession.conf.get(_STATISTICS_SETTING, None)
+    setting = side.spark.conf.get(_STATISTICS_SETTING, None)
     return (setting or "").lower() == "true"
 
 
@@ -113,8 +113,7 @@ def row_bytes(side: EventFrame) -> tuple[int, str | None] | None:
     """
     alike, own = _fixed_bytes(side), []
     for name in (*side.by, *side.payload, *side.tested):
-        kind = field_of(side.source, side.called, name).dataType
-        size = wire_bytes(quoted(name), kind)
+        size = wire_bytes(quoted(name), side.kind_of(name))
         if size is None:
             return None
         if isinstance(size, int):

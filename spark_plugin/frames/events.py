@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -52,6 +52,11 @@ class EventFrame:
     up_to: int | None = None
 
     @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return self.source.sparkSession
+
+    @property
     def plain(self) -> DataFrame:
         """As the user gave it."""
         return self.source if self.given is None else self.given
@@ -79,6 +84,10 @@ class EventFrame:
         """Columns of `plain` that a join reads."""
         names = (*self.times.names, *self.by, *self.payload, *self.tested)
         return list(dict.fromkeys(names))
+
+    def kind_of(self, name: str) -> T.DataType:
+        """The type of a column."""
+        return field_of(self.source, self.called, name).dataType
 
     @property
     def called(self) -> str:

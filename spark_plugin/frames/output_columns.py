@@ -15,7 +15,6 @@ from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import (
     MidnightType,
     decode,
-    field_of,
     literal,
     quoted,
     text,
@@ -119,44 +118,27 @@ def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -
 class ResultColumns:
     """The output columns of a join of DataFrames: their names, types, and how they cross the wire."""
 
-    # `layout`: how events cross; `columns`; `wire_schema`: what the worker yields.
-
     def __init__(self, sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> None:
         left, right = sides
         keys, mine, theirs = (
-            [(name, field_of(side.source, side.called, name).dataType) for name in names]
+            [(name, side.kind_of(name)) for name in names]
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
-        cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
-        own, others = (
-            [field_of(side.source, side.called, name).dataType for name in side.tested]
-            for side in sides
-        )
-        tested = (
-            [frames.crosses_as_int64(kind) for kind in own],
-            [frames.crosses_as_int64(kind) for kind in others],
-        )
+        own, others, tested, tested_too = (
+            [frames.crosses_as_int64(side.kind_of(name)) for name in names]
+            for side, names in (
+                (left, left.payload), (right, right.payload),
+                (left, left.tested), (right, right.tested),
+            )
+        )  # fmt: skip
         self.layout = wire_layout(
-            len(keys), *cross, coordinates=spec.coordinates, identity=spec.is_one_stream,
-            tested=tested,
+            len(keys), own, others, coordinates=spec.coordinates, identity=spec.is_one_stream,
+            tested=(tested, tested_too),
         )  # fmt: skip
         self.columns = output_columns(spec, keys, mine, theirs)
+        self.names = tuple(column.name for column in self.columns)
         check_output_names(list(self.names))
         self.wire_schema = wire_schema(self.columns)
-
-    @property
-    def metrics_name(self) -> str:
-        """A name for a column of counters that no output column has."""
-        return metrics_name(self.names)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the output columns, on the wire and off it."""
-        return tuple(column.name for column in self.columns)
-
-    def decoded(self, pairs: DataFrame) -> DataFrame:
-        """The worker's columns in their own types."""
-        return decoded(pairs, self.columns)
 
 
 def result_time(given: T.DataType) -> T.DataType:

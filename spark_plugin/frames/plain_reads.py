@@ -51,11 +51,10 @@ def plan_of(frame: DataFrame) -> Any:
 
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
-_NAMING = (f"{LOGICAL}SubqueryAlias", f"{LOGICAL}View")
+_NAMED = f"{LOGICAL}SubqueryAlias"
 _PROJECT = f"{LOGICAL}Project"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _COLUMN, _RENAMED = f"{_EXPRESSIONS}.AttributeReference", f"{_EXPRESSIONS}.Alias"
-_CAST = f"{_EXPRESSIONS}.Cast"
 _SEQUENCE = "scala.collection.immutable.ArraySeq"
 _NOWHERE = -1
 _PARTS = {
@@ -139,7 +138,7 @@ def _traced(
             places = list(takewhile(lambda place: place != _NOWHERE, found))
             if len(places) < len(needed):
                 return None
-        elif kind not in _NAMING:
+        elif kind != _NAMED:
             return None
         plan = plan.child()
     relation = plan.relation()
@@ -155,10 +154,6 @@ def _place(column: Any, below: Any) -> int:
     """Which of the columns below one of a projection is, as it is or renamed."""
     kind = class_of(column)
     if kind == _RENAMED:
-        column = column.child()
-        kind = class_of(column)
-    # Views in SQL cast every column to the type that it has.
-    if kind == _CAST and column.dataType().equals(column.child().dataType()):
         column = column.child()
         kind = class_of(column)
     place: int = below.indexOf(column.exprId()) if kind == _COLUMN else _NOWHERE

@@ -22,6 +22,7 @@ from spark_plugin.frames.columns import text
 from spark_plugin.frames.estimates import about_bytes, row_bytes
 from spark_plugin.frames.events import REASONS, EventFrame
 from spark_plugin.frames.queries import tell_query
+from spark_plugin.tasks.samples import Sample
 
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
 """Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
@@ -63,6 +64,11 @@ class SideStatistics:
         """Events that can match."""
         return self.counts.rows - self.counts.unmatchable - self.counts.dropped
 
+    def sample(self, *, with_unmatchable: bool = False) -> Sample:
+        """The sample that plans are made of, for so many rows."""
+        rows = self.matchable + (self.counts.unmatchable if with_unmatchable else 0)
+        return Sample(self.midpoints, self.weights, self.hashes, rows, self.shapes)
+
 
 Looks = tuple[SideStatistics | None, SideStatistics | None]
 """What is known of both sides: None of one at which nobody has looked."""
@@ -88,7 +94,7 @@ def measure(
     wanted = _wanted(streams, has_own_bytes=any(own for _, own in sizes))
     # Grouped before the union, which would have every row written and read between two stages.
     grouped = at_once(
-        left.source.sparkSession,
+        left.spark,
         [partial(_grouped, events, side, wanted) for side, events in enumerate(streams)],
     )
     tell_query(f"{' and '.join(events.called for events in streams)} looked at")

@@ -12,7 +12,6 @@ from pyspark.sql import types as T
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import field_of
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.wire import CODED, HASHES, TIME, UNMATCHED, WireLayout
 
@@ -90,14 +89,10 @@ def _shown(side: EventFrame) -> dict[str, str]:
 
     None beside RAPIDS, where one that it does not know would bring the whole test back to the CPU.
     """
-    if is_accelerated(side.source.sparkSession):
+    if is_accelerated(side.spark):
         return {}
     names = dict.fromkeys([*side.times.names, *side.by, *side.payload])
-    told = (
-        name
-        for name in names
-        if isinstance(field_of(side.source, side.called, name).dataType, _TOLD)
-    )
+    told = (name for name in names if isinstance(side.kind_of(name), _TOLD))
     return {f"shown_{i}": name for i, name in enumerate(islice(told, _MOST_SHOWN))}
 
 
@@ -143,6 +138,6 @@ def _blamed(side: EventFrame, reason: str) -> str:
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
     return {
-        wire: frames.encode(frames.quoted(name), field_of(side.source, side.called, name).dataType)
+        wire: frames.encode(frames.quoted(name), side.kind_of(name))
         for wire, name in zip(wire_names, names, strict=True)
     }

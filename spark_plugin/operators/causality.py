@@ -111,9 +111,9 @@ def causality(
         is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability,
     )  # fmt: skip
-    if options.way == "direct":
+    if options.way == "files":
         raise ConditionError(
-            "way='direct' reads files, and DataFrames were given: choose another way, or leave it out"
+            "way='files' reads files, and DataFrames were given: choose another way, or leave it out"
         )
     for side, given in zip(arguments.sides, (causes, effects), strict=True):
         if given is not None and not isinstance(given, DataFrame):

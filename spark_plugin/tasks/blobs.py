@@ -19,6 +19,8 @@ its values.
 _LEAST, _FIRST = b"least", b"first"
 _NARROW = (np.uint8, np.uint16, np.uint32)
 _NARROWEST = _NARROW[:2]
+_WORD = 8
+"""Bytes of an int64."""
 
 
 def packed(events: pa.Table) -> Iterator[pa.Buffer]:
@@ -45,11 +47,22 @@ def unpacked(blobs: Sequence[pa.Buffer]) -> pa.Table:
     })  # fmt: skip
 
 
-def binaries(blobs: Sequence[pa.Buffer]) -> pa.Array:
-    """Blobs as a column, together less than 2 GiB."""
+def column_of(blobs: Sequence[pa.Buffer], *, as_numbers: bool) -> pa.Array:
+    """Blobs as a column, binary or lists of int64, together less than 2 GiB."""
     ends = np.cumsum([0, *(blob.size for blob in blobs)]).astype(np.int32)
     whole = blobs[0] if len(blobs) == 1 else pa.py_buffer(b"".join(blobs))
+    if as_numbers:  # a stream of Arrow has whole words
+        words = pa.Array.from_buffers(pa.int64(), whole.size // _WORD, [None, whole])
+        return pa.ListArray.from_arrays(pa.array(ends // _WORD), words)
     return pa.Array.from_buffers(pa.binary(), len(blobs), [None, pa.py_buffer(ends), whole])
+
+
+def blob_of(value: pa.Scalar) -> pa.Buffer:
+    """The blob that is a value of such a column."""
+    if not isinstance(value, pa.ListScalar):
+        return value.as_buffer()
+    words = value.values
+    return words.buffers()[1].slice(_WORD * words.offset, _WORD * len(words))
 
 
 def _opened(blob: pa.Buffer) -> pa.RecordBatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +18,14 @@ from coincide.engine.join.spec import AnySpec
 from coincide.model.errors import DataError
 from coincide.model.options import SideName
 from coincide.model.sides import LEFT, RIGHT, SIDES
-from spark_plugin.tasks.blobs import rows_of, unpacked
+from spark_plugin.tasks.blobs import blob_of, rows_of, unpacked
 from spark_plugin.tasks.joins import WireTask
-from spark_plugin.tasks.packing import PackTask, Placing
+from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.slices import CellPlan
 from spark_plugin.tasks.wire import (
     CODED,
     HASHES,
-    LABEL,
     SALT,
-    UNMATCHED,
-    LabelCode,
     is_left,
     read_side,
 )
@@ -39,164 +37,101 @@ CHANGED = (
 )
 
 
-class SliceWire(Protocol):
-    """How slices cross the exchange."""
+@dataclass(frozen=True, kw_only=True)
+class StretchTask(WireTask):
+    """Joins rows of both sides that have all of their partners in the same partition."""
 
-    def slices(
-        self, batches: Iterable[pa.RecordBatch], task: SliceTask
-    ) -> Iterator[tuple[Side, Side, int | None]]:
-        """Left and right events of each slice of a partition, with its label; None: that match nothing."""
+    shapes: tuple[tuple[int, int], tuple[int, int]]
 
-
-@dataclass(frozen=True)
-class Rows:
-    """Slices that cross as rows of both sides."""
-
-    code: LabelCode
-
-    def slices(
-        self, batches: Iterable[pa.RecordBatch], task: SliceTask
-    ) -> Iterator[tuple[Side, Side, int | None]]:
-        """As of `SliceWire`."""
+    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+        """The join of the partition."""
         gathered = list(batches)
         if not gathered:
             return
         table = pa.Table.from_batches(gathered)
-        del gathered
-        table, labels = self._decoded(table)
-        matchable = table.column(CODED).to_numpy() != UNMATCHED
-        found = np.unique(labels[matchable]).tolist()
-        if not found or (len(found) == 1 and (matchable.all() or task.keeps_whole(found[0]))):
-            yield *_sides(table, task), found[0] if found else None
-            return
-        # Spark promises that rows of one label meet, not that those of two are kept apart.
-        for label in found:
-            yield *_sides(_rows(table, matchable & (labels == label)), task), label
-        if not matchable.all():
-            yield *_sides(_rows(table, ~matchable), task), None
-
-    def _decoded(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """The columns of the layout, and the label of each row: int64 array."""
-        coded, labels = self.code.decoded(table.column(CODED).to_numpy())
-        if self.code.bits == 0:
-            labels = table.column(LABEL).to_numpy()
-        place = table.schema.get_field_index(CODED)
-        return table.set_column(place, CODED, pa.array(coded)), labels
-
-
-@dataclass(frozen=True)
-class Packs:
-    """Slices that cross as what a `PackTask` makes of them."""
-
-    schemas: tuple[pa.Schema, pa.Schema]
-    room: Room | None = None
-
-    def slices(
-        self, batches: Iterable[pa.RecordBatch], task: SliceTask
-    ) -> Iterator[tuple[Side, Side, int | None]]:
-        """As of `SliceWire`."""
-        of_slices: dict[int, Packed] = {}
-        for batch in batches:
-            for label, is_of_left, blob in zip(*batch.columns, strict=True):
-                packs = of_slices.setdefault(label.as_py(), ([], []))
-                packs[LEFT if is_of_left.as_py() else RIGHT].append(blob.as_buffer())
-        for label in sorted(of_slices):
-            for part in self._parts(of_slices.pop(label), task):
-                left, right = (
-                    read_side(
-                        unpacked(packs) if packs else schema.empty_table(),
-                        task.layout.only(name),
-                        name,
-                        model,
-                    )
-                    for name, model, schema, packs in zip(
-                        SIDES, task.spec.models, self.schemas, part, strict=True
-                    )
-                )
-                yield left, right, label
-
-    def _parts(self, packs: Packed, task: SliceTask) -> Iterable[Packed]:
-        """A slice, in parts that can be joined one after the other if it is too large."""
-        count = 1 if self.room is None else self.room.parts(packs)
-        if self.room is None or count == 1:
-            return [packs]
-        return divided(packs, self.room.plan.finer(count), self.schemas, task.spec.models)
+        is_base = is_left(table.column(CODED).to_numpy())
+        left, right = (
+            read_side(table, self.layout, name, model, np.flatnonzero(is_own))
+            for name, model, is_own in zip(
+                SIDES, self.spec.models, (is_base, ~is_base), strict=True
+            )
+        )
+        _check_shapes((left, right), self.shapes)
+        yield self.joined(left, right)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SliceTask(WireTask):
-    """Gathers the slices of a partition, mostly one, and joins each."""
+    """Gathers the packs of each slice of a partition, mostly one, and joins them."""
 
-    wire: SliceWire
+    schemas: tuple[pa.Schema, pa.Schema]
     shapes: tuple[tuple[int, int], tuple[int, int]]
+    room: Room | None = None
 
     def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
         """The joins of the partition."""
-        for left, right, label in self.wire.slices(batches, self):
-            for name, side, planned in zip(SIDES, (left, right), self.shapes, strict=True):
-                _check_shapes(name, side, *planned)
+        for left, right, label in self.slices(batches):
+            _check_shapes((left, right), self.shapes)
             yield self.joined_slice(left, right, label)
 
-    def keeps_whole(self, label: int) -> bool:
-        """Whether left events that match nothing may stand with those of a slice."""
-        return True
+    def slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Side, Side, int]]:
+        """Left and right events of each slice, or of a part of one, with its label."""
+        of_slices: dict[int, Packed] = {}
+        for batch in batches:
+            for label, is_of_left, blob in zip(*batch.columns, strict=True):
+                packs = of_slices.setdefault(label.as_py(), ([], []))
+                packs[LEFT if is_of_left.as_py() else RIGHT].append(blob_of(blob))
+        for label in sorted(of_slices):
+            for part in self._parts(of_slices.pop(label)):
+                left, right = (
+                    read_side(
+                        unpacked(packs) if packs else schema.empty_table(),
+                        self.layout.only(name),
+                        name,
+                        model,
+                    )
+                    for name, model, schema, packs in zip(
+                        SIDES, self.spec.models, self.schemas, part, strict=True
+                    )
+                )
+                yield left, right, label
 
-    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
-        """The join of one slice; without a label of events that match nothing."""
+    def _parts(self, packs: Packed) -> Iterable[Packed]:
+        """A slice, in parts that can be joined one after the other if it is too large."""
+        count = 1 if self.room is None else self.room.parts(packs)
+        if self.room is None or count == 1:
+            return [packs]
+        return _divided(packs, self.room.plan.finer(count), self.schemas, self.spec.models)
+
+    def joined_slice(self, left: Side, right: Side, label: int) -> Emission:
+        """The join of one slice."""
         return self.joined(left, right)
 
 
-def _sides(table: pa.Table, task: SliceTask) -> tuple[Side, Side]:
-    is_base = is_left(table.column(CODED).to_numpy())
-    left, right = (
-        read_side(table, task.layout, name, model, np.flatnonzero(is_own))
-        for name, model, is_own in zip(SIDES, task.spec.models, (is_base, ~is_base), strict=True)
-    )
-    return left, right
-
-
-def _rows(table: pa.Table, chosen: np.ndarray) -> pa.Table:
-    return table.take(pa.array(np.flatnonzero(chosen)))
-
-
-def _check_shapes(name: str, side: Side, smallest: int, largest: int) -> None:
+def _check_shapes(
+    sides: tuple[Side, Side], planned: tuple[tuple[int, int], tuple[int, int]]
+) -> None:
     """Refuse events that may have partners in slices to which the plan has not brought them."""
-    shapes = side.shapes
-    if side.matchable is not None:
-        shapes = shapes[side.matchable]
-    if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
-        return
-    what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
-    raise DataError(
-        f"{name}: a timestamp is {what} ticks, which none was when the join was planned: {CHANGED}."
-        f" Or declare the longest length, {name}_longest, which the plan then counts on"
-    )
+    for name, side, (smallest, largest) in zip(SIDES, sides, planned, strict=True):
+        shapes = side.shapes if side.matchable is None else side.shapes[side.matchable]
+        if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
+            continue
+        what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
+        raise DataError(
+            f"{name}: a timestamp is {what} ticks, which none was when the join was planned: {CHANGED}."
+            f" Or declare the longest length, {name}_longest, which the plan then counts on"
+        )
 
 
 Packed = tuple[list[pa.Buffer], list[pa.Buffer]]
 """Packs of both sides."""
 
 
-class Divided(Placing, Protocol):
-    """A plan of so many parts."""
-
-    @property
-    def count(self) -> int:
-        """Number of parts."""
-
-
-class Dividing(Protocol):
-    """A plan whose slices can be divided."""
-
-    def finer(self, count: int) -> Divided:
-        """A plan for the events of one of its slices."""
-
-
 @dataclass(frozen=True)
 class Room:
     """What a worker may join at once."""
 
-    plan: Dividing
+    plan: CellPlan
     rows: int
     bytes: int
 
@@ -207,16 +142,15 @@ class Room:
         return max(1, -(-rows // self.rows), -(-size // self.bytes))
 
 
-def divided(
+def _divided(
     packs: Packed,
-    plan: Divided,
+    plan: CellPlan,
     schemas: tuple[pa.Schema, pa.Schema],
     models: tuple[SideModel, SideModel],
 ) -> Iterator[Packed]:
     """The parts of a slice, each with all partners of its left events."""
     parts: list[Packed] = [([], []) for _ in range(plan.count)]
-    sides: tuple[SideName, SideName] = ("left", "right")
-    for i, side in enumerate(sides):
+    for i, side in enumerate(get_args(SideName)):
         task = PackTask(side, schemas[i], models[i], plan, np.arange(plan.count))
         for number, blob in task.packs(_unpacked_rows(packs[i])):
             parts[number][i].append(blob)
@@ -237,31 +171,18 @@ def needs_adding_up(spec: AnySpec) -> bool:
     return spec.how != "inner" or spec.emit != "pairs"
 
 
-def dealt_spec(spec: AnySpec) -> AnySpec:
-    """What a slice computes of a join whose parts are added up."""
-    if spec.emit == "best":
-        return spec.with_merits().but(how="left")
-    if spec.one_row_per_event:
-        return spec.but(how="left", emit="counts")
-    return spec.but(how="left")
-
-
 @dataclass(frozen=True, kw_only=True)
 class DealtSliceTask(SliceTask):
     """Yields of each left event of a slice: which it is, its columns, what it met there.
 
-    `spec` is from `dealt_spec`; the left payload ends with `HASHES`.
+    `spec` is from `partial_spec`; the left payload ends with `HASHES`.
     """
 
     first_labels: np.ndarray
 
-    def keeps_whole(self, label: int) -> bool:
-        """Left events that match nothing are told of by slices with first parts alone."""
-        return bool(np.isin(label, self.first_labels))
-
-    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+    def joined_slice(self, left: Side, right: Side, label: int) -> Emission:
         """The join of one slice."""
-        is_first = label is None or bool(np.isin(label, self.first_labels))
+        is_first = bool(np.isin(label, self.first_labels))
         *columns, first_hash, second_hash = left.payload
         hashes = [first_hash, second_hash]
         event = [*hashes, pa.array(_occurrences(*(column.to_numpy() for column in hashes)))]

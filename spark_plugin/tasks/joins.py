@@ -15,6 +15,7 @@ from coincide.engine.join.emission import Emission
 from coincide.engine.join.output_shapes import emission_of
 from coincide.engine.join.spec import AnySpec, output_schema
 from coincide.engine.reports.metrics import COUNTERS
+from coincide.model.options import How
 from coincide.model.results import JoinCounters
 from spark_plugin.tasks.counting import Answer, CountingTask
 from spark_plugin.tasks.wire import WireLayout
@@ -54,6 +55,14 @@ class WireTask(CountingTask):
         if schema is not None:
             nothing = self.finished(pa.RecordBatch.from_pylist([], schema=schema))
             yield [pa.nulls(1, column.type) for column in nothing], asdict(counters)
+
+
+def partial_spec(spec: AnySpec, how: How) -> AnySpec:
+    """What a task computes that may lack partners of its left events."""
+    if spec.one_row_per_event:
+        return spec.but(how=how, emit="counts")
+    # What decides among the best partners that tasks find is theirs to tell.
+    return (spec.with_merits() if spec.emit == "best" else spec).but(how=how)
 
 
 def joined(spec: AnySpec, left: Side, right: Side) -> Emission:

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from coincide.model.errors import several
-from spark_plugin.tasks import packing as placing
-from spark_plugin.tasks.packing import Places, stable_order
-from spark_plugin.tasks.samples import FARTHEST, Reach, shifted
+from spark_plugin.tasks.samples import Reach, shifted
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What says which slices events are in."""
+
+    midpoints: np.ndarray
+    matchable: np.ndarray | None = None
+    hashes: np.ndarray = field(default_factory=lambda: _NONE)
+    salts: np.ndarray = field(default_factory=lambda: _NONE)
+    shapes: np.ndarray = field(default_factory=lambda: _NONE)
+
+    def part(self, rows: slice) -> Places:
+        """Some of the events, in a run."""
+        matchable = None if self.matchable is None else self.matchable[rows]
+        columns = (each[rows] for each in (self.hashes, self.salts, self.shapes))
+        return Places(self.midpoints[rows], matchable, *columns)
+
+    @property
+    def by_time(self) -> np.ndarray:
+        """The order by midpoint: int64 array."""
+        if (self.midpoints[1:] >= self.midpoints[:-1]).all():
+            return np.arange(self.midpoints.size)
+        return np.argsort(self.midpoints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +98,67 @@ class SlicePlan:
 
     def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
         """In how many slices events are, at most: int64 array, shape (n,)."""
-        copies = placing.copies_of_left if is_left else placing.copies_of_right
-        return copies(places, self)
+        if is_left:
+            return np.full(places.midpoints.size, self.right_parts.max())
+        first, last = self._reached(places.midpoints, places.shapes)
+        return np.maximum(last - first + 1, 0) * self.left_parts.max()
 
     def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The slices of events: `placing.slices_of_left`, `placing.slices_of_right`."""
-        slices = placing.slices_of_left if is_left else placing.slices_of_right
-        return slices(places, self)
+        """The rows in each slice, and the slices: int64 arrays, ascending by slice, then midpoint."""
+        rows, slices = self._of_left(places) if is_left else self._of_right(places)
+        if (slices[1:] >= slices[:-1]).all():
+            return rows, slices
+        order = _stable_order(slices)
+        return rows[order], slices[order]
+
+    def _of_left(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        """The slices of left events, mostly one each."""
+        rows = places.by_time
+        cells = np.searchsorted(self.cuts, places.midpoints[rows], side="right")
+        cells = self._in_buckets(cells, places, rows)
+        slices, copies = self.first_slices[cells], self.right_parts[cells]
+        if self.is_split:
+            slices = slices + places.salts[rows] % self.left_parts[cells] * copies
+        if places.matchable is not None:
+            idle, first_parts = ~places.matchable[rows], self.first_parts
+            slices = np.where(idle, first_parts[places.salts[rows] % first_parts.size], slices)
+            copies = np.where(idle, 1, copies)
+        if self.deals_right:
+            rows, slices = np.repeat(rows, copies), np.repeat(slices, copies) + _within(copies)
+        return rows, slices
+
+    def _of_right(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        """The slices that right events can reach."""
+        rows = places.by_time
+        shapes = places.shapes[rows] if self.reach.steps else places.shapes
+        cells, last = self._reached(places.midpoints[rows], shapes)
+        copies = np.maximum(last - cells + 1, 0)
+        if (copies != 1).any():
+            rows, cells = np.repeat(rows, copies), np.repeat(cells, copies) + _within(copies)
+        cells = self._in_buckets(cells, places, rows)
+        slices = self.first_slices[cells]
+        if self.is_split:
+            steps, copies = self.right_parts[cells], self.left_parts[cells]
+            slices = slices + places.salts[rows] % steps
+            rows = np.repeat(rows, copies)
+            slices = np.repeat(slices, copies) + _within(copies) * np.repeat(steps, copies)
+        return rows, slices
+
+    def _reached(self, midpoints: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last time slice that right events reach, if any."""
+        if self.reach.steps:
+            cuts, ends = (self.cuts, self.cuts), self.reach.of_right(midpoints, shapes)
+        else:
+            cuts, ends = self.seen_cuts, (midpoints, midpoints)
+        first, last = (
+            np.searchsorted(cut, end, side="right") for cut, end in zip(cuts, ends, strict=True)
+        )
+        return first, last
+
+    def _in_buckets(self, time_slices: np.ndarray, places: Places, rows: np.ndarray) -> np.ndarray:
+        if self.buckets == 1:
+            return time_slices
+        return time_slices * self.buckets + places.hashes[rows] % self.buckets
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
@@ -94,20 +172,9 @@ class SlicePlan:
         return told if self.apart is None else f"{told}, left ones over {self.apart:,} ticks apart"
 
 
-def uniform_plan(
-    first: int, last: int, reach: Reach, slices: int, max_replication: float
-) -> SlicePlan:
-    """Slices of equal duration over doubled midpoints first ... last, for declared statistics.
-
-    Fewer slices than asked for where more would copy right events too often.
-    """
-    copies_per_cut = (reach.last - reach.first) / max(last - first, 1)
-    slices = max(1, int(min(slices, (max_replication - 1.0) / max(copies_per_cut, 1e-300))))
-    edges = [first + (last - first) * i // slices for i in range(1, slices)]
-    cuts = np.unique(np.array([max(-FARTHEST, min(FARTHEST, e)) for e in edges], np.int64))
-    replication = 1.0 + cuts.size * min(copies_per_cut, 1.0)
-    whole = np.ones(cuts.size + 1, np.int64)
-    return SlicePlan(cuts, 1, whole, whole, reach, replication)
+def _within(copies: np.ndarray) -> np.ndarray:
+    """The how-many-eth of its run each is, of runs so long."""
+    return np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
 
 
 _REACHES, _REACHES_OF_KEYS = 8, 16
@@ -159,7 +226,7 @@ class CellPlan:
         return np.full(places.midpoints.size, 1 if is_left else 2)
 
     def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The slices of events."""
+        """The rows in each slice, and the slices, as of a `SlicePlan`."""
         order = places.by_time
         cells = self._cells(places, order, is_left)
         keys = [places.hashes[order]] if self.needs_keys else []
@@ -215,5 +282,12 @@ def _by_slice(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarr
     runs = np.repeat(np.arange(first.size), copies)
     slices = first[runs]
     slices[np.cumsum(copies) - 1] = last
-    by_slice = stable_order(slices)
+    by_slice = _stable_order(slices)
     return runs[by_slice], slices[by_slice]
+
+
+def _stable_order(slices: np.ndarray) -> np.ndarray:
+    """The order of events by slice, and as they are within: int64 array."""
+    # Of 16 bits NumPy sorts by counting.
+    narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices
+    return np.argsort(narrow, kind="stable")

@@ -16,7 +16,7 @@ from coincide.engine.events.timestamps import SideModel
 
 TIME, CODED = "max_time", "coded"
 LABEL = "label"
-"""Column of the label of a row's slice, where `LabelCode` has no room for it."""
+"""Column of the label of a slice: which partition it goes to follows from its hash."""
 KEY_HASH, SALT = "key_hash", "salt"
 """Columns of rows that are yet to be cut into slices: what says which bucket of keys, and which part."""
 HASHES = ("hash0", "hash1")
@@ -28,8 +28,6 @@ METRICS = "coincide_metrics"
 
 UNMATCHED = -(2**63)
 """Coded shape of a left event that matches nothing: its time or a key is null."""
-
-_LARGEST_CODE = 2**62
 
 
 @dataclass(frozen=True)
@@ -98,29 +96,6 @@ def _slots(side: str, shareable: Sequence[bool], slot: str = "slot") -> tuple[st
         names.append(f"{slot}{shared}" if can_share else f"{side}{i}")
         shared += can_share
     return tuple(names)
-
-
-@dataclass(frozen=True)
-class LabelCode:
-    """How the label of a row's slice crosses: in the lowest bits of its coded shape, if they are free."""
-
-    bits: int
-    largest: tuple[int, int]
-
-    @classmethod
-    def of(cls, largest_label: int, largest: tuple[int, int]) -> LabelCode:
-        """The code for labels from 0 to the largest."""
-        bits = max(1, int(largest_label).bit_length())
-        fits = (max(largest) + 2) << bits < _LARGEST_CODE
-        return cls(bits if fits else 0, largest)
-
-    def decoded(self, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The coded shapes without labels, and the labels; those of `UNMATCHED` mean nothing."""
-        right = (coded < 0) & (coded != UNMATCHED)
-        plain = np.where(right, -1 - coded, coded)
-        shapes = plain >> self.bits
-        shapes = np.where(right, -1 - shapes, shapes)
-        return np.where(coded == UNMATCHED, UNMATCHED, shapes), plain & ((1 << self.bits) - 1)
 
 
 def is_left(coded: np.ndarray) -> np.ndarray:

@@ -13,11 +13,9 @@ from coincide.engine.events.keys import names_of
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
-from coincide.model.options import CorrelateOptions
 from coincide.model.results import JoinCounters
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.jobs import advise_batch_size
@@ -26,7 +24,7 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.estimates import are_narrow
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.evidence import FrameEvidence
-from spark_plugin.frames.output_columns import ResultColumns, with_rights
+from spark_plugin.frames.output_columns import ResultColumns, decoded, metrics_name, with_rights
 from spark_plugin.frames.queries import queries_told
 from spark_plugin.frames.stage import (
     Counted,
@@ -35,20 +33,24 @@ from spark_plugin.frames.stage import (
     gpu_profile,
     observed_numbers,
 )
-from spark_plugin.frames.statistics import Looks, SideStatistics
-from spark_plugin.tasks.broadcast import BroadcastPlan
+from spark_plugin.frames.statistics import Looks
 from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.tasks.wire import Shipment
-from spark_plugin.ways.broadcast.streaming_sides import check_streaming
+from spark_plugin.ways.broadcast.both import BothPlan, both_join
+from spark_plugin.ways.broadcast.join import BroadcastPlan
+from spark_plugin.ways.choosing import JOINS, AnyPlan, plan_way
+from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
+from spark_plugin.ways.job import Job
 from spark_plugin.ways.join_sides import (
     check_one_stream,
     check_payload,
     check_static,
+    check_streaming,
     event_frames,
     settled,
     with_filter,
 )
-from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
+from spark_plugin.ways.matching import matched_join
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 
 _log = logging.getLogger("coincide")
@@ -61,20 +63,30 @@ class Correlation:
     """A planned join."""
 
     dataframe: DataFrame
-    left: SideCounts | None
-    right: SideCounts | None
+    looks: Looks
     plan: AnyPlan
     evidence: FrameEvidence
-    observations: tuple[Observation, ...] = ()
-    observable: bool = True
-    shipment: Shipment | None = None
-    matchless: str = "time or key"
+    observations: tuple[Observation, ...]
+    observable: bool
+    shipment: Shipment | None
+    matchless: str
     accidental: AccidentalPairs | None = None
     alone: Correlation | None = None
 
     @property
+    def left(self) -> SideCounts | None:
+        """What the rows of the left side were, if somebody has looked at them."""
+        return None if self.looks[0] is None else self.looks[0].counts
+
+    @property
+    def right(self) -> SideCounts | None:
+        """Those of the right one; of one stream they are told of once."""
+        is_told = self.looks[1] is None or self.evidence.spec.is_one_stream
+        return None if is_told or self.looks[1] is None else self.looks[1].counts
+
+    @property
     def way(self) -> str:
-        """How events meet: ``"exchange"``, ``"broadcast"`` or ``"collect"``."""
+        """How events meet: ``"exchange"``, ``"broadcast"`` or ``"broadcast-both"``."""
         return self.plan.way
 
     @property
@@ -196,19 +208,41 @@ def planned_pairs(
     sides: tuple[EventFrame, EventFrame], arguments: PairArguments, observe: bool
 ) -> Correlation:
     """The join of two sides by arguments that are settled: `plan_correlation`."""
-    options = arguments.options
+    options, spark = arguments.options, sides[0].spark
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     spec = with_filter(spec, sides, arguments.where)
     check_payload(sides)
     shifts = plan_shifts(arguments.shifts, sides, spec)
-    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
-    evidence = FrameEvidence(planned.sides, spec, planned.looked)
-    with planned.closed_on_failure():
-        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.looked)
-    return Correlation(
-        planned.dataframe, *planned.counts, planned.plan, evidence, planned.observations,
-        planned.observable, planned.shipment, arguments.matchless, counted,
+    result = ResultColumns(sides, spec)
+    check_streaming(sides, spec, options)
+    check_workers(spark)
+    with queries_told():
+        looks, plan = plan_way(sides, spec, options)
+        _log.info("correlate: %s", plan.describe())
+        advise_batch_size(spark, are_narrow=are_narrow(sides))
+        if None in looks and not observe and not isinstance(plan, BothPlan):
+            _log.info(TELLS_NOTHING)
+        observable = not is_accelerated(spark)
+        observations = _observations(plan) if observe and observable else ()
+        seen = _observed(sides, looks, spec.is_one_stream) if observations else sides
+        stage = Stage(
+            raise_invalid=options.invalid == "raise",
+            profile=gpu_profile(spark, spec.backend),
+            metrics=metrics_name(result.names) if observations else None,
+            observation=observations[0] if observations else None,
+            apart=observations[-1] if observations else None,
+        )
+        found, shipment = _found_by(Job(seen, spec, result, options, stage), plan)
+    if isinstance(plan, BroadcastPlan):
+        plan = replace(plan, events=None)  # which have been sent: a report would keep them
+    looked = None if looks[0] is None or looks[1] is None else (looks[0], looks[1])
+    planned = Correlation(
+        decoded(found, result.columns), looks, plan, FrameEvidence(seen, spec, looked), observations,
+        observable, shipment, arguments.matchless,
     )  # fmt: skip
+    with planned.closed_on_failure():
+        counted = accidental_pairs(shifts, sides, spec, options, looked)
+    return replace(planned, accidental=counted)
 
 
 TELLS_NOTHING = (
@@ -217,78 +251,14 @@ TELLS_NOTHING = (
 )
 
 
-@dataclass(frozen=True)
-class PlannedJoin:
-    """A planned join of two sides, whatever its condition."""
-
-    dataframe: DataFrame
-    plan: AnyPlan
-    sides: tuple[EventFrame, EventFrame]
-    statistics: Looks
-    observations: tuple[Observation, ...]
-    observable: bool
-    shipment: Shipment | None
-    is_one_stream: bool
-
-    @property
-    def looked(self) -> tuple[SideStatistics, SideStatistics] | None:
-        """What a look at both sides has shown, if there was one."""
-        left, right = self.statistics
-        return None if left is None or right is None else (left, right)
-
-    @contextmanager
-    def closed_on_failure(self) -> Iterator[None]:
-        """Let go of what was shipped, if what is planned besides fails."""
-        try:
-            yield
-        except BaseException:
-            if self.shipment is not None:
-                self.shipment.close()
-            raise
-
-    @property
-    def counts(self) -> tuple[SideCounts | None, SideCounts | None]:
-        """What the rows of each side were; those of one stream are told of once."""
-        left, right = (None if known is None else known.counts for known in self.statistics)
-        return left, None if self.is_one_stream else right
-
-
-def planned_join(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    result: ResultColumns,
-    options: CorrelateOptions,
-    backend: str,
-    observe: bool,
-) -> PlannedJoin:
-    """Choose the way of a join, and plan it; `observe`: whether workers count what they look at."""
-    spark = sides[0].source.sparkSession
-    check_streaming(sides, spec, options)
-    check_workers(spark)
-    with queries_told():
-        statistics, plan = plan_way(sides, spec, options)
-        _log.info("correlate: %s", plan.describe())
-        advise_batch_size(spark, are_narrow=are_narrow(sides))
-        if None in statistics and not observe and plan.way != "collect":
-            _log.info(TELLS_NOTHING)
-        observable = not is_accelerated(spark)
-        observations = _observations(plan) if observe and observable else ()
-        if observations:
-            sides = _observed(sides, statistics, spec.is_one_stream)
-        stage = Stage(
-            raise_invalid=options.invalid == "raise",
-            profile=gpu_profile(spark, backend),
-            metrics=result.metrics_name if observations else None,
-            observation=observations[0] if observations else None,
-            apart=observations[-1] if observations else None,
-        )
-        found, shipment = found_by(sides, spec, result, plan, options, stage)
-    if isinstance(plan, BroadcastPlan):
-        plan = replace(plan, events=None)  # which have been sent: a report would keep them
-    return PlannedJoin(
-        result.decoded(found), plan, sides, statistics, observations, observable, shipment,
-        spec.is_one_stream,
-    )  # fmt: skip
+def _found_by(job: Job, plan: AnyPlan) -> tuple[DataFrame, Shipment | None]:
+    """The result in wire types, and what it needs."""
+    if isinstance(plan, BothPlan):
+        return both_join(job, plan)
+    if isinstance(plan, GapPlan):
+        return gap_join(job, plan)
+    join = JOINS[plan.way]
+    return join(job, plan) if job.spec.matching is None else matched_join(join, job, plan)
 
 
 def _observations(plan: AnyPlan) -> tuple[Observation, ...]:

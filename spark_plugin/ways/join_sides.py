@@ -15,12 +15,13 @@ from coincide.engine.join.order import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
 from coincide.engine.join.spec import AnySpec
-from coincide.model.errors import ConditionError
-from coincide.model.options import SideName
+from coincide.model.errors import ConditionError, argument
+from coincide.model.options import CorrelateOptions, SideName
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import arrow_type, field_of
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.timestamps import spark_clocks, with_timestamps
+from spark_plugin.tasks.broadcast import is_two_step
 
 Arguments = TypeVar("Arguments", bound=PairArguments)
 Spec = TypeVar("Spec", bound=AnySpec)
@@ -28,10 +29,10 @@ Spec = TypeVar("Spec", bound=AnySpec)
 
 def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> None:
     """Refuse what only two sides can do."""
-    if way.startswith("broadcast"):
+    if way in ("broadcast", "broadcast-left", "broadcast-right"):
         raise ConditionError(
-            f"one stream is joined with itself by an exchange; leave out way={way!r}, or give the events a"
-            f" second time as {other}, which then meet themselves, too"
+            f"one stream is joined with itself by an exchange; leave out {argument('way', way)}, or give"
+            f" the events a second time as {other}, which then meet themselves, too"
         )
     if events.isStreaming:
         raise ConditionError(
@@ -47,6 +48,62 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
             f"how={how!r} needs all rows of both sides at once, and one is streaming: give the stream as"
             " left with how='left', or join static DataFrames"
         )
+
+
+_BOTH = (
+    "left and right are both streaming, and their partners come in other micro-batches: give events of"
+    " both to coincide.stream_correlator as they arrive (docs/streams.md), or one side as a static"
+    " DataFrame"
+)
+
+
+def check_streaming(
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
+) -> None:
+    """Refuse a streaming side unless each micro-batch can be joined as it comes.
+
+    The other side must be static and go to every worker, and nothing may have to be measured: of a
+    stream no rows are known when the join is planned.
+    """
+    streams = [side.side for side in sides if side.source.isStreaming]
+    if not streams:
+        return
+    if len(streams) == 2:
+        raise ConditionError(_BOTH)
+    if spec.matching is not None:
+        raise ConditionError(
+            f"{streams[0]} is streaming, and a later event can be a better partner than all before it:"
+            " leave out matching=, or join static DataFrames"
+        )
+    stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
+    _check_final(stream, spec)
+    lacking = _lacking(static, sides, options)
+    if lacking:
+        raise ConditionError(
+            f"{stream} is streaming, so nothing of it can be measured when the join is planned, and the"
+            f" static {static} side must go to every worker: add {', '.join(lacking)} to"
+            " CorrelateOptions (docs/planning.md)"
+        )
+
+
+def _check_final(stream: str, spec: AnySpec) -> None:
+    """Refuse what a later micro-batch could change."""
+    if stream == "right" and is_two_step("left", spec):
+        raise ConditionError(
+            f"right is streaming, and what is found of a left event with how={spec.how!r} and"
+            f" emit={spec.emit!r} can change as long as right events come: use how='inner' with"
+            " emit='pairs', or give the stream as left and the static side as right, with the window"
+            " mirrored"
+        )
+
+
+def _lacking(
+    static: str, sides: tuple[EventFrame, EventFrame], options: CorrelateOptions
+) -> list[str]:
+    """The options that would have to be given, or given otherwise."""
+    lacking = [] if options.small_side == static else [f'way="broadcast-{static}"']
+    lacking += [f"{side.side}_longest=..." for side in sides if side.times.declared is None]
+    return lacking + (['invalid="raise"'] if options.invalid == "drop" else [])
 
 
 def event_frames(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,95 +15,14 @@ from coincide.engine.causality.arguments import PlacedColumns, names_of_coordina
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.spec import AnySpec
-from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import ConditionError
-from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
-from spark_plugin.frames.stage import Stage
-from spark_plugin.frames.statistics import NO_LOOK, Looks
 from spark_plugin.frames.wire_rows import wire_rows
-from spark_plugin.tasks.broadcast import BroadcastPlan
-from spark_plugin.tasks.slices import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import Shipment, WireLayout
-from spark_plugin.ways.adding_up import order_of_best, ordered_terms
-from spark_plugin.ways.broadcast.join import computed_and_other, plan_unseen, small_and_large
-from spark_plugin.ways.choosing import JOINS, declared_plan, plan_ways
-from spark_plugin.ways.collect.collecting import may_be_collected
-from spark_plugin.ways.collect.plan import CollectPlan, collect_join, plan_collected
-from spark_plugin.ways.exchange.cell_planning import plan_cells, plan_computed_cells
-from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
-
-AnyPlan = SlicePlan | CellPlan | GapPlan | BroadcastPlan | CollectPlan
-Sides = tuple[EventFrame, EventFrame]
-
-
-def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
-    """As `plan_ways`; large sides may need no look, small ones are collected, gaps cut assignments."""
-    if spec.compares_tasks:
-        check_told_apart(
-            spec,
-            [side.times for side in sides],
-            [side.by for side in sides],
-            [side.payload for side in sides],
-        )
-    if isinstance(spec, JoinSpec) and _may_do_without_a_look(sides, spec, options):
-        planned = _without_a_look(sides, spec, options)
-        if planned is not None:
-            return planned
-    collected = plan_collected(sides, spec, options)
-    if collected is not None:
-        return collected
-    if spec.matching is None or spec.compares_tasks:
-        return plan_ways(sides, spec, options)
-    if options.way not in ("auto", "exchange"):
-        of = "one stream" if spec.is_one_stream else "'optimal'"
-        raise ConditionError(
-            f"matching of {of} looks at all events together that hang together by their pairs, and these"
-            f" meet by an exchange; leave out way={options.way!r}"
-        )
-    statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
-    assert isinstance(plan, SlicePlan)
-    return statistics, GapPlan(plan.count, plan.reach)
-
-
-def _without_a_look(
-    sides: Sides, spec: JoinSpec, options: CorrelateOptions
-) -> tuple[Looks, AnyPlan] | None:
-    """A plan that spares the look at sides that are large, or uneven, or computed; None if none does."""
-    computed = plan_computed_cells(sides, spec, options)
-    uneven = small_and_large(sides, spec, options)
-    if uneven is not None:
-        unseen = plan_unseen(*uneven, spec, options)
-        return unseen or ((NO_LOOK, computed) if computed else plan_ways(sides, spec, options))
-    cells = plan_cells(sides, spec, options)
-    if cells is not None:
-        return NO_LOOK, cells
-    if computed is None:
-        return None
-    return _few_rows(sides, spec, options) or (NO_LOOK, computed)
-
-
-def _few_rows(
-    sides: Sides, spec: JoinSpec, options: CorrelateOptions
-) -> tuple[Looks, AnyPlan] | None:
-    """A plan for sides of which some are computed, here and once; None if their rows are many."""
-    if may_be_collected(sides, options, any_computed=True):
-        return plan_collected(sides, spec, options, any_computed=True)
-    one = computed_and_other(sides, spec)
-    return None if one is None else plan_unseen(*one, spec, options)
-
-
-def _may_do_without_a_look(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bool:
-    """Whether nothing is asked for that only a look can tell, or that needs none anyway."""
-    # Dropped rows are counted by their reason, and an assignment is cut where nothing meets.
-    if options.way != "auto" or options.slices is not None or options.invalid == "drop":
-        return False
-    if spec.is_one_stream or spec.matching == "optimal":
-        return False
-    return declared_plan(sides, spec, options) is None
+from spark_plugin.ways.job import Job
+from spark_plugin.ways.partial_results import order_of_best, ordered_terms
 
 
 def check_told_apart(
@@ -152,25 +71,14 @@ def _refuse_nested(spec: AnySpec, names: Sequence[str], kinds: Sequence[pa.DataT
             )
 
 
-def found_by(
-    sides: Sides,
-    spec: AnySpec,
-    result: ResultColumns,
-    plan: AnyPlan,
-    options: CorrelateOptions,
-    stage: Stage,
+def matched_join(
+    join: Callable[..., tuple[DataFrame, Shipment | None]], job: Job, plan: object
 ) -> tuple[DataFrame, Shipment | None]:
-    """The result in wire types, and what it needs."""
-    if isinstance(plan, CollectPlan):
-        return collect_join(sides[0].source.sparkSession, spec, result, plan, stage)
-    if isinstance(plan, GapPlan):
-        return gap_join(sides, spec, result, plan, stage), None
-    join = JOINS[plan.way]
-    if spec.matching is None:
-        return join(sides, spec, result, plan, options, stage)
+    """The one to one pairs of a join, whose tasks find the best of each event, and what it needs."""
+    spec, result, stage = job.spec, job.result, job.stage
     local = spec.with_merits().but(how="inner")
-    partial = ResultColumns(sides, local)
-    found, shipment = join(sides, local, partial, plan, options, stage)
+    partial = ResultColumns(job.sides, local)
+    found, shipment = join(replace(job, spec=local, result=partial), plan)
     if stage.observation is not None:
         found = with_nobody(found)
     layout = result.layout
@@ -178,7 +86,7 @@ def found_by(
     pairs = chosen_pairs(found, partial.columns, counts, spec)
     if spec.how == "inner":
         return without_nobody(pairs).selectExpr(*handed_out(result.columns)), shipment
-    events = replace(sides[0], observation=None)  # whose rows the join has counted
+    events = replace(job.sides[0], observation=None)  # whose rows the join has counted
     rows = wire_rows(events, layout, True, stage.raise_invalid, place=("low", "high"))
     return with_unmatched(rows, layout, pairs, result.columns, counts), shipment
 

@@ -12,13 +12,12 @@ from coincide.engine.reports.reports import AccidentalPairs
 from coincide.model.errors import ConditionError
 from coincide.model.options import CorrelateOptions
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.stage import Stage, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics
-from spark_plugin.ways.choosing import JOINS, declared_plan, look_at, plan_ways
+from spark_plugin.ways.choosing import JOINS, declared_plan, look_at, plan_after_look
+from spark_plugin.ways.job import Job, Sides
 
-Sides = tuple[EventFrame, EventFrame]
 Statistics = tuple[SideStatistics, SideStatistics] | None
 
 
@@ -37,33 +36,29 @@ def accidental_pairs(
     sides: Sides,
     spec: AnySpec,
     options: CorrelateOptions,
-    backend: str,
     statistics: Statistics,
 ) -> AccidentalPairs | None:
     """The pairs by each shift; nothing but their number is computed."""
     if shifts is None:
         return None
-    if statistics is None and declared_plan(sides, spec, options) is None:
+    if statistics is None and declared_plan(sides, options) is None:
         statistics = look_at(sides, spec, options)
     shifts.warn_of_short(spec, _longest(sides, statistics))
     if statistics is not None:
         shifts.check_times(statistics[1].first, statistics[1].last)
     bare = replace(sides[0], payload=[]), replace(sides[1], payload=[])
     with spark_errors_as_ours():
-        return shifts.counted(
-            [_pairs(bare, moved, options, backend, statistics) for moved in shifts.specs]
-        )
+        return shifts.counted([_pairs(bare, moved, options, statistics) for moved in shifts.specs])
 
 
-def _pairs(
-    sides: Sides, spec: AnySpec, options: CorrelateOptions, backend: str, statistics: Statistics
-) -> int:
+def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: Statistics) -> int:
     """How many pairs a join finds whose rows are counts."""
-    _, plan = plan_ways(sides, spec, options, statistics)
-    profile = gpu_profile(sides[0].source.sparkSession, backend)
+    _, plan = plan_after_look(sides, spec, options, statistics)
+    profile = gpu_profile(sides[0].spark, spec.backend)
     stage = Stage(options.invalid == "raise", profile, None, None)
-    result = ResultColumns(sides, spec)
-    found, shipment = JOINS[plan.way](sides, spec, result, plan, options, stage)
+    found, shipment = JOINS[plan.way](
+        Job(sides, spec, ResultColumns(sides, spec), options, stage), plan
+    )
     try:
         row = found.agg(F.sum("matches").alias("pairs")).first()
     finally:
@@ -75,15 +70,11 @@ def _pairs(
 
 def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
     """The longest timestamp of each side, as it was seen or is known."""
-    left, right = (
-        _longest_of(side, None if statistics is None else statistics[i].longest)
-        for i, side in enumerate(sides)
-    )
-    return left, right
-
-
-def _longest_of(side: EventFrame, seen: int | None) -> int:
-    """Of one side; of histograms what was seen is a template's number."""
-    longest = side.longest if seen is None else side.times.model.longest(seen)
-    assert longest is not None
-    return longest
+    longest = []
+    for i, side in enumerate(sides):
+        found = side.longest
+        if statistics is not None:
+            found = side.times.model.longest(statistics[i].longest)
+        assert found is not None
+        longest.append(found)
+    return longest[0], longest[1]

@@ -21,7 +21,7 @@ from coincide.engine.reports.reports import JoinSummary, StepSeconds
 from spark_plugin.ways.files.tasks import SliceReport
 
 SUMMARY = JoinSummary(
-    None, None, None, 5.0, "direct", Tick(), slices=2, steps=StepSeconds(4.0, 2.0, 1.0)
+    None, None, None, 5.0, "files", Tick(), slices=2, steps=StepSeconds(4.0, 2.0, 1.0)
 )
 
 

@@ -161,7 +161,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "no sphere": ([*OPTIONS, "--sphere-radius", "1"], "say --lat-lon"),
     "slack of nothing": ([*OPTIONS, "--slack", "1"], "--slack is of travel times"),
     "a way in one process": ([*OPTIONS, "--way", "exchange"], "nothing with --engine local"),
-    "no such way": ([*OPTIONS, "--way", "direct"], "--way must be one of auto, broadcast"),
+    "no such way": ([*OPTIONS, "--way", "files"], "--way must be one of auto, broadcast"),
     "speeds of no unit": (["--cause-place", "x,y", "--speed", "1", "2"], "speeds are per s"),
     "nothing bounded": (["--delta", "0", "any"], "bounds neither the time nor the distance"),
     "a latitude": (["--cause-place", "time,x", "--lat-lon", "--radius", "3"], "|latitude| > 90"),

@@ -35,7 +35,7 @@ def as_logs(work: Workplace) -> None:
 def test_ordered_parquet_goes_directly(work):
     as_logs(work)
     told = summary(work)
-    assert told["way"] == "direct"
+    assert told["way"] == "files"
     assert told["why"].startswith("1 slice of row groups, each row read 1.00 times")
     assert rows(work.result()) == rows(work.expected())
     assert told["left"]["rows"] == told["right"]["rows"] == 6000
@@ -50,7 +50,7 @@ def test_ordered_parquet_goes_directly(work):
 def test_on_spark_too(work, spark):
     as_logs(work)
     told = summary(work, "--slices", "4", engine="spark")
-    assert (told["way"], told["slices"]) == ("direct", 4)
+    assert (told["way"], told["slices"]) == ("files", 4)
     assert rows(work.result()) == rows(work.expected())
     assert (work.output / "_SUCCESS").exists()
     assert len(list(work.output.glob("*.parquet"))) == 4
@@ -69,7 +69,7 @@ def test_bad_rows_end_a_direct_join_without_output(work, engine, request):
     assert "right: min above max" in work.refused(*WINDOW, engine=engine)
     told = summary(work, "--invalid", "drop", engine=engine)
     assert told["right"]["invalid"] == {"order": 1}
-    assert told["way"] == "direct"
+    assert told["way"] == "files"
 
 
 def test_disorder_and_other_formats_are_read_whole(work):
@@ -84,8 +84,8 @@ def test_disorder_and_other_formats_are_read_whole(work):
     assert "has no statistics of min_time and max_time" in told["why"]
     assert err == f"coincide: not directly: {told['why']}\n"
     assert work.join(*WINDOW, "--way", "exchange", "--overwrite", "--json")[2] == ""
-    assert "--way direct is not possible: left: " in work.refused(
-        *WINDOW, "--way", "direct", "--overwrite"
+    assert "--way files is not possible: left: " in work.refused(
+        *WINDOW, "--way", "files", "--overwrite"
     )
     work.right = work.folder / "right.csv"
     pyarrow.csv.write_csv(stream(100, 1), work.right)
@@ -103,7 +103,7 @@ def test_types_that_differ_between_files_are_left_to_the_other_way(work):
     assert "the column 'min_time' is int32 in" in told["why"]
 
 
-@pytest.mark.parametrize("way", ["auto", "direct", "broadcast", "exchange"])
+@pytest.mark.parametrize("way", ["auto", "files", "broadcast", "exchange"])
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("lacking", ["0.parquet", "2.parquet"])
 def test_a_column_missing_in_one_file_is_an_error_on_every_way(work, engine, way, lacking):
@@ -130,7 +130,7 @@ def test_small_sides_are_collected(work, spark):
         setattr(work, side, path.with_suffix(".csv"))
         pyarrow.csv.write_csv(pq.read_table(path), path.with_suffix(".csv"))
     told = summary(work, engine="spark")
-    assert told["way"] == "collect"
+    assert told["way"] == "broadcast-both"
     assert re.fullmatch(
         r"both sides collected, [\d,]+ bytes to 1 task; not direct: left is no Parquet", told["why"]
     )
@@ -184,14 +184,14 @@ def test_shifts_are_counted_of_rows_in_memory_or_by_spark(work, engine, request)
     as_logs(work)
     told = summary(work, "--shifts", "400,-500", engine=engine)
     plain = summary(work, "--overwrite", engine=engine)
-    assert plain["way"] == "direct" != told["way"]
+    assert plain["way"] == "files" != told["way"]
     assert "accidental_pairs" not in plain
     assert told["pairs"] == plain["pairs"]
     counts = told["accidental_by_shift"]
     assert list(counts) == ["400", "-500"]
     assert told["accidental_pairs"] == sum(counts.values()) / 2 > 5
     code, _, err = work.join(
-        *WINDOW, "--shifts", "400", "--way", "direct", "--overwrite", engine=engine
+        *WINDOW, "--shifts", "400", "--way", "files", "--overwrite", engine=engine
     )
     assert code == 2
     assert "shifts are counted by a broadcast or an exchange, or of tables in memory" in err

@@ -63,7 +63,7 @@ def in_order(table: pa.Table) -> pa.Table:
 def test_joins_in_one_process(ending: str, tmp_path: Path) -> None:
     inputs, expected = sides(tmp_path, ending)
     assert in_order(correlate_tables(*inputs, by="filename", **NEAR)).equals(expected)
-    for way in ("exchange", "direct") if ending == "parquet" else ("auto",):
+    for way in ("exchange", "files") if ending == "parquet" else ("auto",):
         words = [
             "join",
             *inputs,
@@ -130,7 +130,7 @@ def test_causality(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["direct", "exchange"])
+@pytest.mark.parametrize("way", ["files", "exchange"])
 def test_on_spark(spark: SparkSession, way: Any, tmp_path: Path) -> None:
     inputs, expected = sides(tmp_path, "parquet")
     options = CorrelateOptions(way=way)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
 from spark_plugin.tasks.slices import SlicePlan
-from spark_plugin.tasks.wire import UNMATCHED, LabelCode
-from spark_plugin.ways.exchange.join import with_label
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pair_ids
 
@@ -181,16 +179,13 @@ def test_times_drawn_anew_for_each_query(spark: SparkSession, random: str) -> No
 
 
 def labels_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("join", "slice_columns", "packs"):
-        monkeypatch.setattr(
-            f"spark_plugin.ways.exchange.{module}.partition_labels",
-            lambda n: np.arange(n, dtype=np.int64),
-        )
+    numbers = partial(np.arange, dtype=np.int64)
+    monkeypatch.setattr("spark_plugin.ways.exchange.join.partition_labels", numbers)
 
 
 @pytest.mark.parametrize("how", ["inner", "anti", "left"])
 def test_slices_that_meet_in_one_partition(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, crossing: str, how: Any
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, how: Any
 ) -> None:
     """Another hash than the one that labels are made for brings slices together."""
     sides = [stream(seed) for seed in (1, 2)]
@@ -209,19 +204,12 @@ def test_slices_that_meet_in_one_partition(
     )
 
 
-@pytest.mark.parametrize(
-    ("crossing", "emit"),
-    [
-        *itertools.product(["packs"], ["pairs", "counts", "lists", "best"]),
-        ("rows", "lists"),
-    ],
-    indirect=["crossing"],
-)
+@pytest.mark.parametrize("emit", ["pairs", "counts", "lists", "best"])
 def test_dealt_slices_that_meet_in_one_partition(
     spark: SparkSession,
     small_slices: None,
+    no_copies: None,
     monkeypatch: pytest.MonkeyPatch,
-    crossing: str,
     emit: Any,
 ) -> None:
     """Left events that match nothing are told of once, wherever they come."""
@@ -230,7 +218,7 @@ def test_dealt_slices_that_meet_in_one_partition(
     left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])
     expected = correlate_tables(left, sides[1], CONDITION, how="left", emit=emit)
     labels_are_numbers(monkeypatch)
-    options = CorrelateOptions(slice_rows=8, way="exchange", max_replication=1.0)
+    options = CorrelateOptions(slice_rows=8, way="exchange")
     planned = plan_correlation(
         frame(spark, left),
         frame(spark, sides[1]),
@@ -245,37 +233,6 @@ def test_dealt_slices_that_meet_in_one_partition(
     for row in (row for table in rows for row in table if emit == "lists"):
         row["right_id"].sort()
     assert sorted(rows[0], key=repr) == sorted(rows[1], key=repr)
-
-
-@pytest.mark.parametrize("longest", [30, 2**60])
-def test_labels_cross_beside_any_length(spark: SparkSession, crossing: str, longest: int) -> None:
-    """Where lengths leave no room for it the label has a column of its own."""
-    left, right = (stream(seed) for seed in (1, 2))
-    row = pa.table({"min_time": [0], "max_time": [longest], "id": [10**6]})
-    left = pa.concat_tables([left, row])
-    code = LabelCode.of(100, (longest, 30))
-    assert (code.bits == 0) == (longest > 30)
-    found = correlate(frame(spark, left), frame(spark, right), CONDITION, options=EXCHANGE)
-    assert pair_ids(found) == pairs_of(left, right)
-
-
-@pytest.mark.parametrize("longest", [0, 10**6, 2**45, 2**61])
-def test_what_a_label_code_says_is_read_back(spark: SparkSession, longest: int) -> None:
-    rng = np.random.default_rng(longest)
-    labels = rng.integers(0, 5000, 300)
-    lengths = rng.choice([0, longest // 2, longest, longest + 1, 2**62], 300)
-    coded = np.select([labels % 3 == 0, labels % 3 == 1], [lengths, -1 - lengths], UNMATCHED)
-    code = LabelCode.of(5000, (longest, longest))
-    assert (code.bits > 0) == (longest < 2**48)
-    rows = frame(spark, pa.table({"coded": coded, "label": labels}))
-    packed = rows.selectExpr(f"{with_label(code)} AS coded").toArrow()["coded"]
-    lengths_read, labels_read = code.decoded(packed.to_numpy())
-    cut = np.minimum(lengths, longest + 1)
-    expected = np.select([labels % 3 == 0, labels % 3 == 1], [cut, -1 - cut], UNMATCHED)
-    assert np.array_equal(lengths_read, expected)
-    if code.bits:
-        matchable = coded != UNMATCHED
-        assert np.array_equal(labels_read[matchable], labels[matchable])
 
 
 # --- no expression may overflow, in whatever order Spark evaluates conditions ---

@@ -14,12 +14,8 @@ from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, correlate, correlate_files, correlate_tables, within
 from spark_plugin.tasks.slices import CellPlan
-from spark_plugin.ways import matching
-from spark_plugin.ways.broadcast import join as without_a_look
-from spark_plugin.ways.broadcast.join import plan_unseen
-from spark_plugin.ways.collect import collecting
-from spark_plugin.ways.exchange import cell_planning
-from spark_plugin.ways.exchange import join as exchange
+from spark_plugin.ways import choosing
+from spark_plugin.ways.choosing import plan_unseen
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 ROWS = 40
@@ -127,10 +123,8 @@ def test_every_way(
         "renamed reads": lambda: correlate(*renamed, **words),
         "files": lambda: correlate_files(spark, direct[0], direct[1], **words),
     }
-    if seed % 4 == 0:
-        monkeypatch.setattr(exchange, "takes_packs", lambda sides: False)
     of_two = () if is_one else ("broadcast-left", "broadcast-right")
-    for way in ("collect", "exchange", *of_two):
+    for way in ("broadcast-both", "exchange", *of_two):
         options = CorrelateOptions(way=way, slices=3 if way == "exchange" else None)  # type: ignore[arg-type]
         ways[way] = lambda options=options: correlate(*frames, options=options, **words)
     small, plans = str(random.choice(["left", "right"])), []
@@ -140,12 +134,10 @@ def test_every_way(
             plans.append(plan_unseen(*asked))
             return plans[-1]
 
-        monkeypatch.setattr(collecting, "MOST_BYTES", -1)
-        monkeypatch.setattr(
-            without_a_look, "estimated_bytes", lambda side: 1 + 9 * (side.side != small)
-        )
-        monkeypatch.setattr(without_a_look, "_LEAST_LARGE", 0)
-        monkeypatch.setattr(matching, "plan_unseen", planned)
+        monkeypatch.setattr(choosing, "BOTH_BYTES", -1)
+        monkeypatch.setattr(choosing, "estimated_bytes", lambda side: 1 + 9 * (side.side != small))
+        monkeypatch.setattr(choosing, "_LEAST_LARGE", 0)
+        monkeypatch.setattr(choosing, "plan_unseen", planned)
         ways["without a look"] = lambda: correlate(*frames, **words)
     slices, cells = int(random.integers(1, 6)), []
     slice_rows = int(random.choice([4, 1_000_000]))
@@ -153,12 +145,12 @@ def test_every_way(
     def in_cells() -> DataFrame:
         """Both sides pass for large, and slices for smaller than they are."""
         with monkeypatch.context() as patched:
-            patched.setattr(without_a_look, "MOST_BYTES", -1)
-            patched.setattr(collecting, "MOST_BYTES", -1)
-            patched.setattr(cell_planning, "_LEAST_BYTES", 0)
-            patched.setattr(cell_planning, "FAR_LARGER", 10**9)
-            patched.setattr(cell_planning, "_slices", lambda *_: slices)
-            patched.setattr(cell_planning, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k)))
+            patched.setattr(choosing, "SMALL_BYTES", -1)
+            patched.setattr(choosing, "BOTH_BYTES", -1)
+            patched.setattr(choosing, "LARGE_BYTES", 0)
+            patched.setattr(choosing, "FAR_LARGER", 10**9)
+            patched.setattr(choosing, "_slices", lambda *_: slices)
+            patched.setattr(choosing, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k)))
             return correlate(*frames, options=CorrelateOptions(slice_rows=slice_rows), **words)
 
     def recorded(plan: CellPlan) -> CellPlan:

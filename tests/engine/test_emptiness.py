@@ -252,7 +252,7 @@ def test_the_command_line_says_why(work) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["direct", "broadcast", "exchange"])
+@pytest.mark.parametrize("way", ["files", "broadcast", "exchange"])
 def test_the_command_line_says_why_on_spark(work, spark, way: str) -> None:
     work.write("right.parquet", events([1, 11], 4, key=["A", "B"]))
     options = ("--within", "-3", "5", "--confidence", "0.5", "--by", "key", "--way", way, "--json")

@@ -177,7 +177,7 @@ def test_an_empty_answer_says_what_templates_can_reach() -> None:
         correlate_tables(only, far, CONDITION, left_time=one, right_time="seen_at")
 
 
-@pytest.mark.parametrize("way", ["direct", "exchange"])
+@pytest.mark.parametrize("way", ["files", "exchange"])
 def test_command_line(tmp_path: Path, way: str) -> None:
     for name, table in (("left", LEFT), ("right", with_ends(RIGHT))):
         pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=40)

@@ -174,6 +174,7 @@ def test_parts_of_a_stream_have_ties_where_events_differ() -> None:
         assert window_once(window, *sides) == (Window(1 if is_enough else 0, 5, 0.5), is_enough)
 
 
+@pytest.mark.usefixtures("any_order")
 def test_files_are_as_tables(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     for number, case in enumerate(map(one_stream, random_cases(8, 40, max_size=40))):
@@ -182,7 +183,7 @@ def test_files_are_as_tables(tmp_path: Path) -> None:
         how, emit, probability = OF_ONE_STREAM[number % len(OF_ONE_STREAM)]
         arguments = JoinArguments(
             condition_of(case), by=case.by, how=how, emit=emit, probability=probability,
-            options=CorrelateOptions(slices=1 + number % 4, max_replication=1e9), is_one_stream=True,
+            options=CorrelateOptions(slices=1 + number % 4), is_one_stream=True,
         )  # fmt: skip
         job = LocalFilesJoin(layout, None, arguments)
         found = pa.Table.from_batches(job.batches(), job.schema).to_pylist()

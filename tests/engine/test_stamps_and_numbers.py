@@ -108,12 +108,12 @@ def test_on_the_command_line(endings: tuple[str, str], tmp_path: Path, capsys: A
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["exchange", "broadcast", "direct"])
+@pytest.mark.parametrize("way", ["exchange", "broadcast", "files"])
 def test_on_spark(spark: SparkSession, way: Any, tmp_path: Path) -> None:
     left, numbers, stamps = sides(pa.float64())
     expected = correlate_tables(left, stamps, **ASKED)
     options = CorrelateOptions(right_unit="s", way=way)
-    if way == "direct":
+    if way == "files":
         for name, table in (("l", left), ("r", numbers)):
             pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=50)
         paths = [str(tmp_path / f"{name}.parquet") for name in "lr"]

@@ -80,6 +80,7 @@ def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
     assert pairs > 500
 
 
+@pytest.mark.usefixtures("any_order")
 def test_files_are_as_tables(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     for number, drawn in enumerate(random_cases(11, 30, max_size=40)):
@@ -91,7 +92,7 @@ def test_files_are_as_tables(tmp_path: Path) -> None:
         how, emit, probability = SHAPES[number % len(SHAPES)]
         arguments = JoinArguments(
             condition_of(case), by=case.by, how=how, emit=emit, probability=probability, where=WHERE,
-            options=CorrelateOptions(slices=1 + number % 4, max_replication=1e9),
+            options=CorrelateOptions(slices=1 + number % 4),
         )  # fmt: skip
         job = LocalFilesJoin(*layouts, arguments)
         found = pa.Table.from_batches(job.batches(), job.schema).to_pylist()

@@ -19,15 +19,18 @@ from coincide.engine.files.result_rows import ParquetRows
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
 from coincide.model.errors import MemoryBudgetError
+from coincide.model.sides import SIDES
 from spark_plugin.tasks.broadcast import (
-    BroadcastPlan,
     BroadcastTask,
     PartialTask,
-    partial_spec,
     sorted_table,
 )
-from spark_plugin.tasks.exchange import Rows, SliceTask
-from spark_plugin.tasks.wire import CODED, LABEL, TIME, LabelCode, Shipment, WireLayout
+from spark_plugin.tasks.exchange import SliceTask
+from spark_plugin.tasks.joins import partial_spec
+from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.wire import CODED, TIME, Shipment, WireLayout
 from tests.helpers.comparison import SHAPES
 from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import local_files_join, table_join
@@ -300,16 +303,20 @@ def test_slices_and_broadcasts(
     monkeypatch.setattr(row_sizes, "BATCH_BYTES", 800)
     monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 10_000 if emit == "lists" else 1000)
     spec = JoinSpec(Window(-5, 6, 0.4), emit=emit)
-    code = LabelCode(0, (100, 100))
-    task = SliceTask(spec, LAYOUT, NAMES_OUT, wire=Rows(code), shapes=((0, 100), (0, 100)))
-    table = on_the_wire(kind, LAYOUT, ("left", "right"))
-    rows = table.append_column(LABEL, pa.array([7] * table.num_rows)).to_batches()
-    assert in_order(check_task(task, iter(rows), kind, emit)) == in_order(want.to_batches())
+    plan, packs, schemas = CellPlan(1, Reach(-200, 200), needs_keys=False), [], []
+    for side in SIDES:
+        rows = on_the_wire(kind, LAYOUT.only(side), (side,))
+        packing = PackTask(side, rows.schema, INTERVALS, plan, np.array([7]))
+        packs += packing(rows.to_batches())
+        schemas.append(rows.schema)
+    both, shapes = (schemas[0], schemas[1]), ((0, 100), (0, 100))
+    task = SliceTask(spec, LAYOUT, NAMES_OUT, schemas=both, shapes=shapes)
+    assert in_order(check_task(task, iter(packs), kind, emit)) == in_order(want.to_batches())
     small = sorted_table(
         on_the_wire(kind, LAYOUT.only("right"), ("right",)), LAYOUT, "right", INTERVALS
     )
     broadcast = BroadcastTask(
-        spec, LAYOUT, NAMES_OUT, plan=BroadcastPlan("right", "test"),
+        spec, LAYOUT, NAMES_OUT, side="right",
         small=Shipment(as_stream(small)), slice_rows=25, slice_bytes=1 << 20,
     )  # fmt: skip
     streamed = on_the_wire(kind, LAYOUT.only("left"), ("left",)).to_batches()
@@ -333,8 +340,8 @@ def test_a_small_left_side(kind: pa.DataType, tight: None) -> None:
     assert small.schema == given.schema
     own = small.select(layout.only("left").columns)
     task = PartialTask(
-        partial_spec(JoinSpec(Window(-5, 6, 0.4), how="left")), layout,
-        ("row", "right_id", "right_wide"), plan=BroadcastPlan("left", "test"),
+        partial_spec(JoinSpec(Window(-5, 6, 0.4), how="left"), "inner"), layout,
+        ("row", "right_id", "right_wide"), side="left",
         small=Shipment(as_stream(own)), slice_rows=25, slice_bytes=1 << 20,
     )  # fmt: skip
     streamed = on_the_wire(kind, LAYOUT.only("right"), ("right",)).to_batches()

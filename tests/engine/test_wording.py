@@ -54,7 +54,7 @@ def test_names_of_python_are_options(text: str, typed: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "left: min above max in 1 row, for example name='x', id=3 (see max_replication=4)",
+        "left: min above max in 1 row, for example name='x', id=3 (see slice_rows=4)",
         "left: /data/left_time.csv, line 3 has 2 cells", "left: cannot read left_time-2/a.csv as csv",
         "left: cannot read left_columns.csv as csv", "right: sorted in by.csv, line 2 has 1 cell",
     ],

@@ -30,6 +30,6 @@ def expected_pairs(**arguments: Any) -> list[tuple[int, int]]:
 
 
 def declared(**more: Any) -> CorrelateOptions:
-    """Statistics that spare the look at the data: one Spark job less."""
-    known = {"left_longest": 2**50, "right_longest": 2**50, "time_range": (0, 1000), "slices": 2}
+    """Lengths that are known, and few slices."""
+    known = {"left_longest": 2**50, "right_longest": 2**50, "slices": 2}
     return CorrelateOptions(**known | more)

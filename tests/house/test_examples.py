@@ -26,7 +26,7 @@ PRINTS = {
         "end [{'line': 'b2', 'left_id': 4, 'right_id': 83}]\n"
     ),
     "plus_minus_clocks": "r1 a1 1.00\nr2 a3 0.15\nr3 a2 1.00\n",
-    "spark_frames": "2000 pairs of probability 0.667\nway: collect\n",
+    "spark_frames": "2000 pairs of probability 0.667\nway: broadcast-both\n",
     "who_parked": "north red I>!O 08:15\nsouth blue I>O 08:10\nsouth blue O>!I 08:20\n",
 }
 WITH_SPARK = {"spark_frames"}

@@ -41,19 +41,11 @@ def test_units_get_their_canonical_name() -> None:
         {"batch_pairs": 0},
         {"slices": 0},
         {"slice_rows": 0},
-        {"max_replication": 0.9},
-        {"max_replication": "4"},
-        {"time_range": (1, 2, 3)},
-        {"time_range": (None, 3)},
-        {"time_range": (0, 2**61)},
-        {"max_replication": float("nan")},
-        {"time_range": (1, 0)},
         {"slices": MOST_SLICES + 1},
         {"slices": 10**5000},
         {"slice_rows": 2**63},
         {"threads": -(10**5000)},
         {"classes": 10**5000},
-        {"time_range": (0, 10**5000)},
         {"invalid": "x" * 5000},
     ],
 )
@@ -66,6 +58,11 @@ def test_refused(options: dict[str, Any]) -> None:
 
 
 def test_allowed_extremes() -> None:
-    CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1, time_range=(5, 5))
-    CorrelateOptions(slices=MOST_SLICES, max_replication=float("inf"))
-    assert CorrelateOptions(max_replication=10**5000).max_replication == float("inf")
+    CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1)
+    CorrelateOptions(slices=MOST_SLICES)
+
+
+@pytest.mark.parametrize(("former", "today"), [("direct", "files"), ("collect", "broadcast-both")])
+def test_a_former_name_of_a_way_says_the_one_of_today(former: str, today: str) -> None:
+    with pytest.raises(ConditionError, match=f"way='{former}' is called way='{today}' now"):
+        CorrelateOptions(way=former)  # type: ignore[arg-type]

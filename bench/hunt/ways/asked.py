@@ -268,7 +268,7 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     first, last = asking.window
     if first > last or not judge.is_clear:
         return Verdict("closed", "a probability is no clear one")
-    if asking.is_one and way.startswith("broadcast"):
+    if asking.is_one and way in ("broadcast-left", "broadcast-right"):
         way = "exchange"
     given = asking.given
     is_of_two = "matching" in given and not asking.is_one
@@ -278,7 +278,7 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     columns = ["id", "amount"] if is_of_two else "id"
     frames = [None if table is None else spark.createDataFrame(table) for table in asking.tables]
     options = replace(given["options"], way=way)
-    if asking.is_one and "matching" in given and way == "collect":
+    if asking.is_one and "matching" in given and way == "broadcast-both":
         options = replace(options, way="auto")
     try:
         found = correlate_frames(

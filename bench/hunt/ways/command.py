@@ -60,7 +60,7 @@ def joined(case: Case, inputs: list[str], folder: Path, engine: str, *more: str)
     if code != 0 and any(output.parent.iterdir()):
         raise FailedError(f"exit code {code}, but {list(output.parent.iterdir())} is left")
     if code == 2 and "coincide: " in said and "Traceback" not in said:
-        raise (NotDirect if "--way direct is not possible" in said else RefusedError)(said)
+        raise (NotDirect if "--way files is not possible" in said else RefusedError)(said)
     if code != 0:
         raise FailedError(f"exit code {code}: {short(said)}")
     summary = json.loads(out.getvalue())

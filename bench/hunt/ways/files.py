@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from bench.hunt.judging import judge_join
 from bench.hunt.layouts import can_be_int96, can_be_parquet, write_parquet
 from bench.hunt.ways.tables import finished
 from bench.hunt.wording import source_options
+from coincide.engine.files import planning
 from coincide.engine.files.planning import LocalFilesJoin
 from coincide.engine.join.arguments import JoinArguments
 
@@ -37,7 +39,7 @@ def write_sides(data: DataSet, chance: Chance, folder: Path, *, old: bool = True
 
 def slicing(chance: Chance, slice_rows: tuple[int, ...] = (1, 3, 10)) -> dict[str, Any]:
     """Options that decide how rows are cut into slices."""
-    found: dict[str, Any] = {"max_replication": chance.choice((4.0, 100.0, 100.0, 1.0))}
+    found: dict[str, Any] = {}
     if chance.happens(50):
         found["slices"] = chance.choice((1, 2, 3, 7, 25))
     if chance.happens(40):
@@ -50,7 +52,8 @@ def _judge(case: Case, folder: Path) -> Verdict:
 
     def attempt() -> Found:
         condition, given = arguments(case.data, case.job)
-        return finished(LocalFilesJoin(left, right, JoinArguments(condition, **given)))
+        with patch.object(planning, "MOST_READS", 100.0):
+            return finished(LocalFilesJoin(left, right, JoinArguments(condition, **given)))
 
     return judge_join(case, attempt)
 

@@ -38,7 +38,7 @@ def file_ways(sessions: Sessions) -> list[Way]:
     ways = [
         Way(f"files, {way}", partial(_judge, sessions, way), _slicing, suits, weight=weight)
         for way, suits, weight in (
-            ("direct", can_be_parquet, 14),
+            ("files", can_be_parquet, 14),
             ("auto", spark_reads, 8),
             ("broadcast", spark_reads, 4),
             ("exchange", spark_reads, 4),
@@ -74,7 +74,7 @@ def _judge(sessions: Sessions, way: str, case: Case, folder: Path) -> Verdict:
         found = correlate_files(sessions.of(case), left, right, condition, output=output, **given)
         return _found(found, output)
 
-    return judge_join(case, attempt, set() if way == "direct" else _may(case.data))
+    return judge_join(case, attempt, set() if way == "files" else _may(case.data))
 
 
 def _may(data: DataSet) -> set[str]:
@@ -104,7 +104,7 @@ def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
     try:
         condition, given = arguments(case.data, case.job)
         left, right = str(folder / "left"), str(folder / "right")
-        given["options"] = replace(given["options"], way="direct")
+        given["options"] = replace(given["options"], way="files")
         planned = correlate_files(sessions.of(case), left, right, condition, **given)
         later = change_files(kind, case, folder)
         table: pa.Table = planned.toArrow()
@@ -128,7 +128,7 @@ def _judge_source(sessions: Sessions, case: Case, folder: Path) -> Verdict:
 def _judge_command(sessions: Sessions, case: Case, folder: Path) -> Verdict:
     chance: Chance = case.chance("command")
     inputs = write_sides(case.data, chance, folder)
-    way = chance.choice(("auto", "direct", "broadcast", "exchange"))
+    way = chance.choice(("auto", "files", "broadcast", "exchange"))
 
     def attempt() -> Found:
         # The command line takes the session that is active in its thread, and standard output.
@@ -136,4 +136,4 @@ def _judge_command(sessions: Sessions, case: Case, folder: Path) -> Verdict:
             sessions.of(case).createDataFrame([], "id bigint")
             return joined(case, inputs, folder, "spark", "--way", way)
 
-    return judge_join(case, attempt, set() if way == "direct" else _may(case.data))
+    return judge_join(case, attempt, set() if way == "files" else _may(case.data))

@@ -17,7 +17,7 @@ from bench.hunt.cases import Case, Verdict, Way
 from bench.hunt.chance import Chance
 from bench.hunt.comparing import Found, counts_of
 from bench.hunt.data import DataSet
-from bench.hunt.jobs import Job, arguments
+from bench.hunt.jobs import arguments
 from bench.hunt.judging import errors_due, judge_error, judge_join
 from bench.hunt.oracle import Oracle
 from bench.hunt.sessions import Sessions
@@ -57,7 +57,7 @@ def _is_bare(data: DataSet) -> bool:
 
 
 def _judge_asked(sessions: Sessions, case: Case, folder: Path) -> Verdict:
-    ways = ("auto", "collect", "exchange", "broadcast-left", "broadcast-right")
+    ways = ("auto", "broadcast-both", "exchange", "broadcast-left", "broadcast-right")
     return judge_on_spark(sessions.of(case), case, case.chance("way").choice(ways))
 
 
@@ -75,23 +75,11 @@ def _options(way: str, chance: Chance) -> dict[str, Any]:
     found["way"] = way or chance.choice(tuple(WAYS.values()))
     if chance.happens(30):
         found["broadcast_bytes"] = chance.choice((0, 100, 1000))
-    if chance.happens(25):
-        # A promise that the data may break: it steers the cuts, and decides nothing.
-        found["time_range"] = chance.choice(((0, 100), (0, 0), (-(10**9), 10**9)))
     return found
 
 
 def _judge(sessions: Sessions, case: Case, folder: Path) -> Verdict:
-    return judge_join(case, lambda: _joined(sessions.of(case), case), _may(case.data, case.job))
-
-
-def _may(data: DataSet, job: Job) -> set[str]:
-    """Rows that are left out can be counted only where there is a look at the data."""
-    # Of histograms the templates say how long they are.
-    sides = zip(data.sides, job.longest, strict=True)
-    known = all(side.templates is not None or longest is not None for side, longest in sides)
-    declared = known and "time_range" in job.options
-    return {"ConditionError"} if declared and job.options.get("invalid") == "drop" else set()
+    return judge_join(case, lambda: _joined(sessions.of(case), case), set())
 
 
 def _joined(spark: SparkSession, case: Case) -> Found:
@@ -157,7 +145,7 @@ def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
 
 
 def _judge_changed_error(case: Case, later: DataSet, error: Exception) -> Verdict:
-    due = {"DataError"} | _may(case.data, case.job)
+    due = {"DataError"}
     for data in (case.data, later):
         due |= errors_due(data, case.job, Oracle(data, case.job.longest))
     return judge_error(error, due)

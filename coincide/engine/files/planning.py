@@ -39,6 +39,8 @@ from coincide.model.errors import CoincideError
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT, unit_option
 
+MOST_READS = 4.0
+"""Times that a row is read on average, at most: of more, Spark's exchange moves less."""
 TIMES_WITH_STATISTICS = (
     'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
 )
@@ -161,13 +163,12 @@ def _ordered_plan(
         )  # fmt: skip
 
     plan = planned(groups[1])
-    if plan.reads <= options.max_replication:
+    if plan.reads <= MOST_READS:
         return plan
     often = (
-        f"each row would be read {plan.reads:.1f} times on average (max_replication is"
-        f" {options.max_replication:g})"
+        f"each row would be read {plan.reads:.1f} times on average, which pays up to {MOST_READS:g}"
     )
-    if planned(replace(groups[1], spans=groups[1].likely)).reads <= options.max_replication:
+    if planned(replace(groups[1], spans=groups[1].likely)).reads <= MOST_READS:
         raise NotDirect(_wild(right_files, groups[1], often))
     raise NotDirect(_disorder(plan, groups, often))
 
@@ -249,7 +250,7 @@ def direct_summary(join: DirectJoin, tally: JoinTally) -> JoinSummary:
     """What a join by the direct way did, and, if it found nothing, why."""
     right = None if join.tables.spec.is_one_stream else tally.right
     return JoinSummary(
-        tally.left, right, tally.counters, None, "direct", join.tables.tick,
+        tally.left, right, tally.counters, None, "files", join.tables.tick,
         _no_pairs(join, tally), sides=called(join),
     )  # fmt: skip
 

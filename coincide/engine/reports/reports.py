@@ -55,7 +55,7 @@ class JoinSummary:
         None where nobody counted.
     seconds : float or None
         None of a DataFrame, which others compute.
-    way : {"in memory", "direct", "broadcast", "collect", "exchange"}
+    way : {"in memory", "files", "broadcast", "broadcast-both", "exchange"}
         How rows got to the kernels.
     tick : Tick
         In what times were counted.

@@ -18,6 +18,8 @@ from spark_plugin.tasks.slices import SlicePlan
 
 MOST_TIME_SLICES = 16_384
 MOST_SLICES = 100_000
+MOST_COPIES = 4.0
+"""Of a right event, on average, unless a slice has no room for fewer: a copy costs as much as its row."""
 _SMALLEST_SLICE_WORK = 100_000.0
 """Below this much work, in rows, a task of its own does not pay."""
 _HEAVY = 1.5
@@ -42,7 +44,7 @@ def plan_slices(
     )
     work = _Work(left, right, reach, pair_work, (left_fill, right_fill))
     wanted = options.slices or _slices_for(work, parallelism, keyed)
-    allowed = max(options.max_replication, options.slice_rows / max(right.rows, 1))
+    allowed = max(MOST_COPIES, options.slice_rows / max(right.rows, 1))
     for time_slices, buckets, most_splits in _shapes(wanted, keyed):
         plan = work.plan(time_slices, buckets, wanted, most_splits)
         if plan.replication <= allowed:
@@ -212,7 +214,7 @@ _MOST_APART = 1 << 16
 _SHARE_APART = 1 / 64
 """So many left events, and so many of all, are planned apart at most."""
 _TOO_MANY_COPIES = 25
-"""A plan is refused with so many times the copies that `max_replication` allows, and so many rows."""
+"""A plan is refused with so many times `MOST_COPIES`, and so many rows."""
 _TOO_MANY_ROWS = 10**9
 
 
@@ -289,11 +291,11 @@ def _reaches(
 def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> None:
     """Refuse a plan that multiplies rows without measure, and tell of one that does so."""
     rows = right.rows * plan.replication
-    if plan.replication <= options.max_replication or rows <= options.slice_rows:
+    if plan.replication <= MOST_COPIES or rows <= options.slice_rows:
         return
     problem = (
         f"each of the {right.rows:,} right events would go to {plan.replication:.1f} slices on average"
-        f" ({rows:,.0f} rows, max_replication is {options.max_replication:g}), since so many events are"
+        f" ({rows:,.0f} rows, which pays up to {MOST_COPIES:g} slices), since so many events are"
         f" within reach of so many, or of such lengths: up to {plan.reach.left[1]:,} ticks (left) and"
         f" {plan.reach.right[1]:,} ticks (right)"
     )
@@ -301,8 +303,8 @@ def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> N
         "Ask for a narrower window or more confidence, join by keys, leave out events that are too long"
         " (left_longest, right_longest and invalid='drop'), or allow slices more rows (slice_rows)"
     )
-    if plan.replication > _TOO_MANY_COPIES * options.max_replication and rows > _TOO_MANY_ROWS:
-        raise MemoryBudgetError(f"{problem}. {cure}; a larger max_replication allows it")
+    if plan.replication > _TOO_MANY_COPIES * MOST_COPIES and rows > _TOO_MANY_ROWS:
+        raise MemoryBudgetError(f"{problem}. {cure}")
     warn(f"{problem}. {cure}", CopiedRowsWarning)
 
 

@@ -89,14 +89,14 @@ class FilesJoin:
     def _direct(self, compares_slices: bool = False) -> tuple[DirectJoin | None, str]:
         """The join by the direct way, or None; and why."""
         way = self.arguments.options.way
-        if way not in ("auto", "direct"):
+        if way not in ("auto", "files"):
             return None, "as asked"
         try:
             join = plan_direct(
                 self.spark, self.left, self.right, self.arguments, compares_slices=compares_slices
             )
         except NotDirect as closed:
-            if way == "direct":
+            if way == "files":
                 raise
             _log.warning("correlate_files: by DataFrames, since %s", closed)
             return None, str(closed)
@@ -209,7 +209,7 @@ def _observation(
     spark: SparkSession, join: DirectJoin, report: JoinReport | None
 ) -> Observation | None:
     """What collects the counts of a DataFrame for a report, which learns how to ask for them."""
-    known = JoinSummary(None, None, None, None, "direct", join.tables.tick, sides=called(join))
+    known = JoinSummary(None, None, None, None, "files", join.tables.tick, sides=called(join))
     if report is None:
         if join.tables.invalid == "drop":
             warn(

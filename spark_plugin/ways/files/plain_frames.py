@@ -26,7 +26,7 @@ def plan_plain_frames(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, counts: bool
 ) -> DirectJoin | None:
     """The direct join of the files that DataFrames read, or None where they do more, or it is closed."""
-    asked = arguments.options.way == "direct"
+    asked = arguments.options.way == "files"
     try:
         join = _planned(left, right, arguments, counts or asked)
     except CoincideError as closed:
@@ -45,9 +45,9 @@ def _planned(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, counts: bool
 ) -> DirectJoin:
     spark, options = left.sparkSession, arguments.options
-    if options.way not in ("auto", "direct") or options.time_range is not None:
+    if options.way not in ("auto", "files"):
         raise NotDirect("another way was asked for")
-    if is_accelerated(spark) and options.way != "direct":
+    if is_accelerated(spark) and options.way != "files":
         raise NotDirect("the RAPIDS Accelerator reads the files")
     if options.invalid == "drop" and not counts:
         raise NotDirect("without a report nobody would learn how many rows were dropped")

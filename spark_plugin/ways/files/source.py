@@ -270,7 +270,7 @@ def _words(given: dict[str, str]) -> dict[str, Any]:
         **{name: _truth(name, given.get(name, "false")) for name in ("probability", "case_fold")},
         "within": _two(given.get("within")),
         "right": given.get("right"),
-        "way": "direct",
+        "way": "files",
     }
 
 

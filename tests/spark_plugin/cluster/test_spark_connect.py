@@ -133,10 +133,10 @@ class Client:
         return join_files(self.spark, *self.files, CONDITION, **more)
 
     def direct(self) -> Any:
-        return rows_of(self.files_of(way="direct").toArrow())
+        return rows_of(self.files_of(way="files").toArrow())
 
     def direct_into_files(self) -> Any:
-        done = self.files_of(way="direct", output=self.folder / "direct")
+        done = self.files_of(way="files", output=self.folder / "direct")
         return rows_of(pq.read_table(self.folder / "direct")), done.counters.pairs
 
     def exchange_into_files(self) -> Any:

@@ -132,17 +132,14 @@ def run(master: str) -> None:
     import spark_plugin.frames.borders as borders
     import spark_plugin.frames.transitions as dwells
     import spark_plugin.ways.broadcast.join as broadcast
-    import spark_plugin.ways.broadcast.join as small
-    import spark_plugin.ways.collect.collecting as collecting
-    import spark_plugin.ways.exchange.cell_planning as large
+    import spark_plugin.ways.choosing as choosing
     import spark_plugin.ways.exchange.join as exchange
-    import spark_plugin.ways.exchange.packs as packs
     import spark_plugin.ways.files.join as direct
     from spark_plugin.cluster.session import local_session
     from tests.helpers.joins import plan_correlation
 
     exchange.SliceTask = DyingSliceTask  # type: ignore[misc]
-    packs.PackTask = DyingPackTask  # type: ignore[misc]
+    exchange.PackTask = DyingPackTask  # type: ignore[misc]
     broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
     broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
     borders.CrossingTask = DyingCrossingTask  # type: ignore[misc]
@@ -169,9 +166,9 @@ def run(master: str) -> None:
             "slices": planned.slices,
         }
     exchange.SliceTask = DyingCellTask  # type: ignore[misc]
-    packs.PackTask = DyingCellPackTask  # type: ignore[misc]
-    collecting.MOST_BYTES = small.MOST_BYTES = -1
-    large._LEAST_BYTES, large._slices = 0, lambda *_: 4  # type: ignore[assignment]
+    exchange.PackTask = DyingCellPackTask  # type: ignore[misc]
+    choosing.BOTH_BYTES = choosing.SMALL_BYTES = -1
+    choosing.LARGE_BYTES, choosing._slices = 0, lambda *_: 4  # type: ignore[assignment]
     options = CorrelateOptions(slice_rows=200, batch_pairs=50)
     planned = plan_correlation(*frames, CONDITION, observe=True, options=options)
     answer["cells"] = {
@@ -196,7 +193,7 @@ def run(master: str) -> None:
     for seed, path in enumerate(paths, 1):
         pq.write_table(stream(seed).sort_by("min_time"), path, row_group_size=100)
     options = CorrelateOptions(slices=4)
-    join_files(spark, *paths, CONDITION, options=options, output="out", way="direct")
+    join_files(spark, *paths, CONDITION, options=options, output="out", way="files")
     spark.stop()
     print("answer", json.dumps(answer))
 

@@ -65,7 +65,7 @@ def by_dataframes(spark: SparkSession, folder: Path) -> DataFrame:
 def by_files(spark: SparkSession, folder: Path) -> DataFrame:
     path = folder / "events.parquet"
     pq.write_table(EVENTS, path)
-    return join_files(spark, path, path, CONDITION, way="direct")
+    return join_files(spark, path, path, CONDITION, way="files")
 
 
 @pytest.mark.spark

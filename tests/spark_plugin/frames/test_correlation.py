@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, TimingCondition, correlate, within
+from spark_plugin.ways.exchange import planning
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES, assert_answer
 from tests.helpers.example_streams import CONDITION, LEFT, RIGHT, declared, expected_pairs
 from tests.helpers.joins import plan_correlation, table_join
@@ -24,7 +25,7 @@ BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 PLANS = (
     *({"slices": 3}, {"slices": 1}, {}, {"slices": 5, "slice_rows": 5}),
-    {"slices": 4, "slice_rows": 5, "max_replication": 1.0},
+    {"slices": 4, "slice_rows": 5},
 )
 """Options of the planner that go round with the shapes."""
 
@@ -53,7 +54,7 @@ def test_packs_of_cases(spark: SparkSession, number: int) -> None:
 
 
 @pytest.mark.parametrize(("seed", "slices"), [(1, 1), (2, 3), (3, 4)])
-@pytest.mark.usefixtures("small_slices", "crossing")
+@pytest.mark.usefixtures("small_slices")
 def test_packs_of_huge_cases(spark: SparkSession, seed: int, slices: int) -> None:
     """Times and bounds up to 2^61: no sum on the way may overflow."""
     cases = pack(seed, 20, huge=True)
@@ -99,7 +100,8 @@ def test_buckets_and_splits(
 ) -> None:
     """A window longer than the data, so that keys and splits must share the work."""
     condition = TimingCondition(within(-(10**5), 10**5), 0.5)
-    options = CorrelateOptions(slices=slices, slice_rows=1, max_replication=most)
+    options = CorrelateOptions(slices=slices, slice_rows=1)
+    monkeypatch.setattr(planning, "MOST_COPIES", most)
     for by in ([], ["key"]):
         planned = plan_correlation(
             frame(spark, LEFT), frame(spark, RIGHT), condition, by=by, emit="counts",

@@ -34,22 +34,14 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.parametrize(
     "known",
-    [
-        {"left_longest": 200, "right_longest": 200, "time_range": (0, 6000)},
-        {"left_longest": 10**6, "right_longest": 200, "time_range": (2000, 2100)},
-        {"left_longest": 200, "right_longest": 200, "time_range": (5, 5)},
-        {"left_longest": 200, "right_longest": 200, "time_range": (1 - 2**61, 2**61 - 1)},
-        {"left_longest": 200},
-        {"time_range": (0, 10)},
-    ],
+    [{"left_longest": 200, "right_longest": 200}, {"left_longest": 10**6}],
     ids=str,
 )
 def test_declared_statistics(spark: SparkSession, known: dict[str, Any]) -> None:
-    """They plan the slices and spare the look at the data, but change no answer."""
+    """They say how far pairs reach, and change no answer."""
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     options = CorrelateOptions(slices=3, **known)
     planned = plan_correlation(left, right, CONDITION, options=options)
-    assert (planned.left is None) == (len(known) == 3)
     assert pair_ids(planned.dataframe) == expected_pairs()
 
 
@@ -204,7 +196,7 @@ def test_nulls_are_no_error_and_stay_unmatched(spark: SparkSession) -> None:
     for how, options in (
         ("inner", CorrelateOptions()),
         ("left", CorrelateOptions(slices=3)),
-        ("anti", declared(time_range=(0, 4))),
+        ("anti", declared()),
         ("left", CorrelateOptions(invalid="drop")),
     ):
         found = correlate(source, source, CONDITION, by="k", how=how, options=options)

@@ -78,7 +78,7 @@ def test_spark(spark, work: Workplace, is_whole: bool) -> None:
 
     ways = [
         *(partial(by_frames, way) for way in ("broadcast-left", "broadcast-right", "exchange")),
-        lambda shape: join_files(spark, *paths, CONDITION, way="direct", **shape),
+        lambda shape: join_files(spark, *paths, CONDITION, way="files", **shape),
         lambda shape: join_files(spark, *paths, CONDITION, way="exchange", **shape),
         lambda shape: spark.read.format("coincide").options(**given, **shape).load(),
     ]

@@ -315,7 +315,7 @@ def test_what_cannot_be_is_refused_at_plan_time(spark: SparkSession) -> None:
             SchemaError, "effect has no column 'nam'",
         ),
         (
-            (causes, effects, NEAR, {**XY, "options": CorrelateOptions(way="direct")}),
+            (causes, effects, NEAR, {**XY, "options": CorrelateOptions(way="files")}),
             ConditionError, "reads files",
         ),
         (

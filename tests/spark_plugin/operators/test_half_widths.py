@@ -177,9 +177,9 @@ def test_files(spark: Any, tmp_path: Path) -> None:
         pq.write_table(table, path, row_group_size=70)
     given: dict[str, Any] = {**ANY, "left_time": BOTH, "right_time": BOTH}
     with pytest.raises(Exception, match="not told by its times, but by early and late of each row"):
-        correlate_files(spark, *paths, options=CorrelateOptions(way="direct"), **given)
+        correlate_files(spark, *paths, options=CorrelateOptions(way="files"), **given)
     options = CorrelateOptions(
-        way="direct", slices=3, left_longest=60, right_longest=60, invalid="drop"
+        way="files", slices=3, left_longest=60, right_longest=60, invalid="drop"
     )
     found = correlate_files(spark, *paths, options=options, **given).toArrow()
     assert in_order(found) == in_order(EXPECTED)

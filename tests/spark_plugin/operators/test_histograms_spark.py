@@ -46,7 +46,6 @@ ASKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dealt": ({**BOTH, "emit": "best"}, {"way": "exchange", "slice_rows": 60}),
     "small left": ({**BOTH, "emit": "best"}, {"way": "broadcast-left"}),
     "small right": ({**MIXED, "emit": "counts", "how": "left"}, {"way": "broadcast-right"}),
-    "no look": (BOTH, {"way": "exchange", "time_range": (0, 3000)}),
 }
 
 
@@ -60,9 +59,10 @@ def test_as_in_one_process(spark: SparkSession, name: str) -> None:
     assert want.num_rows
 
 
+@pytest.mark.usefixtures("no_copies")
 def test_a_dealt_join_and_its_mirror_image_are_the_same_pairs(spark: SparkSession) -> None:
     """Sides swapped, and the window turned round."""
-    options = CorrelateOptions(way="exchange", slice_rows=60, max_replication=1.0)
+    options = CorrelateOptions(way="exchange", slice_rows=60)
     mine, theirs, found = BOTH["left_time"], BOTH["right_time"], {}
     for sides, names, times, window in (
         ((LEFT, RIGHT), ("left_id", "right_id"), (mine, theirs), (-30, 50)),
@@ -120,7 +120,7 @@ def test_files_are_read_directly(spark: SparkSession, tmp_path: Path) -> None:
     for path, table in zip(paths, (LEFT, RIGHT), strict=True):
         pq.write_table(table, path, row_group_size=20)
     want = correlate_tables(LEFT, RIGHT, CONDITION, **BOTH, probability=True)
-    options = CorrelateOptions(way="direct", slices=4)
+    options = CorrelateOptions(way="files", slices=4)
     found = correlate_files(spark, *paths, CONDITION, **BOTH, probability=True, options=options)
     assert in_order(found.toArrow()) == in_order(want)
     spark.dataSource.register(CoincideSource)

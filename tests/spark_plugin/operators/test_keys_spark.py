@@ -100,7 +100,7 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
     for path, table in zip(paths, (LEFT, RIGHT), strict=True):
         pq.write_table(table, path, row_group_size=100)
-    options = CorrelateOptions(way="direct", slices=3)
+    options = CorrelateOptions(way="files", slices=3)
     found = correlate_files(spark, *paths, **GIVEN, options=options).toArrow()
     assert in_order(found) == in_order(EXPECTED)
 

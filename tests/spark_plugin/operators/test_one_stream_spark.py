@@ -51,7 +51,7 @@ def in_order(table: pa.Table) -> list[str]:
 
 
 BEST = {"emit": "best", "right_columns": ("id", "max_time"), "probability": True}
-DEALT = {"slice_rows": 100, "max_replication": 1.0}
+DEALT = {"slice_rows": 100}
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"left_columns": ("id", "name"), "probability": True}, {"slices": 6}),
     ({"how": "left", "emit": "counts"}, {"slices": 6}),
@@ -70,6 +70,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.usefixtures("no_copies")
 @pytest.mark.parametrize(("shape", "options"), CASES)
 def test_dataframes(
     spark: SparkSession, small_slices: None, shape: Any, options: dict[str, Any]
@@ -101,12 +102,12 @@ def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(table, path, row_group_size=90)
     report = JoinReport()
     given: dict[str, Any] = {"by": "key", "how": "left", "emit": "counts", **WINDOW}
-    options = CorrelateOptions(way="direct", slices=4)
+    options = CorrelateOptions(way="files", slices=4)
     found = correlate_files(spark, str(path), report=report, options=options, **given)
     expected = in_order(correlate_tables(table, **given))
     assert in_order(found.toArrow()) == expected
     summary = report.summary()
-    assert summary.way == "direct"
+    assert summary.way == "files"
     assert summary.left is not None
     assert (summary.left.rows, summary.right) == (900, None)
     spark.dataSource.register(CoincideSource)

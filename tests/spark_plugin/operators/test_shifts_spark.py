@@ -144,7 +144,7 @@ def test_files_are_counted_by_dataframes(spark: SparkSession, tmp_path: Any) -> 
     done = correlate_files(spark, *paths, condition, output=tmp_path / "out", **asked)
     assert done.accidental == expected
     assert "not direct: shifts are counted by" in done.why
-    options = CorrelateOptions(way="direct")
+    options = CorrelateOptions(way="files")
     with pytest.raises(ValueError, match="shifts are counted by"):
         correlate_files(spark, *paths, condition, options=options, **asked)
     with pytest.raises(ConditionError, match="add report=JoinReport"):

@@ -72,7 +72,7 @@ def in_order(table: pa.Table) -> list[str]:
 
 
 BEST = {"emit": "best", "how": "left", "right_columns": ("id", "text"), "probability": True}
-DEALT = {"way": "exchange", "slice_rows": 100, "max_replication": 1.0}
+DEALT = {"way": "exchange", "slice_rows": 100}
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"left_columns": "*", "right_columns": "*"}, {"slices": 5}),
     ({"emit": "counts", "how": "left"}, DEALT),
@@ -84,6 +84,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.usefixtures("no_copies")
 @pytest.mark.parametrize(("shape", "options"), CASES)
 def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) -> None:
     expected = correlate_tables(LEFT, RIGHT, **GIVEN, **shape)
@@ -118,7 +119,7 @@ def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
         pq.write_table(table, path, row_group_size=70)
     shape: dict[str, Any] = {"left_columns": "*", "right_columns": "id"}
     expected = in_order(correlate_tables(LEFT, RIGHT, **GIVEN, **shape))
-    for way in ("direct", "exchange"):
+    for way in ("files", "exchange"):
         options = CorrelateOptions(way=way, slices=3)
         found = correlate_files(spark, *paths, **GIVEN, **shape, options=options).toArrow()
         assert in_order(found) == expected

@@ -30,7 +30,7 @@ from tests.helpers.spark_cases import SPREAD, frame, settings
 if TYPE_CHECKING:
     from spark_plugin.ways.correlation import Correlation
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("any_order")]
 CONDITION = TimingCondition(within(-15, 25), 0.05)
 COLUMNS = {
     "by": "key", "left_columns": ["name", "id"], "right_columns": ["weight", "name", "id"],
@@ -42,13 +42,13 @@ BEST = [
     ("broadcast-left", "-weight", 3, "left", False),
     pytest.param("broadcast-left", "first", 1, "inner", True, marks=pytest.mark.slow),
     ("broadcast-right", "-weight", 2, "inner", True),
-    ("direct", "last", 2, "left", False),
+    ("files", "last", 2, "left", False),
 ]
 MUTUAL = [
     ("exchange", "probability", "inner"), ("dealt", "first", "left"),
     pytest.param("dealt", "probability", "inner", marks=pytest.mark.slow),
     ("broadcast-left", "nearest", "left"), ("broadcast-right", "last", "left"),
-    ("direct", "nearest", "inner"),
+    ("files", "nearest", "inner"),
 ]  # fmt: skip
 
 
@@ -69,8 +69,8 @@ def events(n: int, seed: int) -> pa.Table:
 
 SIDES = events(90, 1), events(120, 2)
 OPTIONS = {
-    "dealt": CorrelateOptions(way="exchange", slice_rows=24, max_replication=1.0),
-    "direct": CorrelateOptions(way="direct", slices=4, max_replication=1e9),
+    "dealt": CorrelateOptions(way="exchange", slice_rows=24),
+    "files": CorrelateOptions(way="files", slices=4),
 }
 
 
@@ -87,7 +87,7 @@ def joined_directly(spark: SparkSession, folder: Path, **arguments: Any) -> Data
     for path, table in zip(paths, SIDES, strict=True):
         pq.write_table(table, path, row_group_size=16)
     given = COLUMNS | arguments
-    return correlate_files(spark, *paths, CONDITION, options=OPTIONS["direct"], **given)
+    return correlate_files(spark, *paths, CONDITION, options=OPTIONS["files"], **given)
 
 
 def rows_of(table: pa.Table) -> list[str]:
@@ -107,7 +107,7 @@ def test_the_best_partners_by_every_way(
     prefer: str, k: int, how: str, probability: bool,
 ) -> None:  # fmt: skip
     given = {"emit": "best", "prefer": prefer, "k": k, "how": how, "probability": probability}
-    if way == "direct":
+    if way == "files":
         found = joined_directly(spark, tmp_path, **given)
     else:
         planned = joined(spark, way, **given)
@@ -125,7 +125,7 @@ def test_mutual_pairs_by_every_way(
     prefer: str, how: str,
 ) -> None:  # fmt: skip
     given = {"matching": "mutual", "how": how, "prefer": prefer, "probability": prefer == "first"}
-    if way == "direct":
+    if way == "files":
         found = joined_directly(spark, tmp_path, **given)
     else:
         planned = joined(spark, way, **given)
@@ -135,12 +135,12 @@ def test_mutual_pairs_by_every_way(
     assert expected.num_rows > 20
     assert found.columns == expected.column_names
     assert rows_of(found.toArrow()) == rows_of(expected)
-    if way != "direct":
+    if way != "files":
         assert planned.summary().counters.pairs > 100
 
 
 @pytest.mark.parametrize(
-    ("way", "how"), [("dealt", "left"), ("broadcast-left", "inner"), ("direct", "inner")]
+    ("way", "how"), [("dealt", "left"), ("broadcast-left", "inner"), ("files", "inner")]
 )
 def test_unambiguous_pairs_by_every_way(
     spark: SparkSession,
@@ -154,7 +154,7 @@ def test_unambiguous_pairs_by_every_way(
     narrow = TimingCondition(within(-2, 4), 0.05)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys.modules[__name__], "CONDITION", narrow)
-        if way == "direct":
+        if way == "files":
             found = joined_directly(spark, tmp_path, **given)
         else:
             found = joined(spark, way, **given).dataframe

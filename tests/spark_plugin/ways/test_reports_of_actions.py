@@ -24,8 +24,8 @@ from coincide import (
 pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-40, 60), 0.6)
 WAYS = [
-    "direct", "broadcast",
-    *(pytest.param(way, marks=pytest.mark.slow) for way in ("exchange", "collect")),
+    "files", "broadcast",
+    *(pytest.param(way, marks=pytest.mark.slow) for way in ("exchange", "broadcast-both")),
 ]  # fmt: skip
 
 
@@ -38,10 +38,10 @@ def sides(spark: SparkSession, folder: Path, way: str) -> list[DataFrame]:
         table = pa.table({"id": np.arange(400), "min_time": begin, "max_time": begin + 10})
         pq.write_table(table, folder / f"{name}.parquet", row_group_size=10)
         frames.append(spark.read.parquet(str(folder / f"{name}.parquet")))
-    return frames if way == "direct" else [frame.where("id >= 0") for frame in frames]
+    return frames if way == "files" else [frame.where("id >= 0") for frame in frames]
 
 
-@pytest.mark.parametrize("way", ["direct", "exchange"])
+@pytest.mark.parametrize("way", ["files", "exchange"])
 def test_what_ended_before_is_not_taken_for_all(
     spark: SparkSession, tmp_path: Path, way: str
 ) -> None:
@@ -59,9 +59,9 @@ def test_what_ended_before_is_not_taken_for_all(
 @pytest.mark.parametrize(
     ("way", "how", "action"),
     [
-        *((way, "left", "take") for way in ("direct", "exchange", "broadcast", "collect")),
-        ("direct", "anti", "take"),
-        pytest.param("direct", "left", "tail", marks=pytest.mark.slow),
+        *((way, "left", "take") for way in ("files", "exchange", "broadcast", "broadcast-both")),
+        ("files", "anti", "take"),
+        pytest.param("files", "left", "tail", marks=pytest.mark.slow),
         ("broadcast", "left", "tail"),
     ],
 )
@@ -70,7 +70,7 @@ def test_what_was_not_begun_is_not_taken_for_nothing(
 ) -> None:
     """Events without a partner are all that is needed, and no task is stopped in its middle."""
     report = JoinReport()
-    options = CorrelateOptions(way=way, slices=40 if way in ("direct", "exchange") else None)  # type: ignore[arg-type]
+    options = CorrelateOptions(way=way, slices=40 if way in ("files", "exchange") else None)  # type: ignore[arg-type]
     left, right = sides(spark, tmp_path, way)
     if way == "broadcast":
         left = left.repartitionByRange(40, "id")
@@ -83,7 +83,7 @@ def test_what_was_not_begun_is_not_taken_for_nothing(
     assert counters is None or counters.pairs == 100
 
 
-@pytest.mark.parametrize("way", ["direct", "exchange"])
+@pytest.mark.parametrize("way", ["files", "exchange"])
 def test_all_that_ended_is_told(spark: SparkSession, tmp_path: Path, way: str) -> None:
     report = JoinReport()
     options = CorrelateOptions(way=way, slices=4)  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def test_of_what_never_began_nothing_is_told(spark: SparkSession, tmp_path: Path
         assert report.summary().counters is None
 
 
-@pytest.mark.parametrize("way", ["direct", "exchange"])
+@pytest.mark.parametrize("way", ["files", "exchange"])
 def test_two_joins_of_one_query_have_reports(spark: SparkSession, tmp_path: Path, way: str) -> None:
     near, far = JoinReport(), JoinReport()
     options = CorrelateOptions(way=way)  # type: ignore[arg-type]

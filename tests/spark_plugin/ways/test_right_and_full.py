@@ -30,6 +30,8 @@ from coincide import (
 from tests.helpers.joins import local_files_join, plan_correlation
 from tests.helpers.spark_cases import frame
 
+pytestmark = pytest.mark.usefixtures("any_order")
+
 CONDITION = TimingCondition(within(-20, 60), 0.5)
 GIVEN: dict[str, Any] = {
     "by": [("key", "of")], "left_columns": ["name", "id"], "right_columns": ["id", "size"],
@@ -93,7 +95,7 @@ def written(folder: Path) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-DIRECT = CorrelateOptions(way="direct", slices=5, max_replication=1e9)
+DIRECT = CorrelateOptions(way="files", slices=5)
 
 
 @pytest.mark.spark

@@ -145,7 +145,7 @@ def test_the_result_is_the_same_by_any_way(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT).repartition(3)
     expected = correlate_tables(LEFT, RIGHT, CONDITION)
     for way in get_args(Way):
-        if way == "direct":
+        if way == "files":
             continue
         options = CorrelateOptions(way=way)
         found = plan_correlation(left, right, CONDITION, options=options)
@@ -160,7 +160,7 @@ def test_dataframes_are_not_read_directly(spark: SparkSession) -> None:
     with pytest.raises(
         NotDirect, match="does more than read local Parquet files; take correlate_files"
     ):
-        correlate(left, left, CONDITION, options=CorrelateOptions(way="direct"))
+        correlate(left, left, CONDITION, options=CorrelateOptions(way="files"))
 
 
 @pytest.mark.parametrize("wrong", ["both", None, True])
@@ -187,7 +187,7 @@ def test_declared_lengths_spare_the_look(spark: SparkSession) -> None:
 
 
 def test_which_side_is_smaller_takes_a_look(spark: SparkSession) -> None:
-    known = {"left_longest": 200, "right_longest": 200, "time_range": (0, 7000)}
+    known = {"left_longest": 200, "right_longest": 200}
     join = planned(frame(spark, LEFT), frame(spark, RIGHT), "smaller", options=known)
     assert join.plan.small == "left"
     assert join.left is not None

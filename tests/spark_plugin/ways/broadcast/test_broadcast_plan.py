@@ -10,8 +10,10 @@ import pytest
 from coincide import CorrelateOptions
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
-from spark_plugin.tasks.broadcast import BroadcastPlan, Candidate, choose_small_side, is_two_step
+from spark_plugin.tasks.broadcast import is_two_step
 from spark_plugin.tasks.samples import Reach, Sample, expected_partners
+from spark_plugin.ways.broadcast.join import BroadcastPlan
+from spark_plugin.ways.choosing import Candidate, choose_small_side
 
 SPEC = JoinSpec(Window(-10, 10, 0.5))
 REACH = Reach(-20, 20)

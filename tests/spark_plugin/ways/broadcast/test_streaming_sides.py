@@ -143,7 +143,7 @@ def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) 
         (["left"], {**LENGTHS, "way": "broadcast"}, {}, 'add way="broadcast-right" to Corr'),
         (
             ["left"],
-            {**LENGTHS, "way": "exchange", "time_range": (0, 9)},
+            {**LENGTHS, "way": "exchange"},
             {},
             'way="broadcast-right"',
         ),
@@ -173,7 +173,7 @@ def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) 
         ),
         (
             ["left", "right"],
-            {**LENGTHS, "way": "exchange", "time_range": (0, 9)},
+            {**LENGTHS, "way": "exchange"},
             {},
             r"both streaming.* coincide\.stream_correlator",
         ),

@@ -31,10 +31,8 @@ from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.plain_reads import plan_of
 from spark_plugin.frames.stage import Stage
 from spark_plugin.frames.statistics import measure
-from spark_plugin.tasks.broadcast import BroadcastPlan
-from spark_plugin.ways import choosing as choice
-from spark_plugin.ways import matching
-from spark_plugin.ways.broadcast import join as unseen
+from spark_plugin.ways import choosing
+from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
@@ -47,9 +45,9 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 @pytest.fixture(autouse=True)
 def _any_side_may_be_small(monkeypatch: pytest.MonkeyPatch, _sides_pass_for_large: None) -> None:
-    monkeypatch.setattr(unseen, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(unseen, "FAR_LARGER", 1)
-    monkeypatch.setattr(unseen, "_LEAST_LARGE", 0)
+    monkeypatch.setattr(choosing, "SMALL_BYTES", 1 << 20)
+    monkeypatch.setattr(choosing, "FAR_LARGER", 1)
+    monkeypatch.setattr(choosing, "_LEAST_LARGE", 0)
 
 
 def stream(seed: int, n: int) -> pa.Table:
@@ -151,7 +149,7 @@ def test_nobody_looks_at_the_large_side(
 def test_more_rows_than_a_chunk_are_looked_at(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(unseen, "SMALLEST_CHUNK", 150)
+    monkeypatch.setattr(choosing, "SMALLEST_CHUNK", 150)
     left, right = (frame(spark, table) for table in SIDES["right"])
     with caplog.at_level(logging.INFO, "coincide"):
         assert plan_correlation(left, right, CONDITION).left is not None
@@ -247,7 +245,7 @@ def test_shifts_look_for_themselves(
         looks.append(asked)
         return measure(*asked)
 
-    monkeypatch.setattr(choice, "measure", looked)
+    monkeypatch.setattr(choosing, "measure", looked)
     report, told = JoinReport(), JoinReport()
     options = CorrelateOptions(left_longest=longest, right_longest=longest)
     correlate(
@@ -314,8 +312,8 @@ def chosen(
     def looked(*_: Any) -> None:
         raise Chosen("look")
 
-    monkeypatch.setattr(unseen, "collected_side", collected)
-    monkeypatch.setattr(matching, "plan_ways", looked)
+    monkeypatch.setattr(choosing, "collected_side", collected)
+    monkeypatch.setattr(choosing, "plan_after_look", looked)
     with pytest.raises(Chosen) as found:
         correlate(left, right, TimingCondition(CONDITION.predicate, ct), **more)
     return str(found.value)
@@ -333,7 +331,6 @@ CHOICES: dict[str, tuple[str, dict[str, Any], str]] = {
     "slices": ("right", {"slices": 3}, "look"),
     "exchange": ("right", {"way": "exchange"}, "look"),
     "dropped": ("right", {"invalid": "drop"}, "look"),
-    "declared": ("right", {**LENGTHS, "time_range": (0, 10**6)}, "look"),
 }
 
 
@@ -349,15 +346,15 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = (frame(spark, table) for table in SIDES["right"])
     assert chosen(monkeypatch, left, right).startswith("right")
     with monkeypatch.context() as patched:
-        patched.setattr(unseen, "FAR_LARGER", 50)
+        patched.setattr(choosing, "FAR_LARGER", 50)
         assert chosen(patched, left, right) == "look"
     size = estimates.estimated_bytes(event_frame(left))
     assert size is not None
     for more, expected in ((0, "right up to"), (1, "look")):
         with monkeypatch.context() as patched:
-            patched.setattr(unseen, "_LEAST_LARGE", size + more)
+            patched.setattr(choosing, "_LEAST_LARGE", size + more)
             assert chosen(patched, left, right).startswith(expected)
-    monkeypatch.setattr(unseen, "MOST_BYTES", 1000)
+    monkeypatch.setattr(choosing, "SMALL_BYTES", 1000)
     assert chosen(monkeypatch, left, right) == "look"
 
 

@@ -30,10 +30,9 @@ from coincide import (
 from coincide.engine.events.sides import SideCounts
 from spark_plugin.frames.estimates import Estimate
 from spark_plugin.tasks.slices import CellPlan
-from spark_plugin.ways import matching
+from spark_plugin.ways import choosing
+from spark_plugin.ways.choosing import _WAVES_OF_FILTERED, LARGE_FILTERED_BYTES
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.ways.exchange import cell_planning
-from spark_plugin.ways.exchange.cell_planning import _LEAST_FILTERED_BYTES, _WAVES_OF_FILTERED
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.histogram_tables import one_bucket
 from tests.helpers.joins import plan_correlation
@@ -46,11 +45,11 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 @pytest.fixture(autouse=True)
 def _any_sides_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_planning, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(cell_planning, "_LEAST_FILTERED_BYTES", 0)
-    monkeypatch.setattr(cell_planning, "_WAVES_OF_FILTERED", 1 << 20)
-    monkeypatch.setattr(cell_planning, "FAR_LARGER", 1000)
-    monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 10)
+    monkeypatch.setattr(choosing, "LARGE_BYTES", 0)
+    monkeypatch.setattr(choosing, "LARGE_FILTERED_BYTES", 0)
+    monkeypatch.setattr(choosing, "_WAVES_OF_FILTERED", 1 << 20)
+    monkeypatch.setattr(choosing, "FAR_LARGER", 1000)
+    monkeypatch.setattr(choosing, "_SMALLEST_SLICE_ROWS", 10)
 
 
 def stream(seed: int, n: int) -> pa.Table:
@@ -76,7 +75,7 @@ def planned(left: DataFrame, right: DataFrame, **arguments: Any) -> Correlation:
 
 def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptions:
     """Options by which slices hold far more rows than a worker may join at once."""
-    monkeypatch.setattr(cell_planning, "_slices", lambda *_: slices)
+    monkeypatch.setattr(choosing, "_slices", lambda *_: slices)
     return CorrelateOptions(slice_rows=10)
 
 
@@ -227,7 +226,7 @@ def is_unseen(
         raise Looked
 
     with monkeypatch.context() as patched:
-        patched.setattr(matching, "plan_ways", looked)
+        patched.setattr(choosing, "plan_after_look", looked)
         try:
             correlate(left, right, *more, **words)
         except Looked:
@@ -307,16 +306,16 @@ def test_filters_that_may_leave_little_of_much_are_looked_at(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """14 MiB of each at least and 16 slices a core at most, as docs/planning.md says."""
-    monkeypatch.setattr(cell_planning, "_WAVES_OF_FILTERED", _WAVES_OF_FILTERED)
-    monkeypatch.setattr(cell_planning, "_LEAST_FILTERED_BYTES", _LEAST_FILTERED_BYTES)
+    monkeypatch.setattr(choosing, "_WAVES_OF_FILTERED", _WAVES_OF_FILTERED)
+    monkeypatch.setattr(choosing, "LARGE_FILTERED_BYTES", LARGE_FILTERED_BYTES)
     most = 16 * spark.sparkContext.defaultParallelism
     left, right = both(spark)
 
     def is_cells(size: int, slices: int, is_filtered: bool) -> bool:
         monkeypatch.setattr(
-            cell_planning, "estimate_of_rows", lambda side: Estimate(size, 9, is_filtered)
+            choosing, "estimate_of_rows", lambda side: Estimate(size, 9, is_filtered)
         )
-        monkeypatch.setattr(cell_planning, "_slices", lambda *_: slices)
+        monkeypatch.setattr(choosing, "_slices", lambda *_: slices)
         return is_unseen(monkeypatch, left, right, CONDITION)
 
     assert is_cells(14 << 20, most, True)
@@ -366,10 +365,6 @@ WORDS: dict[str, tuple[dict[str, Any], bool]] = {
     "slices": ({"options": CorrelateOptions(slices=3)}, False),
     "exchange": ({"options": CorrelateOptions(way="exchange")}, False),
     "broadcast": ({"options": CorrelateOptions(way="broadcast")}, False),
-    "lengths and times": (
-        {"options": CorrelateOptions(left_longest=5, right_longest=5, time_range=(0, 9))},
-        False,
-    ),
     "one length": ({"options": CorrelateOptions(left_longest=5)}, True),
 }
 
@@ -421,11 +416,11 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     small = frame(spark, RIGHT.slice(0, 100))
     assert is_unseen(monkeypatch, left, small, CONDITION)
     with monkeypatch.context() as patched:
-        patched.setattr(cell_planning, "FAR_LARGER", 4)
+        patched.setattr(choosing, "FAR_LARGER", 4)
         assert is_unseen(patched, left, right, CONDITION)
         assert not is_unseen(patched, left, small, CONDITION)
         assert not is_unseen(patched, small, left, CONDITION)
-    monkeypatch.setattr(cell_planning, "_LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr(choosing, "LARGE_BYTES", 1 << 20)
     assert not is_unseen(monkeypatch, left, right, CONDITION)
 
 
@@ -437,13 +432,13 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_slices_follow_from_rows_and_bytes(rows: int, size: int, tasks: int, expected: int) -> None:
     """Which are taken for twice as many as Spark takes files for: these are packed."""
     estimate = Estimate(size, rows)
-    assert cell_planning._slices(estimate, CorrelateOptions(), tasks) == expected
+    assert choosing._slices(estimate, CorrelateOptions(), tasks) == expected
 
 
 def test_columns_that_nobody_asks_for_are_not_counted(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 1 << 40)
+    monkeypatch.setattr(choosing, "_SMALLEST_SLICE_ROWS", 1 << 40)
     narrow, wide = frame(spark, LEFT.drop_columns("word")), frame(spark, LEFT)
     wide = wide.withColumns({f"other{i}": F.lit("a text") for i in range(40)})
     options = CorrelateOptions(slice_bytes=20_000)
@@ -457,13 +452,6 @@ def test_of_keys_some_are_in_each_slice(spark: SparkSession) -> None:
     assert [planned(left, right, by=by).plan.needs_keys for by in ((), "word")] == [False, True]  # type: ignore[union-attr]
 
 
-def test_without_packs_there_are_no_cells(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cell_planning, "takes_packs", lambda sides: False)
-    assert not is_unseen(monkeypatch, *both(spark), CONDITION)
-
-
 def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_unseen(monkeypatch, frame(spark, LEFT), None, condition=CONDITION)
 
@@ -472,7 +460,7 @@ def test_more_slices_than_are_cut_in_time_are_looked_at(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for slices, expected in ((16_384, True), (16_385, False)):
-        monkeypatch.setattr(cell_planning, "_slices", lambda *_, n=slices: n)
+        monkeypatch.setattr(choosing, "_slices", lambda *_, n=slices: n)
         assert is_unseen(monkeypatch, *both(spark), CONDITION) == expected
 
 

@@ -13,10 +13,10 @@ import pytest
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.tasks.blobs import packed, unpacked
-from spark_plugin.tasks.exchange import Packs, Room, divided
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT, Places
+from spark_plugin.tasks.exchange import Room, SliceTask, _divided
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.samples import Reach
-from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.slices import CellPlan, Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED, wire_layout
 
 FARTHEST = 2 * TIME_LIMIT - 2
@@ -167,7 +167,7 @@ def test_a_slice_that_is_too_large_is_joined_in_parts(most: tuple[int, int]) -> 
     assert (count == 1) == (min(most) == 1 << 30)
     schemas = sides[0].schema, sides[1].schema
     plan, models = room.plan.finer(count), (INTERVALS, INTERVALS)
-    parts = list(divided(packs, plan, schemas, models))  # type: ignore[arg-type]
+    parts = list(_divided(packs, plan, schemas, models))  # type: ignore[arg-type]
     assert packs == ([], [])
     assert len(parts) == count
     # However many packs there were, of a side a part has but one.
@@ -208,10 +208,11 @@ def test_a_task_divides_what_it_has_no_room_for(most: tuple[int, int], parts: in
         EVENTS: pa.array([blob.to_pybytes() for blob in blobs]),
     })  # fmt: skip
     layout = wire_layout(0, [True], [True])
-    task: Any = SimpleNamespace(layout=layout, spec=SimpleNamespace(models=(INTERVALS, INTERVALS)))
+    spec: Any = SimpleNamespace(models=(INTERVALS, INTERVALS))
     room = Room(CellPlan(4, Reach(-100, 100), needs_keys=True), *most)
     schemas = sides[0].schema, sides[1].schema
-    found = list(Packs(schemas, room).slices([batch], task))
+    task = SliceTask(spec, layout, (), schemas=schemas, shapes=((0, 0), (0, 0)), room=room)
+    found = list(task.slices([batch]))
     assert len(found) == parts if parts else len(found) > 1
     assert {label for _, _, label in found} == {7}
     assert sum(len(left) for left, _, _ in found) == 700

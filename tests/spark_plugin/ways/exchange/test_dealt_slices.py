@@ -22,16 +22,9 @@ pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 
-@pytest.mark.parametrize(
-    ("crossing", "number"),
-    [
-        *(("packs", number) for number in range(len(SHAPES))),
-        *(("rows", number) for number in range(0, len(SHAPES), 5)),
-    ],
-    indirect=["crossing"],
-)
+@pytest.mark.parametrize("number", range(len(SHAPES)))
 def test_dealt_joins_equal_the_reference(
-    spark: SparkSession, small_slices: None, crossing: str, number: int
+    spark: SparkSession, small_slices: None, no_copies: None, number: int
 ) -> None:
     how, emit, probability = SHAPES[number]
     cases = pack(number, 6, keys=("station",) if number % 2 else ())
@@ -40,7 +33,7 @@ def test_dealt_joins_equal_the_reference(
     plans = (
         plan_correlation(
             left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
-            options=CorrelateOptions(slice_rows=rows, way="exchange", max_replication=1.0),
+            options=CorrelateOptions(slice_rows=rows, way="exchange"),
             observe=True,
         )
         for rows in (8, 2, 1)
@@ -56,7 +49,7 @@ def weighing() -> type[SliceTask]:
     """A task that holds no more rows than it should; workers have no tests to import it from."""
 
     class Weighing(SliceTask):
-        def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+        def joined_slice(self, left: Side, right: Side, label: int) -> Emission:
             rows = len(left) + len(right)
             assert rows <= 1600, f"a slice of {rows} rows"
             return super().joined_slice(left, right, label)

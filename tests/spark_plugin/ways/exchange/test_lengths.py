@@ -21,10 +21,10 @@ from coincide import (
 )
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
-from spark_plugin.tasks.packing import Places
 from spark_plugin.tasks.samples import Reach, Sample
-from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.slices import Places, SlicePlan
 from spark_plugin.ways.correlation import Correlation
+from spark_plugin.ways.exchange import planning
 from spark_plugin.ways.exchange.planning import (
     KnownLengths,
     check_copies,
@@ -158,17 +158,20 @@ def test_long_events_that_are_many_stay_in_slices() -> None:
     assert plan.apart is None
 
 
-def test_a_plan_that_multiplies_rows_says_so_or_is_refused() -> None:
+def test_a_plan_that_multiplies_rows_says_so_or_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Half of all events reach half of all others: no plan is good."""
     left, right = side(1, N // 2), side(2, N // 2)
     given: dict[str, Any] = {"slice_rows": 10**6, "slice_bytes": 10**12}
     with pytest.warns(CopiedRowsWarning, match=r"20,000,000 right events would go to .* slices"):
         plan, _ = planned(left, right, LONG_ARE_RARE, weight=1000.0, **given)
     with pytest.raises(
-        MemoryBudgetError, match=r"rows, max_replication is 4\).* Ask for a narrower"
+        MemoryBudgetError, match=r"rows, which pays up to 4 slices\).* Ask for a narrower"
     ):
         planned(left, right, LONG_ARE_RARE, weight=6000.0, **given)
-    planned(left, right, LONG_ARE_RARE, weight=1000.0, **given, max_replication=plan.replication)
+    monkeypatch.setattr(planning, "MOST_COPIES", plan.replication)
+    planned(left, right, LONG_ARE_RARE, weight=1000.0, **given)
 
 
 # --- on Spark ---
@@ -250,7 +253,7 @@ def test_where_no_pair_can_be_all_left_events_are_alone(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-right", "collect"])
+@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-right", "broadcast-both"])
 @pytest.mark.parametrize("partitions", [1, 40])
 def test_few_rows_in_many_slices_and_partitions(
     spark: SparkSession, way: Any, partitions: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +10,10 @@ import pytest
 
 from coincide.engine.events.timestamps import INTERVALS
 from spark_plugin.tasks import blobs, packing
-from spark_plugin.tasks.blobs import packed, unpacked
-from spark_plugin.tasks.packing import PackTask, Places, slices_of_left, slices_of_right
-from spark_plugin.tasks.samples import Reach
-from spark_plugin.tasks.slices import CellPlan, SlicePlan
+from spark_plugin.tasks.blobs import blob_of, packed, unpacked
+from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.samples import Reach, Step
+from spark_plugin.tasks.slices import CellPlan, Places, SlicePlan
 from spark_plugin.tasks.wire import (
     CODED,
     KEY_HASH,
@@ -23,8 +23,63 @@ from spark_plugin.tasks.wire import (
     right_shapes,
     wire_layout,
 )
-from tests.spark_plugin.ways.exchange.test_slice_columns import SHAPES, Shape, events, plan_of
 from tests.spark_plugin.ways.exchange.test_slices import left_slices, right_slices
+
+
+class Shape(NamedTuple):
+    """A plan to try: time slices, key buckets, most parts of a cell on the left, reach, on the right."""
+
+    time_slices: int
+    buckets: int = 1
+    left_parts: int = 1
+    reach: Reach = Reach(-300, 500)
+    right_parts: int = 1
+
+
+OWN = Reach(
+    -300, 500, right=(2, 2**61),
+    own=(
+        Step(2, 5, -3, 4), Step(6, 99, -300, 500), Step(100, 100, 1, 0),
+        Step(101, 2**61, -(2**62), 2**62 + 9),
+    ),
+)  # fmt: skip
+FAR = Reach(-(2**63) + 2, 2**63 - 2)
+
+SHAPES = [
+    *(Shape(1), Shape(2), Shape(63), Shape(64), Shape(65), Shape(66), Shape(128), Shape(200)),
+    *(Shape(1, 5), Shape(1, 1, 4), Shape(1, 3, 3), Shape(7, 1, 3), Shape(9, 4), Shape(70, 3, 3)),
+    *(Shape(7, 1, 1, Reach(10**6, 10**6)), Shape(5, 2, 2, FAR), Shape(80, 1, 1, FAR)),
+    *(Shape(6, 1, 1, Reach(2**62, 2**63 - 2)), Shape(1, 1, 1, Reach(-3, 4), 5)),
+    *(Shape(7, 1, 3, Reach(-300, 500), 4), Shape(5, 3, 2, Reach(-300, 500), 2)),
+    *(Shape(9, 1, 1, OWN), Shape(80, 2, 1, OWN), Shape(7, 1, 3, OWN, 4)),
+]
+
+
+def plan_of(shape: Shape, rng: np.random.Generator) -> SlicePlan:
+    spread = rng.choice(np.arange(-9000, 9000), shape.time_slices - 1, replace=False)
+    if shape.reach is FAR:
+        spread = spread * 2**48
+    parts = [
+        rng.integers(1, most, shape.time_slices * shape.buckets, endpoint=True)
+        for most in (shape.left_parts, shape.right_parts)
+    ]
+    return SlicePlan(np.sort(spread), shape.buckets, *parts, shape.reach, 1.0)
+
+
+def events(plan: SlicePlan, rng: np.random.Generator) -> pa.Table:
+    """Midpoints on, beside and between the cuts as either side sees them, and far away."""
+    ends = np.array([-(2**62) + 2, 2**62 - 2, 0])
+    cuts = rng.permutation(plan.cuts)[:20]
+    near = np.concatenate([cuts, *(np.clip(c, -(2**61), 2**61) for c in plan.seen_cuts)])
+    midpoints = np.concatenate([ends, near, near - 1, near + 1, rng.integers(-9999, 9999, 40)])
+    n = midpoints.size
+    return pa.table({
+        "id": np.arange(n + 3),
+        "midpoint": pa.array([*midpoints.tolist(), None, None, None], pa.int64()),
+        "key_hash": rng.integers(-(2**63), 2**63 - 1, n + 3),
+        "salt": rng.integers(-(2**63), 2**63 - 1, n + 3),
+        CODED: -1 - rng.choice([0, 2, 5, 6, 50, 99, 100, 101, 2**60], n + 3),
+    })  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -37,10 +92,11 @@ def test_events_are_in_the_slices_of_the_plan(shape: Shape) -> None:
         for name in ("midpoint", KEY_HASH, SALT, CODED)
     }
     matchable = np.array([row["midpoint"] is not None for row in rows])
-    left = slices_of_left(Places(given["midpoint"], matchable, given[KEY_HASH], given[SALT]), plan)
+    places = Places(given["midpoint"], matchable, given[KEY_HASH], given[SALT])
+    left = plan.slices_of(places, is_left=True)
     can = {name: values[matchable] for name, values in given.items()}
     places = Places(can["midpoint"], None, can[KEY_HASH], can[SALT], right_shapes(can[CODED]))
-    right = slices_of_right(places, plan)
+    right = plan.slices_of(places, is_left=False)
 
     mine, theirs = [], []
     for i, row in enumerate(rows):
@@ -80,11 +136,13 @@ PLANS: dict[str, SlicePlan | CellPlan] = {
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("batch", [1, 7, 1000])
+@pytest.mark.parametrize("as_numbers", [False, True])
 def test_a_task_packs_the_same_whatever_its_batches(
     monkeypatch: pytest.MonkeyPatch,
     side: Literal["left", "right"],
     batch: int,
     plan: SlicePlan | CellPlan,
+    as_numbers: bool,
 ) -> None:
     monkeypatch.setattr(packing, "_ROWS", 100)
     monkeypatch.setattr(packing, "_COPIES", 30)
@@ -92,12 +150,12 @@ def test_a_task_packs_the_same_whatever_its_batches(
     table = side_of(side, 400)
     layout = wire_layout(0, [True], [True]).only(side)
     schema = table.select(layout.columns).schema
-    task = PackTask(side, schema, INTERVALS, plan, np.arange(plan.count) * 10)
+    task = PackTask(side, schema, INTERVALS, plan, np.arange(plan.count) * 10, as_numbers)
     found = []
     for packs in task(table.to_batches(max_chunksize=batch)):
         for label, is_left, events_of_slice in zip(*packs.columns, strict=True):
             assert is_left.as_py() == (side == "left")
-            part = unpacked([events_of_slice.as_buffer()])
+            part = unpacked([blob_of(events_of_slice)])
             assert part.schema == schema
             found += [(label.as_py(), i) for i in part["slot0"].to_pylist()]
             assert table.select(layout.columns).take(part["slot0"]).equals(part)

@@ -12,7 +12,7 @@ import pytest
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.options import CorrelateOptions
 from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, shifted
-from spark_plugin.tasks.slices import SlicePlan, uniform_plan
+from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.ways.exchange import planning as planner
 from spark_plugin.ways.exchange.planning import plan_slices
 
@@ -38,7 +38,9 @@ def plan_for(left: Sample, right: Sample, reach: Reach, **changes: Any) -> Slice
     settings = {"parallelism": 4, "pair_work": PAIRS, "keyed": keyed} | changes
     of_options = {field.name for field in fields(CorrelateOptions)} & settings.keys()
     options = CorrelateOptions(**{name: settings.pop(name) for name in of_options})
-    return plan_slices(left, right, reach, options, **settings)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planner, "MOST_COPIES", settings.pop("copies", planner.MOST_COPIES))
+        return plan_slices(left, right, reach, options, **settings)
 
 
 # --- playing a plan, by its definition and with Python's integers ---
@@ -156,7 +158,8 @@ def test_skew_in_time_is_cut_to_even_work(slices: int) -> None:
     assert plan.count == slices
     assert plan.replication < 1.05
     assert work.max() < 1.25 * work.mean()
-    even = uniform_plan(0, 10**9, plan.reach, slices, 1e9)
+    whole, cuts = np.ones(slices, np.int64), np.linspace(0, 10**9, slices + 1).astype(np.int64)
+    even = SlicePlan(cuts[1:-1], 1, whole, whole, plan.reach, 1.0)
     if slices > 2:
         assert work.max() < 0.6 * work_of(even, left, right).max()
 
@@ -233,7 +236,7 @@ def test_a_burst_at_one_instant_is_split_and_little_is_copied() -> None:
 
 def test_all_events_at_one_instant() -> None:
     left, right = sample(np.full(500, 10**6)), sample(np.full(40, 10**6))
-    plan = plan_for(left, right, Reach(-10, 10), slices=8, max_replication=8)
+    plan = plan_for(left, right, Reach(-10, 10), slices=8, copies=8)
     work = check(plan, left, right)
     assert plan.left_parts.max() == 8
     assert work.max() < 1.2 * work.sum() / 8
@@ -258,9 +261,7 @@ def test_a_window_longer_than_the_data_with_keys_copies_nothing() -> None:
     rng = np.random.default_rng(7)
     keys = rng.integers(-(2**63), 2**63, 500)
     left, right = (sample(rng.integers(0, 1000, 900), rng.choice(keys, 900)) for _ in range(2))
-    plan = plan_for(
-        left, right, Reach(-(10**6), 10**6), slices=8, max_replication=1.0, slice_rows=1
-    )
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, copies=1.0, slice_rows=1)
     work = check(plan, left, right)
     assert plan.replication == 1
     assert plan.cuts.size == 0
@@ -273,9 +274,7 @@ def test_a_window_longer_than_the_data_without_keys() -> None:
     rng = np.random.default_rng(8)
     left, right = (sample(rng.integers(0, 1000, 900)) for _ in range(2))
     for most, slices in ((1.0, 1), (4.0, 4), (64.0, 8)):
-        plan = plan_for(
-            left, right, Reach(-(10**6), 10**6), slices=8, max_replication=most, slice_rows=1
-        )
+        plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, copies=most, slice_rows=1)
         check(plan, left, right)
         assert plan.replication <= most
         assert plan.count == slices
@@ -289,7 +288,7 @@ def test_replication_is_bounded(reach: int, keyed: bool, most: float) -> None:
     keys = rng.integers(1, 2**62, 30) if keyed else np.zeros(1, np.int64)
     left, right = (sample(rng.integers(0, 10**6, 300), rng.choice(keys, 300)) for _ in range(2))
     plan = plan_for(
-        left, right, Reach(-reach, reach), slices=16, max_replication=most, slice_rows=1000,
+        left, right, Reach(-reach, reach), slices=16, copies=most, slice_rows=1000,
         keyed=keyed,
     )  # fmt: skip
     check(plan, left, right)
@@ -300,7 +299,7 @@ def test_replication_is_bounded(reach: int, keyed: bool, most: float) -> None:
 
 def test_few_rows_may_be_copied_at_will() -> None:
     left, right = sample(range(1000), weight=1000), sample(range(0, 1000, 100), weight=1)
-    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, max_replication=1.0)
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, copies=1.0)
     check(plan, left, right)
     assert plan.count == 8
     assert plan.replication == 8
@@ -374,7 +373,7 @@ def test_slices_hold_what_they_should(left_n: int, right_n: int, keyed: bool) ->
         sample([*calm, *[10**7] * n], [*(calm % 50 if keyed else calm * 0), *[hot] * n])
         for n in (left_n, right_n)
     )
-    plan = plan_for(left, right, Reach(-1000, 1000), slice_rows=100_000, max_replication=2.0)
+    plan = plan_for(left, right, Reach(-1000, 1000), slice_rows=100_000, copies=2.0)
     check_pairs(plan, left, right)
     assert fill_of(plan, left, right).max() <= 200_000
 
@@ -408,26 +407,6 @@ def test_slices_that_were_asked_for_are_not_dealt() -> None:
     left, right = sample([500] * 3), sample([500] * 4000)
     plan = plan_for(left, right, Reach(-10, 10), slice_rows=1000, slices=2)
     assert not plan.deals_right
-
-
-def test_uniform_plan() -> None:
-    plan = uniform_plan(0, 100, Reach(-5, 5), 4, 4.0)
-    assert plan.cuts.tolist() == [25, 50, 75]
-    assert plan.count == 4
-    assert uniform_plan(7, 7, Reach(-5, 5), 4, 4.0).count <= 2
-    wide = uniform_plan(-(2**63), 2**63, Reach(-5, 5), 4, 4.0)
-    assert wide.cuts.tolist() == [-(2**62), 0, 2**62]
-
-
-@pytest.mark.parametrize("most", [1.0, 1.5, 4.0, math.inf])
-def test_uniform_plans_copy_no_more_than_allowed(most: float) -> None:
-    rng = np.random.default_rng(11)
-    right = sample(rng.integers(0, 10**6, 500))
-    plan = uniform_plan(0, 10**6, Reach(-(10**5), 10**5), 50, most)
-    assert copies(plan, right) <= 1.05 * most
-    assert plan.replication == pytest.approx(copies(plan, right), rel=0.1)
-    if most > 1:
-        assert plan.count == min(50, int(5 * (most - 1) if most < math.inf else 50))
 
 
 # --- the ends of int64 ---

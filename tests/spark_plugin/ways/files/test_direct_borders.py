@@ -218,11 +218,11 @@ def test_the_command_goes_directly(command_spark: Any, tmp_path: Path, capsys: A
     pq.write_table(queries, tmp_path / "queries.parquet")
     files = [str(tmp_path / f"{name}.parquet") for name in ("readings", "queries")]
     tables, spark = [], ["--engine", "spark"]
-    for way in ("direct", "exchange"):
+    for way in ("files", "exchange"):
         out = tmp_path / way
         assert run(["borders", *files, "-o", str(out), "--way", way, "--json", *spark]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert told.get("way") == ("direct" if way == "direct" else None)
+        assert told.get("way") == ("files" if way == "files" else None)
         assert (told["readings"], told["entered"], told["left"]) == (5, 2, 1)
         rows = pq.read_table(out)
         tables.append(rows.sort_by([("stream_id", "ascending"), ("max_time", "ascending")]))
@@ -236,5 +236,5 @@ def test_a_way_that_cannot_be_is_refused(tmp_path: Path, capsys: Any) -> None:
     words = ["borders", *files, "-o", str(tmp_path / "out"), "--way"]
     assert run([*words, "broadcast"]) == 2
     assert "--way must be one of auto, direct, exchange" in capsys.readouterr().err
-    assert run([*words, "direct", "--engine", "local"]) == 2
+    assert run([*words, "files", "--engine", "local"]) == 2
     assert "--way means nothing with --engine local" in capsys.readouterr().err

@@ -35,6 +35,8 @@ from coincide.engine.files.slice_join import read_slice
 from coincide.model.errors import DataError
 from tests.helpers.joins import local_files_join, plan_files, plan_tables, table_join
 
+pytestmark = pytest.mark.usefixtures("any_order")
+
 TIMES = ("min_time", "max_time")
 GROUP = 5
 EXACT = TimingCondition(within(0, 0), 1.0)
@@ -78,7 +80,7 @@ def joined(
     left: Path, right: Path, condition: TimingCondition = EXACT, **options: Any
 ) -> tuple[list[tuple[int, int]], SideCounts, SideCounts]:
     """Pairs and counts of the direct way, compared with those in memory."""
-    settings = CorrelateOptions(slices=4, max_replication=1e9, **options)
+    settings = CorrelateOptions(slices=4, **options)
     direct = local_files_join(left, right, condition, options=settings)
     found = pa.Table.from_batches(direct.batches(), direct.schema)
     whole = table_join(pq.read_table(left), pq.read_table(right), condition, options=settings)

@@ -54,7 +54,7 @@ def write(path: Path, table: pa.Table, **how: Any) -> None:
 def correlate(spark: SparkSession, folder: Path, **more: Any) -> JoinSummary:
     arguments = {"output": folder / "out", "options": CorrelateOptions(slices=SLICES), **more}
     sides = folder / "left.parquet", folder / "right.parquet"
-    done = join_files(spark, *sides, CONDITION, way="direct", **arguments)
+    done = join_files(spark, *sides, CONDITION, way="files", **arguments)
     assert isinstance(done, JoinSummary)
     return done
 

@@ -207,6 +207,7 @@ def test_row_groups_larger_than_slices(tmp_path: Path) -> None:
     assert plan_files(path, path, condition, parallelism=1, options=options).plan.reads < 2
 
 
+@pytest.mark.usefixtures("any_order")
 def test_slices_are_bounded_by_the_bytes_of_the_columns_that_are_read(tmp_path: Path) -> None:
     data = table(pa.int64(), list(range(64)), list(range(64)))
     text = pa.array([f"{i:03}" * 1000 for i in range(64)])
@@ -214,7 +215,7 @@ def test_slices_are_bounded_by_the_bytes_of_the_columns_that_are_read(tmp_path: 
     pq.write_table(data.append_column("note", text), path)
 
     def slices(columns: tuple[str, ...]) -> int:
-        options = CorrelateOptions(slice_bytes=120_000, max_replication=100.0)
+        options = CorrelateOptions(slice_bytes=120_000)
         found = plan_files(
             path, path, TimingCondition(within(0, 0), 0.5), parallelism=1,
             left_columns=columns, options=options,

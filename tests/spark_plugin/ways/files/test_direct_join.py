@@ -18,16 +18,15 @@ from tests.helpers.direct_layouts import write_layout
 from tests.helpers.joins import local_files_join, table_join
 from tests.helpers.strategies import random_cases
 
+pytestmark = pytest.mark.usefixtures("any_order")
+
 SLICES = (None, 1, 2, 3, 7, 50)
-ANY_ORDER = 1e9
 
 
 def joined(
     *sides: Any, slices: int | None = None, **arguments: Any
 ) -> tuple[pa.Table, LocalFilesJoin]:
-    options = CorrelateOptions(
-        slices=slices, max_replication=ANY_ORDER, **arguments.pop("options", {})
-    )
+    options = CorrelateOptions(slices=slices, **arguments.pop("options", {}))
     job = local_files_join(*sides, options=options, **arguments)
     return pa.Table.from_batches(job.batches(), job.schema), job
 

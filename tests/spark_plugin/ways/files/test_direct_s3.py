@@ -85,12 +85,12 @@ def test_one_process(bucket: Bucket, right: str) -> None:
 @pytest.mark.spark
 def test_spark(bucket: Bucket, spark: SparkSession, tmp_path: Path) -> None:
     sides = bucket.uri("left.parquet"), bucket.uri("right")
-    frame = join_files(spark, *sides, CONDITION, options=OPTIONS, way="direct")
+    frame = join_files(spark, *sides, CONDITION, options=OPTIONS, way="files")
     want = bucket.join()
     assert in_order(frame.toArrow().cast(want.schema)).equals(want)
     assert_hidden(frame._jdf.queryExecution().toString())
     done = join_files(
-        spark, *sides, CONDITION, options=OPTIONS, way="direct", output=tmp_path / "out"
+        spark, *sides, CONDITION, options=OPTIONS, way="files", output=tmp_path / "out"
     )
     assert in_order(pq.read_table(tmp_path / "out")).equals(want)
     assert_hidden(str(done))
@@ -123,7 +123,7 @@ def test_command(
     code = run(["join", *words, *WINDOW, "--format", "parquet", "--json"])
     said = capsys.readouterr()
     assert code == 0, said.err
-    assert json.loads(said.out)["way"] == "direct"
+    assert json.loads(said.out)["way"] == "files"
     assert_hidden(said.out + said.err)
     assert in_order(pq.read_table(out)).equals(bucket.join())
 

@@ -21,7 +21,7 @@ from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_
 from tests.helpers.direct_layouts import write_layout
 from tests.helpers.joins import join_files, table_join
 from tests.helpers.strategies import random_cases
-from tests.spark_plugin.ways.files.test_direct_join import ANY_ORDER, large_keys, stream
+from tests.spark_plugin.ways.files.test_direct_join import large_keys, stream
 
 pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-300, 100), 0.7)
@@ -44,6 +44,7 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
+@pytest.mark.usefixtures("any_order")
 @pytest.mark.parametrize("seed", range(len(SHAPES)))
 def test_every_shape_against_the_reference(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -54,10 +55,8 @@ def test_every_shape_against_the_reference(spark: SparkSession, tmp_path: Path, 
     ]
     how, emit, probability = SHAPES[seed]
     arguments = {"by": case.by, "how": how, "emit": emit, "probability": probability}
-    options = CorrelateOptions(slices=3, max_replication=ANY_ORDER)
-    frame = join_files(
-        spark, *paths, condition_of(case), **arguments, options=options, way="direct"
-    )
+    options = CorrelateOptions(slices=3)
+    frame = join_files(spark, *paths, condition_of(case), **arguments, options=options, way="files")
     assert_answer([row.asDict() for row in frame.collect()], case, how, emit, probability)
     sides_as_frames = [spark.read.parquet(f"file://{path}") for path in paths]
     assert frame.schema == correlate(*sides_as_frames, condition_of(case), **arguments).schema
@@ -85,7 +84,7 @@ def test_columns_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
     names = list(rows)
     arguments = {"left_columns": names, "right_columns": names}
     for emit in ("pairs", "lists"):
-        found = join_files(spark, path, path, CONDITION, **arguments, emit=emit, way="direct")
+        found = join_files(spark, path, path, CONDITION, **arguments, emit=emit, way="files")
         frame = spark.read.parquet(f"file://{path}")
         other = correlate(frame, frame, CONDITION, **arguments, emit=emit)
         assert found.schema == other.schema
@@ -98,7 +97,7 @@ def test_files_out_and_a_summary(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    for way in ("direct", "exchange"):
+    for way in ("files", "exchange"):
         done = join_files(
             spark, *sides, CONDITION, output=out, overwrite=way == "exchange", way=way,
             options=CorrelateOptions(slices=4),
@@ -132,7 +131,7 @@ def test_disorder_goes_by_exchange(
     assert "by DataFrames, since the files are so little ordered" in caplog.text
     assert "df.sort(" in caplog.text
     with pytest.raises(NotDirect):
-        join_files(spark, *paths, CONDITION, options=options, way="direct")
+        join_files(spark, *paths, CONDITION, options=options, way="files")
 
 
 def test_what_spark_writes_by_default_goes_as_dataframes(
@@ -184,7 +183,7 @@ def test_times_that_spark_cannot_read_are_named(
     words = r"right: the column 'time' .*beyond ±9,223,372,036,854,775 in .*far.parquet, .*micros"
     with pytest.raises(BeyondMicroseconds, match=words):
         join_files(spark, near, path, SAME_TIME, way=way, **INSTANTS)
-    assert join_files(spark, near, path, SAME_TIME, way="direct", **INSTANTS).count() == 1
+    assert join_files(spark, near, path, SAME_TIME, way="files", **INSTANTS).count() == 1
 
 
 def test_the_last_times_that_spark_can_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -213,10 +212,10 @@ def test_times_that_spark_cannot_read_without_statistics(
 
 def test_text_keys_may_be_stored_in_two_ways(spark: SparkSession, tmp_path: Path) -> None:
     left, right, want = large_keys(tmp_path)
-    frame = join_files(spark, left, right, CONDITION, by="key", way="direct")
+    frame = join_files(spark, left, right, CONDITION, by="key", way="files")
     assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
     out = tmp_path / "out"
-    join_files(spark, left, right, CONDITION, by="key", way="direct", output=out)
+    join_files(spark, left, right, CONDITION, by="key", way="files", output=out)
     assert in_order(spark.read.parquet(f"file://{out}").toArrow().cast(want.schema)).equals(
         in_order(want)
     )

@@ -157,7 +157,7 @@ def test_files_beside_it_do_not_matter(sides: tuple[Path, Path], tmp_path: Path)
 
 @pytest.mark.spark
 def test_on_spark(spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path) -> None:
-    frame = join_files(spark, *sides, CONDITION, way="direct", options=OPTIONS)
+    frame = join_files(spark, *sides, CONDITION, way="files", options=OPTIONS)
     assert frame.count() > 0
     kept = tmp_path / "kept"
     shutil.copy2(sides[1], kept)

@@ -24,7 +24,7 @@ from coincide import (
 from coincide.engine.files.planning import NotDirect
 from coincide.model.errors import SchemaError
 from spark_plugin.frames import plain_reads
-from spark_plugin.ways.collect import collecting
+from spark_plugin.ways import choosing
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
 
@@ -86,45 +86,24 @@ def test_a_plain_read_is_joined_directly(
     report = JoinReport()
     found = correlate(left, right, CONDITION, report=report)
     assert in_order(found.toArrow().cast(expected(sides).schema)) == in_order(expected(sides))
-    assert report.summary().way == "direct"
+    assert report.summary().way == "files"
     assert report.summary().left.rows == 2000
 
 
-def test_a_view_is_joined_directly(
+def test_a_named_read_is_joined_directly(
     spark: SparkSession, sides: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     left, right = read(spark, sides)
-    left.createOrReplaceTempView("plainly_read")
     with caplog.at_level(logging.INFO, "coincide"):
-        way = way_of(spark.sql("SELECT id, min_time, max_time FROM plainly_read"), right)
-    assert way == "direct"
+        way = way_of(left.alias("named").select("id", "min_time", "max_time"), right)
+    assert way == "files"
     (told,) = [each for each in caplog.messages if each.startswith("correlate: ")]
     assert told.startswith("correlate: directly, ")
 
 
-@pytest.mark.parametrize(
-    ("query", "is_plain"),
-    [
-        ("SELECT * FROM parquet.`{}`", True),
-        ("SELECT id AS n, max_time, min_time, key + 1 AS more FROM parquet.`{}`", True),
-        ("SELECT CAST(id AS STRING) AS n, min_time, max_time FROM parquet.`{}`", False),
-        (
-            "SELECT CAST(CAST(id AS STRING) AS BIGINT) AS n, min_time, max_time FROM parquet.`{}`",
-            False,
-        ),
-        ("SELECT * FROM parquet.`{}` WHERE id > 0", False),
-    ],
-)
-def test_a_view_in_sql(
-    spark: SparkSession, sides: tuple[Path, Path], query: str, is_plain: bool
-) -> None:
-    """Spark casts each of its columns to the type that it has."""
-    shutil.copy(sides[0], sides[0].with_name("events.parquet"))
-    path = sides[0].with_name("events.parquet")
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW in_sql AS {query.format(path)}")
-    view = spark.table("in_sql")
-    needed = [view.columns[0], "min_time", "max_time"]
-    assert plain_read(view, needed) == ((str(path),) if is_plain else None)
+def test_a_view_is_no_plain_read(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    read(spark, sides)[0].createOrReplaceTempView("of_files")
+    assert plain_read(spark.table("of_files"), ["id", "min_time", "max_time"]) is None
 
 
 @pytest.mark.parametrize(
@@ -142,8 +121,8 @@ def test_dictionaries_within_others_are_read_by_spark(
     table = table.append_column("tags", pa.array([value] * table.num_rows, kind))
     pq.write_table(table, sides[0], row_group_size=500)
     left, right = read(spark, sides)
-    assert way_of(left, right) == "direct"
-    assert way_of(left, right, left_columns=["id", "tags"]) != "direct"
+    assert way_of(left, right) == "files"
+    assert way_of(left, right, left_columns=["id", "tags"]) != "files"
 
 
 def test_that_nobody_looks_is_told_unless_there_is_a_report(
@@ -286,13 +265,10 @@ def test_what_was_planned_otherwise_stays_so(
     spark: SparkSession, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = read(spark, sides)
-    declared = CorrelateOptions(
-        time_range=(0, 10**9), left_longest=10**6, right_longest=10**6, slices=2
-    )
-    assert way_of(*frames, options=declared) != "direct"
+    assert way_of(*frames, options=CorrelateOptions(way="exchange")) != "files"
     module = "spark_plugin.ways.files.plain_frames.is_accelerated"
     monkeypatch.setattr(module, lambda spark: True)
-    assert way_of(*frames) != "direct"
+    assert way_of(*frames) != "files"
 
 
 def test_a_given_schema_is_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -302,7 +278,7 @@ def test_a_given_schema_is_read_by_spark(spark: SparkSession, tmp_path: Path) ->
     pq.write_table(pa.table(rows), path)
     given = spark.read.schema("id BIGINT, min_time BIGINT, max_time BIGINT").parquet(str(path))
     assert plain_read(given) is not None  # the plan does not tell
-    assert way_of(given, given) != "direct"
+    assert way_of(given, given) != "files"
     assert correlate(given, given, CONDITION).schema["left_id"].dataType.simpleString() == "bigint"
 
 
@@ -324,18 +300,18 @@ def test_what_is_dropped_unseen_is_counted_by_a_look(
     spark: SparkSession, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a report nobody asks the direct way how many rows were invalid."""
-    monkeypatch.setattr(collecting, "MOST_BYTES", -1)  # whose plan is of a range, too
+    monkeypatch.setattr(choosing, "BOTH_BYTES", -1)  # whose plan is of a range, too
     left, right = read(spark, sides)
     drop = CorrelateOptions(invalid="drop")
     plan = correlate(left, right, CONDITION, options=drop)._jdf.queryExecution().toString()
     assert "range" not in plan.lower()
-    assert way_of(left, right, options=drop) == "direct"
+    assert way_of(left, right, options=drop) == "files"
 
 
 def test_the_direct_way_can_be_asked_for(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     left, right = read(spark, sides)
-    direct = CorrelateOptions(way="direct")
-    assert way_of(left, right, options=direct) == "direct"
+    direct = CorrelateOptions(way="files")
+    assert way_of(left, right, options=direct) == "files"
     with pytest.raises(NotDirect, match="right is a DataFrame that does more than read"):
         correlate(left, right.where("id > 3"), CONDITION, options=direct)
 
@@ -367,9 +343,9 @@ def test_files_without_order_are_exchanged(spark: SparkSession, tmp_path: Path) 
     order = [(i * 1237) % 4000 for i in range(4000)]
     pq.write_table(table.take(order), path, row_group_size=50)
     frame = spark.read.parquet(str(path))
-    options = CorrelateOptions(max_replication=1.5, slices=8)
+    options = CorrelateOptions(slices=8)
     assert plain_read(frame) is not None
-    assert way_of(frame, frame, options=options) != "direct"
+    assert way_of(frame, frame, options=options) != "files"
 
 
 def test_wall_clocks_read_as_instants_are_read_by_spark(
@@ -381,6 +357,6 @@ def test_wall_clocks_read_as_instants_are_read_by_spark(
     spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "false")
     try:
         frame = spark.read.parquet(str(path))
-        assert way_of(frame, frame) != "direct"
+        assert way_of(frame, frame) != "files"
     finally:
         spark.conf.unset("spark.sql.parquet.inferTimestampNTZ.enabled")

@@ -73,7 +73,7 @@ def test_renamed_columns_are_those_of_the_files(
     )
     wanted = wanted.rename_columns(["truck", "left_number", *wanted.column_names[2:]])
     assert rows_of(found.toArrow()) == rows_of(wanted)
-    assert report.summary().way == "direct"
+    assert report.summary().way == "files"
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -111,14 +111,14 @@ def test_around_renamed_stamps(
     wanted = correlate_tables(*map(pq.read_table, sides), CONDITION, left_time=stored)
     wanted = wanted.rename_columns(["left_number", "right_id"])
     assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
-    assert report.summary().way == "direct"
+    assert report.summary().way == "files"
 
 
 def test_one_column_under_two_names(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     left, right = read(spark, sides)
     twice = left.selectExpr("id AS a", "id AS b", "min_time", "max_time")
-    assert way_of(twice, right, left_columns=["b"]) == "direct"
-    asked = {"left_columns": ["b", "a"], "options": CorrelateOptions(way="direct")}
+    assert way_of(twice, right, left_columns=["b"]) == "files"
+    asked = {"left_columns": ["b", "a"], "options": CorrelateOptions(way="files")}
     found = correlate(twice, right, CONDITION, **asked).toArrow()
     assert found.column_names == ["left_b", "left_a", "right_id"]
     assert found.column("left_a") == found.column("left_b")
@@ -136,13 +136,13 @@ def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> No
     wanted = correlate_tables(pq.read_table(sides[0]), None, CONDITION, by="key")
     wanted = wanted.rename_columns(["k", "left_n", "right_n"])
     assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
-    assert report.summary().way == "direct"
+    assert report.summary().way == "files"
 
 
 def test_a_condition_on_renamed_columns(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     left, right = read(spark, sides)
     swapped = left.selectExpr("id AS key", "key AS id", "min_time", "max_time")
-    asked = {"where": "left_id = right_id", "options": CorrelateOptions(way="direct")}
+    asked = {"where": "left_id = right_id", "options": CorrelateOptions(way="files")}
     found = correlate(swapped, right, CONDITION, **asked).toArrow()
     stored = pq.read_table(sides[0], columns=["id", "key"]).to_pylist()
     keys = {row["id"]: row["key"] for row in stored}
@@ -167,7 +167,7 @@ def test_renamed_columns_of_histograms(spark: SparkSession, tmp_path: Path) -> N
     found = correlate(
         named, spark.read.parquet(str(paths[1])), condition,
         left_time=histograms("device", template="t", templates=templates),
-        right_time=by_device(templates), options=CorrelateOptions(way="direct"),
+        right_time=by_device(templates), options=CorrelateOptions(way="files"),
     ).toArrow()  # fmt: skip
     clocks = {"left_time": by_device(templates), "right_time": by_device(templates)}
     wanted = correlate_tables(*tables, condition, **clocks)
@@ -184,5 +184,5 @@ def test_renamed_instants_of_an_old_kind_are_read_by_spark(
     pq.write_table(table, sides[0], use_deprecated_int96_timestamps=True, row_group_size=500)
     left, right = read(spark, sides)
     named = left.withColumnsRenamed({"seen": "when", "id": "n"})
-    assert way_of(named, right, left_columns=["n"]) == "direct"
-    assert way_of(named, right, left_columns=["n", "when"]) != "direct"
+    assert way_of(named, right, left_columns=["n"]) == "files"
+    assert way_of(named, right, left_columns=["n", "when"]) != "files"

@@ -16,8 +16,14 @@ from pyspark.sql import functions as F
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.model.options import Way
 from spark_plugin.frames.plain_reads import NO_MORE_ROWS, is_made_of, plan_of
-from spark_plugin.ways.collect import collecting, rows
-from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
+from spark_plugin.ways import choosing
+from spark_plugin.ways.broadcast import collecting
+from spark_plugin.ways.broadcast.collecting import (
+    Wanted,
+    collected_rows,
+    counted,
+    must_be_counted,
+)
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pair_ids
 
@@ -55,7 +61,7 @@ def test_long_texts_stay_where_they_are(
         seen.append(asked.toArrow())
         return seen[-1]
 
-    monkeypatch.setattr(rows, "_arrow", taken)
+    monkeypatch.setattr(collecting, "_arrow", taken)
     long = frame(spark, stream(["w" * 1000] * 300)).repartition(partitions)
     assert collected_rows(Wanted(long, ["id", "word"]), (20_000, 1000)) is None
     came = pa.compute.sum(pa.compute.binary_length(seen[0].column("word"))).as_py()
@@ -84,7 +90,7 @@ def test_a_long_text_at_the_end_is_counted_and_collected(
     left, right = frame(spark, ONE_LONG).coalesce(1), frame(spark, OTHERS)
     options = CorrelateOptions(slice_bytes=100_000)
     join = plan_correlation(left, right, CONDITION, left_columns=("id", "word"), options=options)
-    assert (join.way, len(asked)) == ("collect", 2)
+    assert (join.way, len(asked)) == ("broadcast-both", 2)
     expected = correlate_tables(ONE_LONG, OTHERS, CONDITION)
     ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
     assert pair_ids(join.dataframe) == sorted(ids)
@@ -142,9 +148,15 @@ def test_what_is_computed_is_collected_up_to_its_bounds(
     caplog.set_level(logging.INFO, logger="coincide")
     many = frame(spark, WORDS).withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(3))))
     options = CorrelateOptions(slice_rows=1200)
-    assert plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way == "collect"
+    assert (
+        plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way
+        == "broadcast-both"
+    )
     options = CorrelateOptions(slice_rows=1199, way="auto")
-    assert plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way != "collect"
+    assert (
+        plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way
+        != "broadcast-both"
+    )
     assert "left and right were collected in vain" in caplog.text
 
 
@@ -156,8 +168,8 @@ def test_what_spark_takes_for_more_is_counted(
     monkeypatch.setattr(collecting, "counted", lambda each: asked.append(each) or counted(each))
     left, right = (frame(spark, table.drop_columns("nested")) for table in (WORDS, OTHERS))
     for size, jobs in ((6 << 20, 0), ((6 << 20) + 1, 2)):
-        monkeypatch.setattr(collecting, "estimated_bytes", lambda _, size=size: size)
-        assert plan_correlation(left, right, CONDITION).way == "collect"
+        monkeypatch.setattr(choosing, "estimated_bytes", lambda _, size=size: size)
+        assert plan_correlation(left, right, CONDITION).way == "broadcast-both"
         assert len(asked) == jobs
 
 
@@ -166,17 +178,17 @@ def test_the_bytes_are_those_of_both_sides(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, is_counted: bool
 ) -> None:
     """9,600 and 4,800 bytes, with whatever says which are null."""
-    monkeypatch.setattr(collecting, "estimated_bytes", lambda _: 0)
+    monkeypatch.setattr(choosing, "estimated_bytes", lambda _: 0)
     monkeypatch.setattr(collecting, "must_be_counted", lambda _: is_counted)
     left, right = (
         frame(spark, table.select(["min_time", "max_time", "id"])) for table in (WORDS, OTHERS)
     )
-    for most, way in ((14_200, "broadcast"), (15_000, "collect")):
+    for most, way in ((14_200, "broadcast"), (15_000, "broadcast-both")):
         options = CorrelateOptions(slice_bytes=most)
         assert plan_correlation(left, right, CONDITION, options=options).way == way
 
 
-@pytest.mark.parametrize("way", ["auto", "collect"])
+@pytest.mark.parametrize("way", ["auto", "broadcast-both"])
 @pytest.mark.parametrize(
     "made",
     [
@@ -199,7 +211,7 @@ def test_rows_are_those_of_the_moment(
         table = pa.table([*moved, times["id"]], names=times.column_names)
         pq.write_table(table, path, compression="none", use_dictionary=False)
         join = plan_correlation(left, right, CONDITION, options=options)
-        assert join.way == "collect"
+        assert join.way == "broadcast-both"
         found.append(pair_ids(join.dataframe))
     assert found == [[(i, i) for i in range(200)], [(i, i + 1) for i in range(199)]]
 

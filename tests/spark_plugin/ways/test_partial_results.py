@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_plugin.ways.adding_up import order_of_best
+from spark_plugin.ways.partial_results import order_of_best
 
 pytestmark = pytest.mark.spark
 

@@ -27,11 +27,10 @@ from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import ConditionError, DataError
 from spark_plugin.frames.estimates import Estimate
 from spark_plugin.tasks.samples import Reach, Sample
-from spark_plugin.ways.broadcast import join as unseen
-from spark_plugin.ways.collect import collecting, plan
-from spark_plugin.ways.collect.plan import CollectPlan, Expected
+from spark_plugin.ways import choosing
+from spark_plugin.ways.broadcast import both, collecting
+from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.ways.exchange import cell_planning
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of
@@ -56,13 +55,13 @@ LEFT, RIGHT = stream(1), stream(2, 500)
 
 @pytest.fixture
 def many_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "_SMALLEST_WORK", 1.0)
+    monkeypatch.setattr(both, "_SMALLEST_WORK", 1.0)
 
 
 def planned(left: DataFrame, right: DataFrame | None, **arguments: Any) -> Correlation:
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, **arguments)
-    assert (found.way, found.slices, found.replication) == ("collect", None, None)
+    assert (found.way, found.slices, found.replication) == ("broadcast-both", None, None)
     return found
 
 
@@ -74,7 +73,7 @@ def test_packs_of_cases(spark: SparkSession, many_tasks: None, number: int) -> N
     left, right = (frame(spark, table).repartition(2) for table in cases.tables())
     join = planned(
         left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
-        options=CorrelateOptions(way="collect"),
+        options=CorrelateOptions(way="broadcast-both"),
     )  # fmt: skip
     found = rows_of(join.dataframe)
     cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
@@ -93,7 +92,7 @@ def test_packs_of_huge_cases(spark: SparkSession, many_tasks: None) -> None:
 
 def test_work_is_dealt_to_tasks(spark: SparkSession, many_tasks: None) -> None:
     join = planned(frame(spark, LEFT), frame(spark, RIGHT))
-    assert isinstance(join.plan, CollectPlan)
+    assert isinstance(join.plan, BothPlan)
     tasks = (
         join.dataframe.rdd.getNumPartitions() - 2
     )  # those around them tell that none is left out
@@ -155,7 +154,6 @@ LIMITS: dict[str, dict[str, Any]] = {
     "bytes to broadcast": {"broadcast_bytes": 8000},
     "slices": {"slices": 3},
     "a way": {"way": "exchange"},
-    "all declared": {"left_longest": 200, "right_longest": 200, "time_range": (0, 7000)},
 }
 
 
@@ -163,42 +161,46 @@ LIMITS: dict[str, dict[str, Any]] = {
 def test_what_options_do_not_allow_is_not_collected(spark: SparkSession, limit: str) -> None:
     options = CorrelateOptions(**LIMITS[limit])
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    assert plan_correlation(left, right, CONDITION, options=options).way != "collect"
+    assert plan_correlation(left, right, CONDITION, options=options).way != "broadcast-both"
 
 
 def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    monkeypatch.setattr(collecting, "MOST_ROWS", 700)
-    assert plan_correlation(left, right, CONDITION).way == "collect"
-    monkeypatch.setattr(collecting, "MOST_ROWS", 699)
-    assert plan_correlation(left, right, CONDITION).way != "collect"
-    assert plan_correlation(right, left, CONDITION).way != "collect"
+    monkeypatch.setattr(choosing, "BOTH_ROWS", 700)
+    assert plan_correlation(left, right, CONDITION).way == "broadcast-both"
+    monkeypatch.setattr(choosing, "BOTH_ROWS", 699)
+    assert plan_correlation(left, right, CONDITION).way != "broadcast-both"
+    assert plan_correlation(right, left, CONDITION).way != "broadcast-both"
 
 
-@pytest.mark.parametrize(("of_left", "way"), [(14 << 20, "collect"), ((14 << 20) + 1, "broadcast")])
+@pytest.mark.parametrize(
+    ("of_left", "way"), [(14 << 20, "broadcast-both"), ((14 << 20) + 1, "broadcast")]
+)
 def test_what_spark_takes_for_large_is_not_collected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
 ) -> None:
     """28 MiB of both, as docs/planning.md says."""
     sizes = {"left": of_left, "right": 14 << 20}
-    monkeypatch.setattr(collecting, "estimated_bytes", lambda side: sizes[side.side])
+    monkeypatch.setattr(choosing, "estimated_bytes", lambda side: sizes[side.side])
     assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == way
 
 
-@pytest.mark.parametrize(("of_left", "way"), [((6 << 20) - 1, "collect"), (6 << 20, "exchange")])
+@pytest.mark.parametrize(
+    ("of_left", "way"), [((6 << 20) - 1, "broadcast-both"), (6 << 20, "exchange")]
+)
 def test_what_spark_knows_for_large_is_not_collected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
 ) -> None:
     """6 MiB of each, as docs/planning.md says; asked for, they are."""
     sizes = {"left": Estimate(of_left, 700), "right": Estimate(6 << 20, 500)}
-    monkeypatch.setattr(cell_planning, "estimate_of_rows", lambda side: sizes[side.side])
-    monkeypatch.setattr(cell_planning, "estimated_bytes", lambda side: 6 << 20)
+    monkeypatch.setattr(choosing, "estimate_of_rows", lambda side: sizes[side.side])
+    monkeypatch.setattr(choosing, "estimated_bytes", lambda side: 6 << 20)
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     assert plan_correlation(left, right, CONDITION).way == way
-    asked = CorrelateOptions(way="collect")
-    assert plan_correlation(left, right, CONDITION, options=asked).way == "collect"
+    asked = CorrelateOptions(way="broadcast-both")
+    assert plan_correlation(left, right, CONDITION, options=asked).way == "broadcast-both"
 
 
 def test_of_small_sides_no_more_is_asked(
@@ -209,19 +211,22 @@ def test_of_small_sides_no_more_is_asked(
     def asked(side: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(cell_planning, "estimate_of_rows", asked)
-    assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == "collect"
+    monkeypatch.setattr(choosing, "estimate_of_rows", asked)
+    assert (
+        plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == "broadcast-both"
+    )
 
 
-@pytest.mark.parametrize(("of_left", "way"), [((2 << 20) - 1, "collect"), (2 << 20, "broadcast")])
+@pytest.mark.parametrize(
+    ("of_left", "way"), [((2 << 20) - 1, "broadcast-both"), (2 << 20, "broadcast")]
+)
 def test_a_side_far_larger_than_the_other_stays_where_it_is(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
 ) -> None:
     """2 MiB and more, as docs/planning.md says, though both could be collected."""
     sizes = {"left": of_left, "right": 1 << 19}
-    for module in (collecting, unseen):
-        monkeypatch.setattr(module, "estimated_bytes", lambda side: sizes[side.side])
-    monkeypatch.setattr(unseen, "is_surely_larger", lambda side, size: sizes[side.side] >= size)
+    monkeypatch.setattr(choosing, "estimated_bytes", lambda side: sizes[side.side])
+    monkeypatch.setattr(choosing, "is_surely_larger", lambda side, size: sizes[side.side] >= size)
     join = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION)
     assert (join.way, join.left is None) == (way, way == "broadcast")
 
@@ -234,22 +239,22 @@ def test_what_the_driver_does_not_take_goes_another_way(
 
     monkeypatch.setattr(collecting, "collected_rows", refused)
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    assert plan_correlation(left, right, CONDITION).way != "collect"
+    assert plan_correlation(left, right, CONDITION).way != "broadcast-both"
     with pytest.raises(Py4JError, match="maxResultSize"):
-        plan_correlation(left, right, CONDITION, options=CorrelateOptions(way="collect"))
+        plan_correlation(left, right, CONDITION, options=CorrelateOptions(way="broadcast-both"))
 
 
 def test_causality_is_not_collected(spark: SparkSession) -> None:
     events = frame(spark, LEFT)
     condition = CausalityCondition([Temporal(0, 10)])
-    with pytest.raises(ConditionError, match="way='collect' is of correlate"):
+    with pytest.raises(ConditionError, match="way='broadcast-both' is of correlate"):
         causality(
             events,
             events,
             condition,
             cause_time="id",
             effect_time="id",
-            options=CorrelateOptions(way="collect"),
+            options=CorrelateOptions(way="broadcast-both"),
         )
 
 
@@ -281,11 +286,10 @@ def test_cuts_fall_where_the_work_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """A burst at the end: half of the left events there are most of the work."""
     times = np.concatenate([np.arange(0, 500_000, 1000), np.full(500, 500_000)])
     sample = Sample(times, np.ones(times.size), np.zeros(times.size, np.int64), times.size)
-    expected = Expected.of(sample, sample, Reach(-10, 10))
-    spec = JoinSpec(Window(-40, 60, 0.5))
-    assert expected.bounds(spec, 1000, 4) == (0, 1000)
-    monkeypatch.setattr(plan, "_SMALLEST_WORK", 100.0)
-    bounds = expected.bounds(spec, 1000, 4)
+    given = sample, sample, Reach(-10, 10), JoinSpec(Window(-40, 60, 0.5)), 1000, 4
+    assert both._bounds(*given) == (0, 1000)
+    monkeypatch.setattr(both, "_SMALLEST_WORK", 100.0)
+    bounds = both._bounds(*given)
     assert bounds[0] == 0
     assert bounds[-1] == 1000
     assert all(500 < cut < 1000 for cut in bounds[1:-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,37 +10,26 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.events.sides import Side, SideCounts, grouped_events, read_side
 from coincide.engine.join.timing import JoinSpec
-from coincide.model.errors import SchemaError
-from coincide.model.options import CorrelateOptions
+from coincide.model.errors import SchemaError, argument
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.jobs import at_once
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import field_of
-from spark_plugin.frames.estimates import estimated_bytes
+from spark_plugin.frames.columns import field_of, quoted, wire_bytes
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.queries import tell_query
 from spark_plugin.frames.statistics import SideStatistics
 from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
-from spark_plugin.ways.collect.rows import (
-    Wanted,
-    collected_rows,
-    counted,
-    must_be_counted,
-)
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 
 _log = logging.getLogger("coincide")
-MOST_ROWS = 1 << 20
-"""Of each side that are collected by themselves: more are read faster by many tasks."""
-MOST_BYTES = 28 * MOST_ROWS
-"""What Spark may take both sides for; files it takes for as large as they are on disk."""
-_COUNTED_ABOVE = 12 << 20
-"""Where it takes them for more, they are counted: of few bytes a row they may be far too many."""
 _STRANGE = "the column {!r} cannot be sent on by the driver"
 _TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
 
@@ -57,72 +45,48 @@ class CollectedSide:
 def collected_sides(
     sides: tuple[EventFrame, EventFrame],
     spec: JoinSpec,
-    options: CorrelateOptions,
+    most: tuple[int, int] | None,
     *,
-    any_computed: bool = False,
+    are_many: bool = False,
 ) -> tuple[CollectedSide, CollectedSide] | None:
-    """Both sides, if that is asked for, or Spark takes them for small and they are; else None.
+    """Both sides, if they have no more bytes together, and each no more rows; None bounds nothing.
 
-    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted. `any_computed` is as
-    of `may_be_collected`.
+    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted. `are_many`: whether
+    Spark takes them for so many bytes that rows are counted first.
     """
-    most, size = None, 0.0
-    if options.way != "collect":
-        most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
-        if not may_be_collected(sides, options, any_computed=any_computed):
-            return None
-        size = _estimated([side for side in sides if not side.is_computed])
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [side.needed for side in streams]
     if spec.is_one_stream:
         needed = [list(dict.fromkeys(sides[0].needed + sides[1].needed))]
-    called = " and ".join(side.called for side in streams) + (
-        " were" if len(streams) > 1 else " was"
-    )
     wanted = [
         Wanted(side.plain, names, side.called, side.is_computed)
         for side, names in zip(streams, needed, strict=True)
     ]
-    tables = _collected(wanted, most, called, are_many=size > _COUNTED_ABOVE)
+    tables = _collected(wanted, most, are_many=are_many)
     if tables is None:
         return None
-    strange = [
-        name
-        for side, table in zip(sides, (tables[0], tables[-1]), strict=True)
-        for name in _strange(side, table)
-    ]
+    both = (sides[0], tables[0]), (sides[1], tables[-1])
+    strange = [name for side, table in both for name in _strange(side, table)]
     if strange and most is None:
         raise SchemaError(
-            f"way='collect' cannot take the column {strange[0]!r} along; leave way= or the column out"
+            f"{argument('way', 'broadcast-both')} cannot take the column {strange[0]!r} along; leave"
+            f" {argument('way')} or the column out"
         )
     if strange:
-        _tell_in_vain(called, "collected", _STRANGE.format(strange[0]))
+        _tell_in_vain(wanted, "collected", _STRANGE.format(strange[0]))
         return None
     return _read(sides, (tables[0], tables[-1]), spec)
 
 
-def may_be_collected(
-    sides: tuple[EventFrame, EventFrame], options: CorrelateOptions, *, any_computed: bool = False
-) -> bool:
-    """Whether Spark takes both sides for so small that they are collected, unless they turn out larger.
-
-    With `any_computed` its estimate of those counts alone that are not computed.
-    """
-    known = [side for side in sides if not (any_computed and side.is_computed)]
-    return _estimated(known) <= min(MOST_BYTES, options.broadcast_bytes, options.slice_bytes)
-
-
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
-    called = f"{side.called} was"
-    tables = _collected(
-        [Wanted(side.plain, side.needed, side.called, side.is_computed)], most, called
-    )
+    wanted = [Wanted(side.plain, side.needed, side.called, side.is_computed)]
+    tables = _collected(wanted, most)
     if tables is None:
         return None
     strange = _strange(side, tables[0])
     if strange:
-        _tell_in_vain(called, "collected", _STRANGE.format(strange[0]))
+        _tell_in_vain(wanted, "collected", _STRANGE.format(strange[0]))
         return None
     events, counts = _events(side, tables[0], spec)
     statistics = _statistics(events, counts, None, tables[0])
@@ -132,7 +96,7 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
 
 
 def _collected(
-    wanted: Sequence[Wanted], most: tuple[int, int] | None, called: str, *, are_many: bool = False
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, *, are_many: bool = False
 ) -> list[pa.Table] | None:
     """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
     if most is None:
@@ -140,12 +104,12 @@ def _collected(
     uncertain = [
         each for each in wanted if must_be_counted(each) or (are_many and not each.is_computed)
     ]
-    if _are_counted_too_large(uncertain, most, called):
+    if _are_counted_too_large(uncertain, most, wanted):
         return None
     try:
         tables = _whole(wanted, most)
         if tables is None:
-            if _are_counted_too_large(wanted, most, called):
+            if _are_counted_too_large(wanted, most, wanted):
                 return None
             tables = _whole(wanted, None)
     except SPARK_ERRORS as error:
@@ -153,10 +117,10 @@ def _collected(
         if "maxResultSize" not in str(error):
             raise
         why = "spark.driver.maxResultSize bounds what the driver takes"
-        _tell_in_vain(called, "collected", why)
+        _tell_in_vain(wanted, "collected", why)
         return None
     if tables is None or _are_too_large([(t.nbytes, t.num_rows) for t in tables], most):
-        _tell_in_vain(called, "collected", _TOO_LARGE.format(*most))
+        _tell_in_vain(wanted, "collected", _TOO_LARGE.format(*most))
         return None
     return tables
 
@@ -171,13 +135,15 @@ def _whole(wanted: Sequence[Wanted], most: tuple[int, int] | None) -> list[pa.Ta
     return tables if len(tables) == len(found) else None
 
 
-def _are_counted_too_large(wanted: Sequence[Wanted], most: tuple[int, int], called: str) -> bool:
-    for each in wanted:
+def _are_counted_too_large(
+    uncertain: Sequence[Wanted], most: tuple[int, int], wanted: Sequence[Wanted]
+) -> bool:
+    for each in uncertain:
         tell_query(f"{each.called} counted")
-    jobs = [partial(counted, each) for each in wanted]
-    if not jobs or not _are_too_large(at_once(wanted[0].frame.sparkSession, jobs), most):
+    jobs = [partial(counted, each) for each in uncertain]
+    if not jobs or not _are_too_large(at_once(uncertain[0].frame.sparkSession, jobs), most):
         return False
-    _tell_in_vain(called, "counted", _TOO_LARGE.format(*most))
+    _tell_in_vain(wanted, "counted", _TOO_LARGE.format(*most))
     return True
 
 
@@ -186,19 +152,14 @@ def _are_too_large(sizes: Sequence[tuple[int, int]], most: tuple[int, int]) -> b
     return sum(size for size, _ in sizes) > most[0] or any(rows > most[1] for _, rows in sizes)
 
 
-def _tell_in_vain(called: str, done: str, why: str) -> None:
+def _tell_in_vain(wanted: Sequence[Wanted], done: str, why: str) -> None:
     _log.info(
-        "correlate: %s %s in vain: Spark estimates few bytes, but %s; naming a way= spares this",
-        called,
+        "correlate: %s %s %s in vain: Spark estimates few bytes, but %s; naming a way= spares this",
+        " and ".join(each.called for each in wanted),
+        "were" if len(wanted) > 1 else "was",
         done,
         why,
     )
-
-
-def _estimated(sides: Sequence[EventFrame]) -> float:
-    """What Spark takes sides for, before anything is read; infinite where it cannot be asked."""
-    sizes = map(estimated_bytes, sides)
-    return sum(math.inf if size is None else size for size in sizes)
 
 
 def _strange(side: EventFrame, table: pa.Table) -> list[str]:
@@ -306,3 +267,77 @@ def wire_table(events: Side, side: EventFrame, layout: WireLayout) -> pa.Table:
     ):
         columns.update(zip(names, arrays, strict=True))
     return pa.table(columns)
+
+
+# --- rows on their way to the driver ---
+# A task is one partition, and what it finds is in memory as a whole, several times over. So each stops at a
+# bound of its own, and what could come from any number of partitions is counted first.
+
+_ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Columns of a DataFrame."""
+
+    frame: DataFrame
+    names: list[str]
+    called: str = ""
+    is_computed: bool = False
+
+    @property
+    def widths(self) -> dict[str, int | str | None]:
+        """Bytes of the values of each: alike, in SQL, or None of nested ones."""
+        kinds = {name: field_of(self.frame, "", name).dataType for name in self.names}
+        return {name: wire_bytes(quoted(name), kind) for name, kind in kinds.items()}
+
+
+def must_be_counted(wanted: Wanted) -> bool:
+    """Whether no bound on rows bounds what the driver takes: of nested columns no row tells its size."""
+    return None in wanted.widths.values()
+
+
+def counted(wanted: Wanted) -> tuple[int, int]:
+    """Bytes and number of the rows, nested columns as long as their text would be. Runs a job."""
+    nested = "coalesce(octet_length(to_json(struct({}))), 0)"
+    widths = [
+        str(nested.format(quoted(name)) if width is None else width)
+        for name, width in wanted.widths.items()
+    ]
+    size = f"coalesce(sum({' + '.join(widths)}), 0)"
+    with spark_errors_as_ours():
+        (found,) = wanted.frame.selectExpr(f"{size} AS bytes", "count(1) AS rows").collect()
+    return int(found["bytes"]), found["rows"]
+
+
+def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | None:
+    """All rows; where there are more than `most`, some that are more. None if texts are too long."""
+    frame = wanted.frame
+    # Always a plan of its own: that of the user's DataFrame may have been run before, and Spark would take
+    # again what it shuffled then, and the hour that it was.
+    if most is None or sorted(frame.columns) != sorted(wanted.names):
+        frame = frame.selectExpr(*map(quoted, wanted.names))
+    texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
+    if most is not None and wanted.is_computed:
+        # Spark leaves out a limit that it knows to be kept, and with it the one partition.
+        frame = frame.limit(most[1] + 1).coalesce(1)
+    if most is not None:
+        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
+    if most is None or not texts:
+        return _arrow(frame)
+    withheld = max(wanted.names, key=len) + "_"  # which no other column is called
+    own = " + ".join(texts.values())
+    frame = frame.selectExpr(
+        "*", f"{_ROW_OF_PARTITION} * ({own}) > {most[0]}L AS {quoted(withheld)}"
+    )
+    kept = {name: quoted(name) for name in frame.columns}
+    for name in texts:
+        kept[name] = f"if({quoted(withheld)}, NULL, {quoted(name)}) AS {quoted(name)}"
+    table = _arrow(frame.selectExpr(*kept.values()))
+    is_withheld = pc.any(table.column(withheld)).as_py()
+    return None if is_withheld else table.drop_columns(withheld)
+
+
+def _arrow(frame: DataFrame) -> pa.Table:
+    with spark_errors_as_ours():
+        return frame.toArrow()

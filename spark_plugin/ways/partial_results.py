@@ -1,0 +1,218 @@
+"""Parts of what is asked of left events, found by several tasks, put together by a `groupBy`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.join.spec import AnySpec
+from spark_plugin.frames.columns import can_be_ordered
+from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
+from spark_plugin.tasks.joins import partial_spec
+
+ORDER = ("distance", "max_time", "min_time")
+"""What decides among partners of equal probability, before the columns handed out do."""
+_MERIT = "floor({} * 1099511627776D + 0.5D)"
+"""SQL of a probability to whole 2**-40: as `coincide.model.timestamps.histograms.HistogramRule.merit`."""
+
+_BEST_OF_ALL = (
+    "slice(array_sort(filter(collect_list(struct(struct({0}) AS place, struct({1}) AS found)),"
+    " each -> each.found.{2} IS NOT NULL), (a, b) -> CASE WHEN a.place < b.place THEN -1"
+    " WHEN a.place > b.place THEN 1 ELSE 0 END), 1, {3}) AS best"
+)
+_RANK = "found_rank"
+"""The column of the how-many-best a partner is."""
+_JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
+
+
+class PartialResult:
+    """From what tasks found of left events to the result.
+
+    They yield which event it is, by columns of int64; its keys and columns, if they tell of events, and of
+    an event without partners that it has none; and what they found.
+    """
+
+    def __init__(
+        self, spec: AnySpec, result: ResultColumns, event: Sequence[str], *, tells_events: bool
+    ) -> None:
+        count = len(result.layout.keys) + len(result.layout.left)
+        self._spec, self._event, self._tells_events = spec, list(event), tells_events
+        self._columns, self._others = result.columns[:count], result.columns[count:]
+        self._own = [f"own{i}" for i in range(count)]
+        # Which of the best a partner is, tasks do not know.
+        self._told = self._others[:-1] if spec.k > 1 else self._others
+        self.spec = partial_spec(spec, "left" if tells_events else "inner")
+        self._kinds = self._found_kinds()
+        self._found = [f"found{i}" for i in range(len(self._kinds))]
+
+    def _found_kinds(self) -> list[T.DataType]:
+        kinds: list[T.DataType] = [column.wire_kind for column in self._told]
+        if self.spec.emit == "counts":
+            return [T.LongType()]
+        if self.spec.emit == "best":
+            return [*kinds, *kinds_of_order(self._spec)]
+        # A mark tells a partner whose columns are null from none.
+        return [T.LongType(), *kinds] if self._has_mark else kinds
+
+    @property
+    def _has_mark(self) -> bool:
+        return self._tells_events and self.spec.emit == "pairs"
+
+    @property
+    def _own_fields(self) -> list[T.StructField]:
+        named = zip(self._own, self._columns, strict=True)
+        return [T.StructField(name, column.wire_kind) for name, column in named]
+
+    @property
+    def found_schema(self) -> T.StructType:
+        """What tasks yield."""
+        fields = [T.StructField(name, T.LongType()) for name in self._event]
+        fields += self._own_fields if self._tells_events else []
+        found = zip(self._found, self._kinds, strict=True)
+        return T.StructType([*fields, *(T.StructField(name, kind) for name, kind in found)])
+
+    @property
+    def events_schema(self) -> T.StructType:
+        """Of left events, where tasks do not tell of them: which each is, its keys and columns."""
+        fields = [T.StructField(name, T.LongType()) for name in self._event]
+        return T.StructType([*fields, *self._own_fields])
+
+    def combined(self, found: DataFrame, events: DataFrame | None = None) -> DataFrame:
+        """The result in wire types, of all left events where tasks do not tell of them."""
+        kept = self._own if events is None else self._event
+        if self.spec.emit != "pairs":
+            firsts = [F.first(name, ignorenulls=True).alias(name) for name in kept]
+            firsts = firsts if events is None else []
+            parts = list(zip(self._found, self._told, strict=False))
+            sums = added_up(self.spec, self._found, parts)
+            found = found.groupBy(*self._event).agg(*firsts, *sums)
+            if self._spec.k > 1:
+                found = exploded(found, kept)
+            elif self.spec.emit == "best":
+                found = found.selectExpr(*kept, "best.*")
+        elif events is None:
+            found = self._with_lonely(found)
+        found = found.where(self._kept()) if events is None else self._joined(found, events)
+        return self._named(found)
+
+    def _with_lonely(self, found: DataFrame) -> DataFrame:
+        """All pairs, and once each left event that no task has found a partner of."""
+        event = ", ".join(self._event)
+        has_any = f"max({self._found[0]}) OVER (PARTITION BY {event}) AS has_partner"
+        pairs = found.selectExpr("*", has_any)
+        return pairs.where(f"{self._found[0]} IS NOT NULL OR has_partner IS NULL")
+
+    def _joined(self, found: DataFrame, events: DataFrame) -> DataFrame:
+        """What was found of each of the left events."""
+        # Spark takes what Python yields to be as small as its input. Of the events it is known.
+        if self._spec.how == "inner":
+            events = events.hint("broadcast")
+        elif self.spec.emit in ("pairs", "lists"):
+            found = found.hint("merge")
+        return events.join(found, self._event, _JOINS[self._spec.how])
+
+    def _named(self, rows: DataFrame) -> DataFrame:
+        own = zip(self._own, self._columns, strict=True)
+        if self._spec.one_row_per_event:
+            return rows.select(*(F.col(name).alias(column.name) for name, column in own))
+        names = self._found[self._has_mark :][: len(self._told)]
+        names += [_RANK] if self._spec.k > 1 else []
+        others = zip(names, self._others, strict=True)
+        return rows.select(
+            *(F.col(name).alias(column.name) for name, column in own),
+            *(self._if_none(F.col(name), column).alias(column.name) for name, column in others),
+        )
+
+    def _if_none(self, found: Column, column: OutputColumn) -> Column:
+        """What an event without a partner has, of which tasks do not tell."""
+        if self._spec.how != "left" or self._tells_events:
+            return found
+        nothing = {"counts": F.lit(0), "lists": F.array()}.get(self._spec.emit)
+        return found if nothing is None else F.coalesce(found, nothing.cast(column.wire_kind))
+
+    def _kept(self) -> str:
+        """SQL of which events are in the result, where tasks tell of all."""
+        first, how, emit = self._found[0], self._spec.how, self.spec.emit
+        if how == "left" or emit == "pairs":
+            return "true"
+        if emit == "counts":
+            return f"{first} = 0" if how == "anti" else f"{first} > 0"
+        if emit == "lists":
+            return f"size({first}) > 0"
+        return f"{self._found[-length_of_order(self._spec) - 1]} IS NOT NULL"
+
+
+def added_up(
+    spec: AnySpec, names: Sequence[str], others: Sequence[tuple[str, OutputColumn]]
+) -> list[Column]:
+    """The parts of one event as one."""
+    if spec.emit == "counts":
+        return [F.expr(f"sum({names[0]}) AS {names[0]}")]
+    if spec.emit == "lists":
+        return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
+    probability, *order = names[-length_of_order(spec) - 1 :]
+    preferred = [order.pop(0)] if _is_preferred(spec) else []
+    if "distance" in spec.measures:  # of causes and effects; it is handed out
+        order.insert(1, next(name for name, column in others if column.name == "distance"))
+    least = order_of_best(
+        others, probability, *order, preferred=preferred, are_uniform=spec.are_uniform
+    )
+    told = dict.fromkeys([*(name for name, _ in others), probability])
+    if spec.k > 1:
+        return [F.expr(_BEST_OF_ALL.format(", ".join(least), ", ".join(told), probability, spec.k))]
+    return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(least)})) AS best")]
+
+
+def kinds_of_order(spec: AnySpec) -> list[T.DataType]:
+    """Types of what tasks tell of best partners besides the columns that are handed out."""
+    probability = [] if "probability" in spec.measures else [T.DoubleType()]
+    return [*probability, *([T.LongType()] * length_of_order(spec))]
+
+
+def length_of_order(spec: AnySpec) -> int:
+    """How many columns come after the probability that tell by what best partners were chosen."""
+    return len(ORDER) + _is_preferred(spec)
+
+
+def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
+    """One row for each of the best partners, `_RANK` last, from the arrays that `added_up` makes.
+
+    An event without partners has a row of nulls.
+    """
+    rows = found.selectExpr(*kept, "posexplode_outer(best) AS (place, best)")
+    return rows.selectExpr(*kept, "best.found.*", f"CAST(place + 1 AS BIGINT) AS {_RANK}")
+
+
+def _is_preferred(spec: AnySpec) -> bool:
+    """Whether partners are ordered by something else before their probability."""
+    return "preferred" in spec.with_merits().measures
+
+
+def order_of_best(
+    others: Sequence[tuple[str, OutputColumn]],
+    probability: str,
+    *order: str,
+    preferred: Sequence[str] = (),
+    are_uniform: bool = True,
+) -> list[str]:
+    """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it."""
+    merit = probability if are_uniform else _MERIT.format(probability)
+    return [f"{probability} IS NULL", *preferred, f"-{merit}", *order, *ordered_terms(others)]
+
+
+def ordered_terms(columns: Sequence[tuple[str, OutputColumn]]) -> list[str]:
+    """SQL of what columns are ordered by, nulls last; of those that have no order there is none."""
+    terms = []
+    for name, column in columns:
+        if can_be_ordered(column.wire_kind):
+            terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]
+    return terms
+
+
+def _comparable(name: str, kind: T.DataType) -> str:
+    """SQL of what a column is ordered by: texts by their bytes, whatever their collation."""
+    is_collated = isinstance(kind, T.StringType) and kind != T.StringType()
+    return f"CAST({name} AS BINARY)" if is_collated else name
