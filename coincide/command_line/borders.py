@@ -197,7 +197,7 @@ def _counted(
     if not why:
         return values, _lines(summary)
     told = {"way": "files", "why": why}
-    return {**values, **told}, [*_lines(summary), ("way", f"direct: {why}")]
+    return {**values, **told}, [*_lines(summary), ("way", f"files: {why}")]
 
 
 def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
