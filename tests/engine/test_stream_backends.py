@@ -20,9 +20,9 @@ import coincide
 import cpu_fallback
 import gpu_kernels.streams
 from coincide import BackendError, ConditionError, TimingCondition, Window, within
-from coincide.engine import resident as live_blocks
-from coincide.engine.resident import ResilientLiveBlocks
 from coincide.engine.streams import correlators as plugin_streams
+from coincide.engine.streams import live_blocks
+from coincide.engine.streams.live_blocks import ResilientLiveBlocks
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.streams.correlator import DEFERRED
 from coincide.model.streams.sides import stream_options

@@ -17,6 +17,7 @@ from coincide.engine.borders.ids import QueryIds
 from coincide.engine.borders.queries import Queries, query_table, read_queries
 from coincide.engine.borders.readings import ReadingColumns, Readings, read_readings
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, Sight, why_none
+from coincide.engine.borders.search import ResilientSearch
 from coincide.engine.events.frames import is_nothing
 from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.pushes import Pushes
@@ -25,7 +26,6 @@ from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
-from coincide.engine.resident import ResilientSearch
 from coincide.model.borders.crossings import EVENTS, Crossings, Taken, in_time
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search

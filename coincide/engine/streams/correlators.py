@@ -14,7 +14,7 @@ from coincide.engine.events.time_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, OneStreamError, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.resident import ResilientLiveBlocks
+from coincide.engine.streams.live_blocks import ResilientLiveBlocks
 from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
 from coincide.model.condition import TimingCondition, Window
