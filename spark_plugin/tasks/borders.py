@@ -74,10 +74,9 @@ class PartitionSearch:
     """Takes readings and hands out crossings."""
 
     def __init__(self, queries: ShippedQueries, arguments: BorderArguments) -> None:
-        watch = queries.watch(arguments.options)
+        ids, self._monitor = queries.watch(arguments.options)
+        self._ids = Gather(ids, narrow_type(ids.type))
         self._made, self._has_streams = arguments.made, arguments.stream is not None
-        self._ids = Gather(watch.ids, watch.kind)
-        self._monitor = watch.monitor
 
     def crossings(
         self,
@@ -118,11 +117,6 @@ class Watch(NamedTuple):
 
     ids: pa.Array
     monitor: Monitor
-
-    @property
-    def kind(self) -> pa.DataType:
-        """The type in which ids are handed out."""
-        return narrow_type(self.ids.type)
 
 
 @dataclass(frozen=True)

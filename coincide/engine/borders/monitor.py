@@ -456,22 +456,21 @@ class NewSearch:
         self, index: BorderIndex, values: np.ndarray, kinds: np.ndarray, near: np.ndarray | None
     ) -> Search:
         """A search of points among the borders of an index."""
+
+        def search_on(backend: Any) -> Any:
+            return backend.BorderSearch(index, values, kinds, near, threads=self.threads)
+
         backend: Any = load_backend(self.backend)
-        new_search = partial(_new_search, (index, values, kinds, near), self.threads)
         if backend.__name__ != "gpu_kernels":
-            return new_search(backend)
+            found: Search = search_on(backend)
+            return found
         resilient: Any = ResilientSearch(
-            partial(new_search, backend),
-            lambda: new_search(load_backend("cpu")),
+            partial(search_on, backend),
+            lambda: search_on(load_backend("cpu")),
             partial(setattr, self, "backend", "cpu"),
         )
-        found: Search = resilient
+        found = resilient
         return found
-
-
-def _new_search(points: tuple[Any, ...], threads: int, backend: Any) -> Search:
-    found: Search = backend.BorderSearch(*points, threads=threads)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -498,27 +497,26 @@ class Waiting:
         late = np.flatnonzero(is_late)
         kept = readings.rows_of(np.flatnonzero(~is_late)) if late.size else readings
         both = _joined(self.readings, kept)
-        return Waiting(self.delay, both, int(clocks[-1])), late, int(behind[late].max(initial=0))
+        waiting = replace(self, readings=both, clock=int(clocks[-1]))
+        return waiting, late, int(behind[late].max(initial=0))
 
     def moved(self, clock: int) -> Waiting:
         """With a clock that is at least so late."""
-        later = clock if self.clock is None else max(clock, self.clock)
-        return Waiting(self.delay, self.readings, later)
+        return replace(self, clock=clock if self.clock is None else max(clock, self.clock))
 
     def released(self) -> tuple[Waiting, Readings]:
         """What still waits, and the readings before which none can come: older than the delay."""
         times = self.readings.times
         bound = -np.inf if self.clock is None else self.clock - self.delay
         is_due = times < bound
-        due, others = (np.flatnonzero(mask) for mask in (is_due, ~is_due))
-        rest = Waiting(self.delay, self.readings.rows_of(others), self.clock)
-        return rest, self.readings.rows_of(due)
+        due, rest = (self.readings.rows_of(np.flatnonzero(mask)) for mask in (is_due, ~is_due))
+        return replace(self, readings=rest), due
 
     def ended(self) -> tuple[Waiting, Readings]:
         """Nothing that waits any more, and all that did; what comes before the clock is late then."""
         none = self.readings.rows_of(np.zeros(0, np.int64))
         clock = None if self.clock is None else self.clock + self.delay
-        return Waiting(self.delay, none, clock), self.readings
+        return replace(self, readings=none, clock=clock), self.readings
 
 
 def _joined(first: Readings, second: Readings) -> Readings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,9 +12,6 @@ from coincide.engine.transitions.reports import TransitionReport
 from coincide.model.options import CorrelateOptions
 from coincide.model.transitions import Repeated
 from coincide.model.units import Duration
-
-if TYPE_CHECKING:
-    pass
 
 
 def transition_tables(
