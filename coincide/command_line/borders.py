@@ -205,7 +205,7 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
     if summary.gaps:
         readings.append(f"{summary.gaps:,} gaps")
     if summary.repeated:
-        cure = f". {ONE_STREAM_AGAIN.replace('stream=', '--stream')}"
+        cure = f". {ONE_STREAM_AGAIN}"
         again = cure * are_most(summary.repeated, summary.readings)
         readings.append(f"{summary.repeated:,} of a time again, left out{again}")
     if summary.late:

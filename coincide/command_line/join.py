@@ -95,7 +95,7 @@ def run(request: JoinRequest) -> Summary:
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
-    join = replace(done.join, why=request.hide(marked(done.join.why)))
+    join = replace(done.join, why=request.hide(done.join.why))
     output, why = request.hide(request.output), request.engine_why
     return replace(done, join=join, output=output, engine_why=why, skipped=lines_left_out(sources))
 
@@ -264,7 +264,7 @@ def planned_directly(
             raise
         except NotDirect as error:
             if request.way == "auto":
-                tell_closed(request.hide(marked(error)))
+                tell_closed(request.hide(error))
             closed = marked(error)
         except SchemaError as error:
             # What is wrong with columns is said by the other way, which may also bridge it.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from coincide.command_line.problems import in_options
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.files.credentials import without_credentials
 from coincide.engine.reports.reports import JoinSummary, side_words
+from coincide.model.errors import Words, marked
 from coincide.model.sides import SIDES
 
 
@@ -50,7 +51,7 @@ class Summary:
             "slices": join.slices,
             "replication": None if join.replication is None else round(join.replication, 4),
             "way": join.way or None,
-            "why": in_options(join.why) or None,
+            "why": join.why or None,
             "tick": join.tick.unit,
             **({} if join.accidental is None else join.accidental.as_dict()),
             "lines_left_out": dict(self.skipped) or None,
@@ -90,11 +91,10 @@ class Finished:
     def lines(self) -> list[tuple[str, str]]:
         """Names and what there is to say, for people."""
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
-        about = [(name, in_options(words)) for name, words in self.about]
         seconds = seconds_words(self.seconds, self.start_seconds)
         engine = engine_lines(self.engine, self.engine_why)
         return [
-            *about,
+            *self.about,
             *skipped_lines(self.skipped),
             *rows,
             *engine,
@@ -113,12 +113,21 @@ def _plain(counts: SideCounts | None) -> dict[str, object] | None:
 def print_summary(summary: Told, as_json: bool, to: TextIO | None = None) -> None:
     """Print a summary, to stdout if nothing else is said: aligned lines, or one JSON object."""
     if as_json:
-        print(without_credentials(json.dumps(summary.as_dict())), file=to)
+        print(without_credentials(json.dumps(_said(summary.as_dict()))), file=to)
         return
     lines = summary.lines()
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        print(f"{name:<{width}}  {without_credentials(value)}", file=to)
+        print(f"{name:<{width}}  {without_credentials(in_options(value))}", file=to)
+
+
+def _said(value: Any) -> Any:
+    """Values of a summary in the words of the command line."""
+    if isinstance(value, dict):
+        return {name: _said(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_said(each) for each in value]
+    return in_options(value) if isinstance(value, Words) else value
 
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:
@@ -138,7 +147,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         lines.append(("accidental", join.accidental.words))
     if join.no_pairs is not None:
         names = ["no pairs:"] + [""] * len(join.no_pairs.lines)
-        lines += list(zip(names, map(in_options, join.no_pairs.lines), strict=False))
+        lines += list(zip(names, join.no_pairs.lines, strict=False))
     if join.rows is not None and (counters is None or join.rows != counters.pairs):
         lines.append(("rows", f"{join.rows:,}"))
     if join.slices is not None:
@@ -146,7 +155,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         copies = "" if join.replication is None else f", {join.replication:.3g} copies of a {row}"
         lines.append(("slices", f"{join.slices:,}{copies}"))
     if join.way:
-        lines.append(("way", f"{join.way}: {in_options(join.why)}"))
+        lines.append(("way", f"{join.way}: {marked(join.why)}"))
     lines += [
         *engine_lines(summary.engine, summary.engine_why),
         ("seconds", seconds_words(join.seconds or 0.0, summary.start_seconds)),
@@ -183,4 +192,4 @@ def _side(counts: SideCounts | None, join: JoinSummary) -> str:
     if counts is None:
         return "not counted"
     words = side_words(counts, join.tick, join.matchless)
-    return in_options("; ".join([f"{counts.rows:,} rows", *words]))
+    return "; ".join([f"{counts.rows:,} rows", *words])

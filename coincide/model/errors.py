@@ -64,9 +64,9 @@ def option(name: str, value: Any, of: str = "CorrelateOptions") -> str:
     return _mark(f"options={of}(", name, f"={brief(value)}", ")")
 
 
-def called(function: str, value: Any) -> str:
-    """A call of a public function for a message, marked: ``around('seen')``."""
-    return _mark("", function, f"({brief(value)}", ")")
+def call(function: str, value: Any = _ABSENT) -> str:
+    """A call of a public function for a message, marked: ``Sphere()``, or ``around('seen')``."""
+    return _mark("", function, "(" if value is _ABSENT else f"({brief(value)}", ")")
 
 
 def _mark(before: str, name: str, shown: str, after: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.model.errors import BackendError, MemoryBudgetError
+from coincide.model.errors import BackendError, MemoryBudgetError, argument
 from gpu_kernels.device.arrays import array_module, is_of_device, is_out_of_memory, release_unused
 from gpu_kernels.device.transfers import current
 from gpu_kernels.kernels.simulation import SIMULATED
@@ -66,14 +66,15 @@ def translated(what: str = "an array") -> Iterator[None]:
     except Exception as error:
         if is_out_of_memory(error):
             raise DeviceMemoryError(
-                f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or"
-                " less to do at once (slice_rows and batch_pairs of a join, block of a stream)"
+                f"the GPU has no memory for {what}: {error}; give the process a larger share of"
+                f" it, or less to do at once ({argument('slice_rows')} and"
+                f" {argument('batch_pairs')} of a join, block of a stream)"
             ) from error
         if not is_of_device(error):
             raise
         raise BackendError(
-            f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a new"
-            " process, or with backend='cpu'"
+            f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a"
+            f" new process, or with {argument('backend', 'cpu')}"
         ) from error
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from coincide.model.condition import Window
-from coincide.model.errors import BackendError
+from coincide.model.errors import BackendError, argument
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import driver, packages
 from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
@@ -61,7 +61,10 @@ def require() -> None:
     """Refuse to go on without a GPU."""
     reason = problem()
     if reason is not None:
-        raise BackendError(f"backend='gpu' was asked for, but {reason}; or use backend='cpu'")
+        raise BackendError(
+            f"{argument('backend', 'gpu')} was asked for, but {reason}; or use"
+            f" {argument('backend', 'cpu')}"
+        )
 
 
 def release() -> None:

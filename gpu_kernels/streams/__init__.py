@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coincide.model.errors import BackendError
+from coincide.model.errors import BackendError, argument
 
 ALGORITHMS = ("lazy", "classes")
 """Those whose block step runs on a GPU."""
@@ -17,8 +17,8 @@ def check_algorithm(name: str) -> None:
     """Refuse an algorithm that only the CPU has."""
     if name not in ALGORITHMS:
         raise BackendError(
-            f"the GPU has no stream correlator {name!r}: the look-up table spares a formula that a GPU"
-            " hardly feels; use 'classes' or 'lazy', or backend='cpu'"
+            f"the GPU has no stream correlator {name!r}: the look-up table spares a formula that a"
+            f" GPU hardly feels; use 'classes' or 'lazy', or {argument('backend', 'cpu')}"
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, get_args
 
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import check_choice
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ class RapidsOptions:
         for name in ("tasks_per_gpu", "python_steps"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConditionError(f"{name} must be an int of at least 1; found {value!r}")
+                raise ConditionError(
+                    f"{argument(name)} must be an int of at least 1; found {value!r}"
+                )
         self._check_shares()
         if self.master in ("yarn", "kubernetes") and not self.discovery_script:
             raise ConditionError(
@@ -69,7 +71,9 @@ class RapidsOptions:
         for name in ("jvm_share", "python_share"):
             share = getattr(self, name)
             if not isinstance(share, float) or not 0.0 < share < 1.0:
-                raise ConditionError(f"{name} must be a float between 0 and 1; found {share!r}")
+                raise ConditionError(
+                    f"{argument(name)} must be a float between 0 and 1; found {share!r}"
+                )
         if self.jvm_share < _LEAST_JVM_SHARE:
             raise ConditionError(
                 f"jvm_share must be at least {_LEAST_JVM_SHARE}; found {self.jvm_share}"

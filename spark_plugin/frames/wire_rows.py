@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
+from coincide.model.errors import option
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.events import EventFrame
@@ -120,10 +121,10 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
         for slot, name in shown.items()
     ]
     found = (
-        ". Mend the data, or leave such rows out with"
-        " options=CorrelateOptions(invalid='drop'); other rows may be invalid, too."
-        " Where the join was planned by a look at all rows, which found none, the source has changed since,"
-        " or gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
+        f". Mend the data, or leave such rows out with {option('invalid', 'drop')}; other rows may"
+        " be invalid, too. Where the join was planned by a look at all rows, which found none,"
+        " the source has changed since, or gives other rows each time it is computed: compute it"
+        " once before, as by df.localCheckpoint()"
     )
     parts = [
         frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(" of a row"),

@@ -12,7 +12,7 @@ from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.causality.condition import CausalityCondition
-from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.errors import ConditionError, SchemaError, argument
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
 from coincide.model.partners import LARGEST_GROUP, Matching, PreferEffect
 

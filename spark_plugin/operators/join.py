@@ -15,7 +15,7 @@ from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_told
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.condition import TimingCondition
-from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.errors import ConditionError, SchemaError, argument
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
 from coincide.model.partners import LARGEST_GROUP, Matching, Prefer
 
@@ -266,7 +266,9 @@ def correlate_files(
     if output is None:
         check_told(arguments.get("shifts"), report)
     if output is None and overwrite:
-        raise ConditionError("overwrite=True needs an output to replace; leave it out")
+        raise ConditionError(
+            f"{argument('overwrite', True)} needs an output to replace; leave it out"
+        )
     _check_places(spark, left, right)
     sides = ("left",) if right is None else ("left", "right")
     times = [arguments.get(f"{side}_time", TIMES) for side in sides]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from coincide.engine.reports.wording import for_columns
 from coincide.model.condition import TimingCondition, Within
-from coincide.model.errors import ConditionError, SchemaError, with_options
+from coincide.model.errors import ConditionError, SchemaError, argument, with_options
 from coincide.model.units import TIME_LIMIT, Tick
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def qualifies(
 
     if not isinstance(condition, TimingCondition):
         raise ConditionError(
-            f"condition must be a TimingCondition(predicate, confidence); found {condition!r}"
+            f"{argument('condition')} must be a TimingCondition(predicate, confidence); found"
+            f" {condition!r}"
         )
     with _in_its_words():
         window = condition.window(Tick(unit))

@@ -10,7 +10,7 @@ from coincide.engine.events.keys import Names, check_names, names_of
 from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reports import WindowReport
 from coincide.model.causality.condition import CausalityCondition
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.windowed_causality import WindowOptions
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def windowed_causality(
     check_names("by", by)
     if not names_of(by) or arrival is None:
         raise ConditionError(
-            "on Spark each key has a window, and rows have no order: name the columns of the key with by=,"
-            " and the column of arrival times with arrival=. One window for all is a WindowedCausality"
+            "on Spark each key has a window, and rows have no order: name the columns of the key"
+            f" with {argument('by')}, and the column of arrival times with {argument('arrival')}."
+            " One window for all is a WindowedCausality"
         )
     planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
     return planned.handed_to(report)

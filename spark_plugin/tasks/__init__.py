@@ -4,7 +4,8 @@ import os
 
 from coincide.model.errors import Words
 
-IN_WORKER = "SPARK_BUFFER_SIZE" in os.environ
+IN_WORKER = any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ)
+"""Whether this process was started by Spark to run Python."""
 
 # Spark hands errors of workers on as text, which the driver then words for its front end.
 Words.keep_marks = IN_WORKER

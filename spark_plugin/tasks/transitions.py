@@ -24,7 +24,7 @@ from coincide.engine.transitions.reports import (
     TransitionCounts,
     TransitionSummary,
 )
-from coincide.model.errors import DataError
+from coincide.model.errors import DataError, argument
 from coincide.model.transitions import (
     NONE,
     Crossings,
@@ -158,8 +158,8 @@ class _TransitionWork(KeyWork):
     def _refuse_later(self, latest: int) -> None:
         if self._until is None or latest > self._until:
             raise DataError(
-                f"{SIDE} has changed since the largest max_time was found: give a fixed version of it, such"
-                " as a cached one, or say until= when the data end"
+                f"{SIDE} has changed since the largest max_time was found: give a fixed version of"
+                f" it, such as a cached one, or say {argument('until')} when the data end"
             )
 
     def _decided(self, events: Batch) -> Iterator[list[pa.Array]]:

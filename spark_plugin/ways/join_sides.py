@@ -36,8 +36,9 @@ def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> 
         )
     if events.isStreaming:
         raise ConditionError(
-            f"events are a streaming DataFrame, and of one stream a micro-batch lacks the {partners} that"
-            " come later: give them as one side, with static ones on the other side"
+            f"{argument('events')} are a streaming DataFrame, and of one stream a micro-batch"
+            f" lacks the {partners} that come later: give them as one side, with static ones on"
+            " the other side"
         )
 
 
@@ -45,8 +46,8 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
     """Refuse streaming sides, of which a micro-batch does not know who stays without a partner."""
     if any(source.isStreaming for source in sources):
         raise ConditionError(
-            f"how={how!r} needs all rows of both sides at once, and one is streaming: give the stream as"
-            " left with how='left', or join static DataFrames"
+            f"{argument('how', how)} needs all rows of both sides at once, and one is streaming:"
+            f" give the stream as left with {argument('how', 'left')}, or join static DataFrames"
         )
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from coincide.engine.join.shifts import ShiftPlan, Shifts
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.reports import AccidentalPairs
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import CorrelateOptions
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames.output_columns import ResultColumns
@@ -25,8 +25,9 @@ def plan_shifts(given: Shifts, sides: Sides, spec: AnySpec) -> ShiftPlan | None:
     """The joins that count accidental pairs; None without shifts."""
     if given is not None and any(side.source.isStreaming for side in sides):
         raise ConditionError(
-            "shifts are counted when the join is planned, and of a streaming side there is nothing to count"
-            " then: leave out shifts, or count those of a static DataFrame of the same events"
+            f"{argument('shifts')} are counted when the join is planned, and of a streaming side"
+            f" there is nothing to count then: leave out {argument('shifts')}, or count those of a"
+            " static DataFrame of the same events"
         )
     return ShiftPlan.of(given, spec, sides[0].times.scales[0].tick)
 

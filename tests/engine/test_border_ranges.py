@@ -237,7 +237,7 @@ NONE: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], str]] = {
         [19_500.0, 31.0e4], {**HOT, "upper": [250.0, 310.0]}, {}, "divided by 1,000 would reach one",
     ),
     "inside": ([210.0, 220.0], HOT, {}, "from 210 to 220; .*within 1 of the ranges all along"),
-    "over": ([190.0, 260.0], HOT, {}, r"with pass_through=True \(--pass-through\) a move over a"),
+    "over": ([190.0, 260.0], HOT, {}, r"with pass_through=True a move over a"),
     "gaps": ([math.nan, math.nan], HOT, {}, "no reading has a value in each dimension"),
     "no range": ([1.0, 2.0], {**HOT, "upper": [200.0, 300.0]}, {}, "no query has a range that holds"),
 }  # fmt: skip

@@ -149,7 +149,7 @@ def test_seconds_beside_finer_units(factor: int) -> None:
     seconds = 1_700_000_000 + np.array([0, 3000, 9000])
     found = no_pairs(events(seconds), events(seconds * factor + 5), 0, 9)
     hint = f"right's times are about {factor:,} times left's"
-    assert any(line.startswith(hint) and "--left-unit" in line for line in found.hints)
+    assert any(line.startswith(hint) and "left_unit" in line for line in found.hints)
     swapped = no_pairs(events(seconds * factor), events(seconds), 0, 9)
     assert any(line.startswith("left's times are about") for line in swapped.hints)
     if factor == 10**3:

@@ -15,7 +15,7 @@ from coincide.engine.events.schemas import column_of, type_of
 from coincide.engine.events.ticks import contiguous
 from coincide.model.borders.index import MOST_DIMENSIONS
 from coincide.model.borders.options import BorderOptions
-from coincide.model.errors import ConditionError, DataError, SchemaError, brief, several
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief, several
 from coincide.model.options import CorrelateOptions
 
 READINGS, QUERIES = "readings", "queries"
@@ -34,17 +34,19 @@ class BorderArguments:
     closed_column: str | None = None
 
     def __post_init__(self) -> None:
-        for argument in ("stream", "time", "query", "closed_column"):
-            may_lack = argument in ("stream", "closed_column")
-            check_column(argument, getattr(self, argument), may_lack=may_lack)
+        for name in ("stream", "time", "query", "closed_column"):
+            may_lack = name in ("stream", "closed_column")
+            check_column(name, getattr(self, name), may_lack=may_lack)
         names = (self.values,) if isinstance(self.values, str) else self.values
         if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
             raise ConditionError(
-                f"values must be the names of the value columns; found {brief(self.values)}"
+                f"{argument('values')} must be the names of the value columns; found"
+                f" {brief(self.values)}"
             )
         if not 1 <= len(names) <= MOST_DIMENSIONS:
             raise ConditionError(
-                f"values must name one to {MOST_DIMENSIONS} columns; found {len(names)}"
+                f"{argument('values')} must name one to {MOST_DIMENSIONS} columns; found"
+                f" {len(names)}"
             )
         object.__setattr__(self, "values", tuple(names))
         self.options.margins(self.dimensions)

@@ -30,7 +30,7 @@ from coincide.model.borders.crossings import EVENTS, Crossings, Taken, in_time
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
-from coincide.model.errors import ConditionError, DataError, SchemaError, several
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, several
 from coincide.model.options import Backend
 from coincide.model.units import Duration, size_of
 
@@ -89,8 +89,8 @@ class BorderMonitor:
         self._queries = self._empty = self._came_late = 0
         if delay is not None and size_of(delay) < 0:
             raise ConditionError(
-                "delay is how long after its time a reading may come, and cannot be negative; found"
-                f" {delay!r}"
+                f"{argument('delay')} is how long after its time a reading may come, and cannot be"
+                f" negative; found {delay!r}"
             )
         self._delay = delay
         self._waiting: Waiting | None = None
@@ -279,7 +279,8 @@ class BorderMonitor:
         self._pushes.known("take_late")
         if not self._late:
             raise ConditionError(
-                "without a delay no late readings are kept: make a BorderMonitor(..., delay='5s')"
+                "without a delay no late readings are kept: make a BorderMonitor(...,"
+                f" {argument('delay', '5s')})"
             )
         late = pa.concat_tables(self._late, promote_options="permissive")
         self._late = [late.slice(0, 0)]

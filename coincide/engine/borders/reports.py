@@ -17,7 +17,7 @@ from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses, warn_of_repeated
 from coincide.model.borders.index import CLOSED_ABOVE, OPEN_BELOW
 from coincide.model.borders.monitor import Monitor
-from coincide.model.errors import NoPairsWarning, several
+from coincide.model.errors import NoPairsWarning, Words, argument, marked, several
 from coincide.model.units import Tick
 
 
@@ -88,7 +88,8 @@ COUNTED = tuple(numbers_of(BorderSummary()))
 
 
 ONE_STREAM_AGAIN = (
-    "Say by stream= what tells streams apart, or give times that are fine enough to differ"
+    f"Say by {argument('stream')} what tells streams apart, or give times that are fine enough to"
+    " differ"
 )
 """What to do where most readings are of a time again."""
 
@@ -104,7 +105,9 @@ class BorderReport(LaterReport[BorderSummary]):
         warn_of_losses(READINGS, summary.readings, losses_of(summary))
         warn_of_repeated(READINGS, summary.readings, summary.repeated, ONE_STREAM_AGAIN)
         if summary.why_none:
-            warn(f"no crossing is found: {'; '.join(summary.why_none)}", NoPairsWarning)
+            warn(
+                f"no crossing is found: {'; '.join(map(marked, summary.why_none))}", NoPairsWarning
+            )
 
 
 def losses_of(summary: BorderSummary) -> list[Loss]:
@@ -134,13 +137,15 @@ def why_none(seen: Seen, queries: Queries, arguments: BorderArguments) -> tuple[
         return ("no reading has a value in each dimension",)
     if len(queries.ids) == queries.empty:
         return ("no query has a range that holds anything",)
-    return tuple([*_of_streams(seen, arguments), *_of_values(seen, queries, arguments)])
+    return tuple(map(Words, [*_of_streams(seen, arguments), *_of_values(seen, queries, arguments)]))
 
 
 def _of_streams(seen: Seen, arguments: BorderArguments) -> Iterator[str]:
     if seen.single == seen.streams:
         silent = arguments.options.first == "ignore"
-        cure = ": first='outside' counts what its range holds as a crossing" * silent
+        cure = (
+            f": {argument('first', 'outside')} counts what its range holds as a crossing" * silent
+        )
         yield (
             f"each of {several(seen.streams, 'stream')} has one reading, and a crossing lies between"
             f" two{cure}"
@@ -170,7 +175,10 @@ def _of_values(seen: Seen, queries: Queries, arguments: BorderArguments) -> Iter
     if held:
         yield f"all readings are within {held:,} of the ranges all along"
     elif (gaps <= 0).any(axis=0).all() and not arguments.options.pass_through:
-        yield "with pass_through=True (--pass-through) a move over a whole range counts, too"
+        yield f"with {argument('pass_through', True)} a move over a whole range"
+
+
+" counts, too"
 
 
 def _touches(seen: Seen, queries: Queries, query: int, k: int) -> bool:

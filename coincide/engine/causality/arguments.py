@@ -36,7 +36,14 @@ from coincide.engine.join.spec import DELTA_NAMES, delta_name
 from coincide.engine.join.where import PairColumns
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.causality.spaces import Space
-from coincide.model.errors import ConditionError, SchemaError, brief, found_instead, several
+from coincide.model.errors import (
+    ConditionError,
+    SchemaError,
+    argument,
+    brief,
+    found_instead,
+    several,
+)
 from coincide.model.options import CorrelateOptions
 from coincide.model.partners import EffectPartners, Partners
 from coincide.model.units import Tick
@@ -45,18 +52,18 @@ Coordinate = str | float
 """A column's name, or the number that is every event's."""
 
 
-def coordinates(argument: str, given: object, space: Space) -> tuple[Coordinate, ...]:
+def coordinates(name: str, given: object, space: Space) -> tuple[Coordinate, ...]:
     """The coordinates of a side, checked: none, or as many as the space has."""
     if isinstance(given, (str, Real)):
         given = (given,)
     if not isinstance(given, Sequence) or not all(map(_is_coordinate, given)):
         raise ConditionError(
-            f"{argument} must be a sequence of column names, or of finite numbers that hold for all; found"
-            f" {brief(given)}"
+            f"{argument(name)} must be a sequence of column names, or of finite numbers that"
+            f" hold for all; found {brief(given)}"
         )
     least, most = space.dimensions
     if given and not least <= len(given) <= most:
-        raise ConditionError(f"{argument} has {len(given)} coordinates, but {space.words}")
+        raise ConditionError(f"{argument(name)} has {len(given)} coordinates, but {space.words}")
     return tuple(each if isinstance(each, str) else float(each) for each in given)
 
 
@@ -215,8 +222,9 @@ class CausalityArguments(PairArguments):
         check_condition(self.condition)
         if self.how in ("right", "full"):
             raise ConditionError(
-                f"how={self.how!r} is of correlate; causality takes how='left' for causes without an"
-                " effect. Effects without a cause are those whose ids are in no pair"
+                f"{argument('how', self.how)} is of correlate; causality takes"
+                f" {argument('how', 'left')} for causes without an effect. Effects without a cause"
+                " are those whose ids are in no pair"
             )
         self.check_pairs()
         for name in ("cause", "effect"):
@@ -224,22 +232,26 @@ class CausalityArguments(PairArguments):
         given = self.cause_time, self.effect_time
         if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
             raise ConditionError(
-                "causality joins of histogram timestamps run on CPUs; leave out backend='gpu'"
+                "causality joins of histogram timestamps run on CPUs; leave out"
+                f" {argument('backend', 'gpu')}"
             )
         if self.is_one_stream:
             self._take_from_causes()
         own, others = (len(place) for place in self.places)
         if own != others:
             raise ConditionError(
-                f"cause_place has {several(own, 'coordinate')} and effect_place {others}; a"
-                " distance needs as many of both. A number in the place of a name holds for every event,"
-                " such as 0.0 for a depth"
+                f"{argument('cause_place')} has {several(own, 'coordinate')} and"
+                f" {argument('effect_place')} {others}; a distance needs as many of both. A number"
+                " in the place of a name holds for every event, such as 0.0 for a depth"
             )
-        check_places(self.condition, " and ".join(dict.fromkeys(self.place_arguments)), own)
+        check_places(
+            self.condition, " and ".join(map(argument, dict.fromkeys(self.place_arguments))), own
+        )
         if self.prefer == "distance" and not own:
             raise ConditionError(
-                "prefer='distance' needs places: name the coordinates in cause_place and effect_place, such"
-                " as ('x', 'y'), or leave it out"
+                f"{argument('prefer', 'distance')} needs places: name the coordinates in"
+                f" {argument('cause_place')} and {argument('effect_place')}, such as ('x', 'y'),"
+                " or leave it out"
             )
 
     def _take_from_causes(self) -> None:
@@ -248,8 +260,9 @@ class CausalityArguments(PairArguments):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given != default and _listed(given) != _listed(own):
                 raise ConditionError(
-                    f"of one stream causes and effects are the same: leave effect_{name} out, or give the"
-                    " events a second time as effects"
+                    "of one stream causes and effects are the same: leave"
+                    f" {argument(f'effect_{name}')} out, or give the events a second time as"
+                    " effects"
                 )
             object.__setattr__(self, f"effect_{name}", own)
 
@@ -266,10 +279,8 @@ class CausalityArguments(PairArguments):
         space = self.condition.space
         others = self.cause_place if self.effect_place is None else self.effect_place
         own, others = (
-            coordinates(argument, place, space)
-            for argument, place in zip(
-                self.place_arguments, (self.cause_place, others), strict=True
-            )
+            coordinates(name, place, space)
+            for name, place in zip(self.place_arguments, (self.cause_place, others), strict=True)
         )
         return own, others
 
@@ -323,7 +334,7 @@ def check_condition(condition: object) -> None:
     """Refuse what is no causality condition."""
     if not isinstance(condition, CausalityCondition):
         raise SchemaError(
-            "condition must be a CausalityCondition(predicates, space), such as"
+            f"{argument('condition')} must be a CausalityCondition(predicates, space), such as"
             f" CausalityCondition([Temporal(0, '5s')]); found {found_instead(condition)}"
         )
 
@@ -335,11 +346,11 @@ def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
         timestamp_names(side, time).check_longest(longest)
 
 
-def check_places(condition: CausalityCondition, argument: str, given: int) -> None:
+def check_places(condition: CausalityCondition, names: str, given: int) -> None:
     """Refuse a condition on distances without places."""
     if condition.needs_places and not given:
         raise ConditionError(
-            f"the condition depends on distances: name the coordinates in {argument}, such as ('x', 'y')"
+            f"the condition depends on distances: name the coordinates in {names}, such as ('x', 'y')"
         )
 
 

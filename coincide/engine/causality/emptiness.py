@@ -40,7 +40,7 @@ from coincide.model.causality.spaces import (
 )
 from coincide.model.causality.template_rule import ends_at, widest_window
 from coincide.model.condition import Window
-from coincide.model.errors import DistanceUnitWarning
+from coincide.model.errors import DistanceUnitWarning, argument, call
 from coincide.model.probability import highest_probability
 from coincide.model.units import Tick
 
@@ -244,8 +244,8 @@ def _of_names(space: Space, place: tuple[Coordinate, ...]) -> Iterator[str]:
     is_degrees = any(map(_LATITUDE.fullmatch, names)) and any(map(_LONGITUDE.fullmatch, names))
     if isinstance(space, Plane) and space.scale is None and is_degrees:
         yield (
-            f"distances are taken in degrees (found the places {called} in a plane). Say Sphere()"
-            " (--lat-lon) for distances in km, or Plane(scale=...) (--scale) for another unit"
+            f"distances are taken in degrees (found the places {called} in a plane). Say"
+            f" {call('Sphere')} for distances in km, or give a unit by {argument('scale')}"
         )
     if isinstance(space, Sphere) and _LONGITUDE.fullmatch(names[0]) and is_degrees:
         yield (
@@ -255,7 +255,7 @@ def _of_names(space: Space, place: tuple[Coordinate, ...]) -> Iterator[str]:
     if isinstance(space, Sphere) and all(map(_LENGTH.fullmatch, names)):
         yield (
             f"a sphere takes latitudes and longitudes in degrees (found the places {called}). Leave out"
-            " Sphere() (--lat-lon) where they are lengths"
+            f" {call('Sphere')} where they are lengths"
         )
 
 

@@ -14,7 +14,7 @@ from coincide.engine.events.schemas import arrow_time_column, column_of, plain_t
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
-from coincide.model.errors import ConditionError, argument, called, option
+from coincide.model.errors import ConditionError, argument, call, option
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 
@@ -151,7 +151,7 @@ class AroundRowsNames:
                 raise ConditionError(
                     f"{column.side}.{name} holds numbers and {column.side}.{column.name}"
                     " timestamps: say what the numbers count by the unit of"
-                    f" {called('around', column.name)}, such as 'ms'"
+                    f" {call('around', column.name)}, such as 'ms'"
                 )
             factor = stamps.factor
         elif tick.nanoseconds is None:

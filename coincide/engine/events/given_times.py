@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from coincide.engine.events.template_frames import templates_of
-from coincide.model.errors import ConditionError, argument, brief, called
+from coincide.model.errors import ConditionError, argument, brief, call
 from coincide.model.templates.template import Templates, TemplateTable
 from coincide.model.units import Duration, Tick, plain, size_of, unit_name
 
@@ -38,7 +38,7 @@ class Around:
         before, after = tick.count(self.before), tick.count(self.after)
         if before + after < 0:
             raise ConditionError(
-                f"{called('around', self.time)} would have events end before they begin: before is"
+                f"{call('around', self.time)} would have events end before they begin: before is"
                 f" {self.before!r}, after is {self.after!r}. A negative one must be no longer than"
                 " the other"
             )
@@ -126,7 +126,7 @@ def around(
         )
     if width is None and before is None and after is None:
         raise ConditionError(
-            f"{called('around', time)} needs to know how far off the clock may be, such as '10ms'; if"
+            f"{call('around', time)} needs to know how far off the clock may be, such as '10ms'; if"
             f" it is exact, say {time!r} alone"
         )
     if width is None:

@@ -38,7 +38,7 @@ class TimestampNames(Protocol):
     def widths(self) -> tuple[str, ...]:
         """Columns that hold half-widths: numbers."""
 
-    def check_longest(self, argument: str) -> None:
+    def check_longest(self, name: str) -> None:
         """Refuse a declared longest length, where it cannot be declared.
 
         Raises

@@ -35,7 +35,7 @@ from coincide.engine.reports.reports import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
 from coincide.engine.threads import in_order
 from coincide.model.condition import TimingCondition, Window
-from coincide.model.errors import ConditionError, NoPairsWarning, brief
+from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
 from coincide.model.options import Backend, CorrelateOptions
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.sides import SIDES
@@ -379,22 +379,24 @@ class ExploreArguments:
     def __post_init__(self) -> None:
         if isinstance(self.confidences, str) or not isinstance(self.confidences, Collection):
             raise ConditionError(
-                "confidences must be a sequence of numbers, such as (0.1, 0.5, 0.9); found"
-                f" {brief(self.confidences)}"
+                f"{argument('confidences')} must be a sequence of numbers, such as (0.1, 0.5,"
+                f" 0.9); found {brief(self.confidences)}"
             )
         for each in self.confidences:
             TimingCondition(self.join.condition.predicate, each)
         chosen = tuple(sorted({float(each) for each in self.confidences}))
         if not 1 <= len(chosen) <= _MOST_CONFIDENCES:
             raise ConditionError(
-                f"confidences takes 1 to {_MOST_CONFIDENCES} numbers; found {len(chosen)}"
+                f"{argument('confidences')} takes 1 to {_MOST_CONFIDENCES} numbers; found"
+                f" {len(chosen)}"
             )
         object.__setattr__(self, "confidences", chosen)
         if isinstance(self.most_pairs, bool) or not (
             isinstance(self.most_pairs, int) and self.most_pairs >= 1
         ):
             raise ConditionError(
-                f"most_pairs must be a whole number of at least 1; found {brief(self.most_pairs)}"
+                f"{argument('most_pairs')} must be a whole number of at least 1; found"
+                f" {brief(self.most_pairs)}"
             )
 
 
@@ -702,4 +704,4 @@ def _warn_of(found: Exploration) -> None:
     for side, counts, evidence in zip(found.sides, found.rows, found.evidence, strict=True):
         warn_of_losses(side, counts.rows, side_warnings(counts, evidence.scale.tick))
     if found.why_none and all(counts.rows for counts in found.rows):
-        warn(f"no pair could qualify: {'; '.join(found.why_none)}", NoPairsWarning)
+        warn(f"no pair could qualify: {'; '.join(map(marked, found.why_none))}", NoPairsWarning)

@@ -17,7 +17,7 @@ from coincide.engine.files.publishing import Output
 from coincide.engine.reports.emptiness import Evidence
 from coincide.engine.reports.reports import side_words
 from coincide.model.condition import Window
-from coincide.model.errors import BackendError, DataError, Words
+from coincide.model.errors import BackendError, DataError, Words, marked
 from coincide.model.probability import highest_probability
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -338,7 +338,8 @@ def _planned(
     charts = charts_of(found)
     if not charts:
         raise DataError(
-            f"there are no candidates, so no charts to write to {path}: {'; '.join(found.why_none)}"
+            f"there are no candidates, so no charts to write to {path}:"
+            f" {'; '.join(map(marked, found.why_none))}"
         )
     if path.lower().endswith(".png"):
         stacked = alt.vconcat(*charts.values(), spacing=40).resolve_scale(color="independent")

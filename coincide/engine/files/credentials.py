@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-from coincide.model.errors import DataError
+from coincide.model.errors import DataError, Words, marked
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URI_IN_TEXT = re.compile(rf"{SCHEME.pattern}(?:(?!{SCHEME.pattern})\S)*")
@@ -97,11 +97,12 @@ class Redactor:
         secrets = [secret for uri in uris for secret in _secrets(uri)]
         return cls(tuple(sorted(uris, key=len, reverse=True)), (*secrets, *settings))
 
-    def __call__(self, text: str) -> str:
-        """A text without the secrets, nor parts of them of four or more characters."""
+    def __call__(self, said: object) -> Words:
+        """A message without the secrets, nor parts of them of four or more characters."""
+        text = marked(said)
         for uri in self.uris:
             text = text.replace(uri, shown(uri))
-        return self._without_parts(without_credentials(text))
+        return Words(self._without_parts(without_credentials(text)))
 
     def cause(self, error: BaseException) -> BaseException | None:
         """An error to raise another from, if its own text may be shown."""

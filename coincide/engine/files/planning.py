@@ -35,7 +35,7 @@ from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
 from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from coincide.engine.reports.metrics import JoinTally
 from coincide.engine.reports.reports import JoinSummary
-from coincide.model.errors import CoincideError
+from coincide.model.errors import CoincideError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT, unit_option
 
@@ -66,12 +66,16 @@ def plan_files(
 ) -> DirectJoin:
     """Plan a join from the footers of its files."""
     if arguments.shifts is not None:
-        raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
+        raise NotDirect(
+            f"{argument('shifts')} are counted by a broadcast or an exchange, or of tables"
+            " in memory"
+        )
     can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
     if arguments.matching is not None and (arguments.is_one_stream or not can_compare):
         raise NotDirect(
-            f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
-            " compares: a broadcast or an exchange does it, or a join of tables in memory"
+            "slices of files do not know each other's pairs, which"
+            f" {argument('matching', arguments.matching)} compares: a broadcast or an exchange"
+            " does it, or a join of tables in memory"
         )
     arguments = settled(arguments, left, right)
     needed, times = arguments.columns, arguments.time_columns

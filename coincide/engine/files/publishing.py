@@ -18,7 +18,7 @@ from pyarrow import fs
 from coincide.engine.files.credentials import NOT_FOR_SPARK, Redactor, holds_settings, shown
 from coincide.engine.files.finding import ParquetFiles, is_local, place_of
 from coincide.engine.files.result_rows import writing
-from coincide.model.errors import DataError
+from coincide.model.errors import DataError, argument
 
 SUCCESS = "_SUCCESS"
 _RESULT = re.compile(r"\.?part-.*(\.parquet|\.crc)|\._SUCCESS\.crc|_SUCCESS")
@@ -328,8 +328,8 @@ class Output(Publication):
             raise DataError(f"the output {self.text} is a folder; name a file")
         if not self._overwrite:
             raise DataError(
-                f"the output {self.text} exists already; write elsewhere, or pass overwrite=True to"
-                " replace it"
+                f"the output {self.text} exists already; write elsewhere, or pass"
+                f" {argument('overwrite', True)} to replace it"
             )
         if there.type == fs.FileType.File:
             if not self._replaces_files:

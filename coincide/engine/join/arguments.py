@@ -73,19 +73,21 @@ class JoinArguments(PairArguments):
         """Of one stream it is said once what its times are."""
         if self.keeps_right:
             raise OneStreamError(
-                f"how={self.how!r} is of two sides, and in one stream every event is a left one: use"
-                " how='left', or give the events a second time as right"
+                f"{argument('how', self.how)} is of two sides, and in one stream every event is a"
+                f" left one: use {argument('how', 'left')}, or give the events a second time as"
+                f" {argument('right')}"
             )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:
                 raise OneStreamError(
-                    f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
+                    f"{argument(name)} is of a second stream, and there is one: say"
+                    f" {argument(name.replace('right', 'left'))}"
                 )
         given = timestamp_names("right", self.right_time)
         if given not in (timestamp_names("right", TIMES), timestamp_names("left", self.left_time)):
             raise OneStreamError(
-                "of one stream both sides have the same times: leave right_time out, or give the events a"
-                " second time as right"
+                f"of one stream both sides have the same times: leave {argument('right_time')}"
+                f" out, or give the events a second time as {argument('right')}"
             )
         object.__setattr__(self, "right_time", self.left_time)
 

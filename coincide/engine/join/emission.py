@@ -15,7 +15,7 @@ from coincide.engine.join.filtered import in_order_of_left
 from coincide.engine.join.order import PairOrder, sortable
 from coincide.engine.join.spec import Pairing, Rows
 from coincide.engine.threads import in_order
-from coincide.model.errors import MemoryBudgetError
+from coincide.model.errors import MemoryBudgetError, argument
 from coincide.model.results import JoinCounters
 from coincide.model.sides import LEFT, RIGHT
 
@@ -284,7 +284,8 @@ class Lists(Emission):
         if bounds[-1] > row_sizes.ARRAY_BYTES:
             if stop - start == 1:
                 raise MemoryBudgetError(
-                    f"one left event has {bounds[-1]} partners, more than a list can hold; use emit='pairs'"
+                    f"one left event has {bounds[-1]} partners, more than a list can hold; use"
+                    f" {argument('emit', 'pairs')}"
                 )
             middle = (start + stop) // 2
             yield from self._lists(start, middle, counts[: middle - start])

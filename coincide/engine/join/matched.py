@@ -14,7 +14,7 @@ from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.one_stream import stamps_of
 from coincide.engine.join.spec import Rows
 from coincide.engine.threads import in_order
-from coincide.model.errors import DataError
+from coincide.model.errors import DataError, argument
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import (
     EARLIER,
@@ -212,8 +212,8 @@ def joined(parts: list[Rows]) -> Rows:
 _EXACT = float(1 << 53)
 """Floats hold all whole numbers up to here."""
 _CURE = (
-    "narrow the window, raise the confidence, join by more keys, raise largest_group, or use"
-    " matching='mutual'"
+    "narrow the window, raise the confidence, join by more keys, raise"
+    f" {argument('largest_group')}, or use {argument('matching', 'mutual')}"
 )
 _STEPS = float(1 << 40)
 """Probabilities are added in whole 2**-40, which floats add exactly."""
@@ -243,8 +243,9 @@ class Optimal(Matched):
         enough = (widest + 1.0) * groups.sizes.min(axis=1)
         if (enough * groups.sizes.min(axis=1)).max(initial=0.0) > _EXACT:
             raise DataError(
-                "matching='optimal' cannot add so many distances, so large, exactly: count times in a"
-                " coarser tick, narrow the window, join by more keys, or use matching='mutual'"
+                f"{argument('matching', 'optimal')} cannot add so many distances, so large,"
+                " exactly: count times in a coarser tick, narrow the window, join by more keys,"
+                f" or use {argument('matching', 'mutual')}"
             )
         gains = np.empty(apart.size)
         gains[groups.order] = np.repeat(enough, np.diff(groups.offsets)) + 1.0 - apart
@@ -257,8 +258,9 @@ class Optimal(Matched):
             return
         row = self.join.left_order[int(counts.argmax())]
         raise DataError(
-            f"matching='optimal' found a left event, at tick {self._left.max_time[row]}, of"
-            f" {counts.max():,} partners, more than largest_group={most:,} has room for: {_CURE}"
+            f"{argument('matching', 'optimal')} found a left event, at tick"
+            f" {self._left.max_time[row]}, of {counts.max():,} partners, more than"
+            f" {argument('largest_group', most)} has room for: {_CURE}"
         )
 
     def _check_sizes(self, groups: Groups, rows: Rows) -> None:
@@ -271,9 +273,9 @@ class Optimal(Matched):
         own = np.unique(rows[LEFT][pairs])
         left = self._left
         raise DataError(
-            f"matching='optimal' found {sizes[largest]:,} events that hang together by their pairs"
-            f" ({own.size:,} left ones, at ticks {left.min_time[own].min()} to"
-            f" {left.max_time[own].max()}), more than largest_group={most:,}: {_CURE}"
+            f"{argument('matching', 'optimal')} found {sizes[largest]:,} events that hang together"
+            f" by their pairs ({own.size:,} left ones, at ticks {left.min_time[own].min()} to"
+            f" {left.max_time[own].max()}), more than {argument('largest_group', most)}: {_CURE}"
         )
 
 

@@ -12,7 +12,7 @@ from coincide.engine.events.rows import numbers_in_runs
 from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.spec import Pairing, Rows
-from coincide.model.errors import SchemaError
+from coincide.model.errors import SchemaError, argument
 from coincide.model.partners import Preferred
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
@@ -125,8 +125,8 @@ def check_preferred(side: str, name: str, kind: pa.DataType) -> None:
     is_number |= types.is_decimal(kind) and kind.precision <= _MOST_DIGITS
     if not (is_number or (types.is_temporal(kind) and not types.is_interval(kind))):
         raise SchemaError(
-            f"{side}.{name} is {kind}, and prefer takes a column of numbers or times; cast it, as long"
-            " decimals to float64"
+            f"{side}.{name} is {kind}, and {argument('prefer')} takes a column of numbers or"
+            " times; cast it, as long decimals to float64"
         )
 
 

@@ -31,7 +31,7 @@ from coincide.engine.join.shifts import Shifts, check_shifts
 from coincide.engine.join.spec import AnySpec, hands_out_partners
 from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.model.partners import LARGEST_GROUP, Matching, Partners, PreferEffect
 from coincide.model.sides import SIDES
@@ -86,7 +86,9 @@ class PairArguments(ABC):
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         key_pairs(self.by)
         if self.case_fold and not self.keys:
-            raise ConditionError("case_fold is of keys: name them in by, or leave it out")
+            raise ConditionError(
+                f"{argument('case_fold')} is of keys: name them in {argument('by')}, or leave it out"
+            )
         for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
             check_all_or_names(name, given)
         check_options(self.options)
@@ -97,8 +99,9 @@ class PairArguments(ABC):
         check_backend(self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
             raise OneStreamError(
-                "of one stream both sides have the same keys: name each once in by, or give the events a"
-                f" second time as {'right' if self.prefixes == SIDES else f'{self.prefixes[1]}s'}"
+                f"of one stream both sides have the same keys: name each once in {argument('by')}, or give"
+                " the events a second time as"
+                f" {argument('right' if self.prefixes == SIDES else f'{self.prefixes[1]}s')}"
             )
         if self.is_one_stream and self.partners.matching is not None:
             self._check_matching()
@@ -107,36 +110,45 @@ class PairArguments(ABC):
         """Refuse combinations that have no meaning."""
         if self.how in ("right", "full") and self.emit != "pairs":
             raise ConditionError(
-                f"how={self.how!r} gives right events without a partner beside pairs, and"
-                f" emit={self.emit!r} a row for each left event: leave out one, or swap the sides and"
-                " mirror the window, for a row for each right event"
+                f"{argument('how', self.how)} gives right events without a partner beside pairs,"
+                f" and {argument('emit', self.emit)} a row for each left event: leave out one, or"
+                " swap the sides and mirror the window, for a row for each right event"
             )
         if self.how in ("semi", "anti") and self.emit != "pairs":
             raise ConditionError(
-                f"how={self.how!r} gives one row per left event; leave out emit={self.emit!r}"
+                f"{argument('how', self.how)} gives one row per left event; leave out"
+                f" {argument('emit', self.emit)}"
             )
         if self.probability and (self.how in ("semi", "anti") or self.emit == "counts"):
-            shape = f"how={self.how!r}" if self.how in ("semi", "anti") else "emit='counts'"
+            shape = (
+                f"{argument('how', self.how)}"
+                if self.how in ("semi", "anti")
+                else f"{argument('emit', 'counts')}"
+            )
             raise ConditionError(
-                f"{shape} has no pair to give a probability of; leave out probability=True"
+                f"{shape} has no pair to give a probability of; leave out"
+                f" {argument('probability', True)}"
             )
 
     def _check_matching(self) -> None:
         """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
         if self.partners.matching == "optimal":
             raise OneStreamError(
-                "matching='optimal' assigns right events to left ones, and every event of one stream is"
-                " both (found no second stream). Use matching='mutual' or 'unambiguous'"
+                f"{argument('matching', 'optimal')} assigns right events to left ones, and every"
+                " event of one stream is both (found no second stream). Use"
+                f" {argument('matching', 'mutual')} or 'unambiguous'"
             )
         if self.where is not None:
             raise OneStreamError(
-                "matching of one stream takes no where, which may hold in one order of a pair alone (found"
-                " both). Leave out where, or name in by what both events of a pair have alike"
+                f"matching of one stream takes no {argument('where')}, which may hold in one order"
+                f" of a pair alone (found both). Leave out {argument('where')}, or name in"
+                f" {argument('by')} what both events of a pair have alike"
             )
         if self.partners.prefer not in _ALIKE_IN_BOTH_ORDERS:
-            alike = " or ".join(map(repr, _ALIKE_IN_BOTH_ORDERS))
+            first, *others = _ALIKE_IN_BOTH_ORDERS
+            alike = " or ".join([argument("prefer", first), *map(repr, others)])
             raise OneStreamError(
-                f"matching of one stream takes prefer={alike}, which"
+                f"matching of one stream takes {alike}, which"
                 f" both events of a pair see alike (found {self.partners.prefer!r}). Choose one of these"
             )
 
@@ -149,8 +161,9 @@ class PairArguments(ABC):
         """
         if self.is_one_stream and self.partners.matching is not None and not is_symmetric:
             raise OneStreamError(
-                "matching of one stream needs a condition that reaches as far before as after (found one"
-                " that does not). Give one duration, such as within='5s', or leave out matching"
+                "matching of one stream needs a condition that reaches as far before as after"
+                " (found one that does not). Give one duration, such as"
+                f" {argument('within', '5s')}, or leave out {argument('matching')}"
             )
 
     @property
@@ -388,12 +401,14 @@ class PairArguments(ABC):
 def check_options(options: object) -> None:
     """Refuse what are no options."""
     if not isinstance(options, CorrelateOptions):
-        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
+        raise ConditionError(
+            f"{argument('options')} must be CorrelateOptions(...); found {options!r}"
+        )
 
 
 GivenWindow = Duration | tuple[Duration, Duration] | Within
 """What users may say of a window: its two ends, one duration for both, or a predicate."""
-_EXAMPLE = "within=('0s', '30s'), confidence=0.9"
+_EXAMPLE = f"{argument('within', ('0s', '30s'))}, {argument('confidence', 0.9)}"
 
 
 def condition_of(
@@ -418,7 +433,8 @@ def condition_of(
             return condition
         given = "within" if window is not None else "confidence"
         raise ConditionError(
-            f"condition says what pairs must meet, and {given} does, too: leave out one of them"
+            f"{argument('condition')} says what pairs must meet, and {argument(given)} does, too: leave out"
+            " one of them"
         )
     if window is None and confidence is None:
         raise ConditionError(
@@ -428,7 +444,7 @@ def condition_of(
         confidence = 1.0
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
-        raise ConditionError(f"{lacking} is missing: give both, as in {_EXAMPLE}")
+        raise ConditionError(f"{argument(lacking)} is missing: give both, as in {_EXAMPLE}")
     return TimingCondition(window_of(window), confidence)
 
 
@@ -445,8 +461,8 @@ def window_of(window: GivenWindow) -> Within:
     if isinstance(window, (tuple, list)):
         if len(window) != 2:
             raise ConditionError(
-                f"within takes (lo, hi), such as ('0s', '30s'), or one duration for both; found"
-                f" {brief(window)}"
+                f"{argument('within')} takes (lo, hi), such as ('0s', '30s'), or one duration for"
+                f" both; found {brief(window)}"
             )
         return within(*window)
     return mutual_deadline(window)
@@ -456,6 +472,6 @@ def check_second(right: object) -> None:
     """Refuse a condition where the second side belongs."""
     if isinstance(right, (TimingCondition, Within)):
         raise ConditionError(
-            "right is a condition: to join one stream with itself say condition=..., as in"
-            " correlate(events, condition=...)"
+            f"{argument('right')} is a condition: to join one stream with itself say"
+            f" {argument('condition')}..., as in correlate(events, {argument('condition')}...)"
         )

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.sides import PairTest, Side
 from coincide.engine.join.where import SIDES_ALONE, PairColumns, evaluated, expression_of
-from coincide.model.errors import ConditionError, DataError, SchemaError, first_line
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, first_line
 
 GivenWhere: TypeAlias = "str | pc.Expression | None"
 """What users may say: SQL text, or an Arrow expression, over ``left_...`` and ``right_...`` columns."""
@@ -73,12 +73,13 @@ class PairFilter:
                 for name, kind in zip(self.where.names, self._all_kinds, strict=True)
             )
             raise SchemaError(
-                f"where makes no sense of these columns ({columns}): {first_line(error)}. Cast one, or"
-                " compare it with something of its type"
+                f"{argument('where')} makes no sense of these columns ({columns}):"
+                f" {first_line(error)}. Cast one, or compare it with something of its type"
             ) from error
         if not pa.types.is_boolean(found):
             raise ConditionError(
-                f"where must be true or false of a pair, and is {found}: compare it with something"
+                f"{argument('where')} must be true or false of a pair, and is {found}: compare it"
+                " with something"
             )
 
     @property
@@ -108,8 +109,9 @@ class PairFilter:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:
                 raise DataError(
-                    f"where cannot be told of some pairs: {first_line(error)}; leave such rows out of"
-                    " the sides, make a column of what is computed, or cast the columns to a wider type"
+                    f"{argument('where')} cannot be told of some pairs: {first_line(error)}; leave"
+                    " such rows out of the sides, make a column of what is computed, or cast the"
+                    " columns to a wider type"
                 ) from error
             found: np.ndarray = met.to_numpy(zero_copy_only=False)
             return found
@@ -166,8 +168,8 @@ def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
     if given is not None and not isinstance(given, (str, pc.Expression, Where)):
         own, other = pair.prefixes
         raise ConditionError(
-            f"where must be SQL text, such as '{own}_amount = {other}_amount', or an expression of"
-            f" pyarrow.compute; found {given!r}"
+            f"{argument('where')} must be SQL text, such as '{own}_amount = {other}_amount', or an"
+            f" expression of pyarrow.compute; found {given!r}"
         )
     if isinstance(given, str):
         expression_of(given, pair)
@@ -188,5 +190,7 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
     # Only what its words hold can be meant: most columns are sorted out unseen.
     likely = [name for name in fields if name in words]
     if why := fails(likely):
-        raise SchemaError(f"where makes no sense of the columns of a pair, {pair.words}: {why}")
+        raise SchemaError(
+            f"{argument('where')} makes no sense of the columns of a pair, {pair.words}: {why}"
+        )
     return [name for name in likely if fails([other for other in likely if other != name])]

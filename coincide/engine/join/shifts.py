@@ -11,7 +11,7 @@ from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.reports import AccidentalPairs
 from coincide.engine.reports.warnings import warn
 from coincide.model.causality.limits import UNBOUNDED
-from coincide.model.errors import ConditionError, ShortShiftsWarning, brief
+from coincide.model.errors import ConditionError, ShortShiftsWarning, argument, brief
 from coincide.model.units import TIME_LIMIT, Duration, Tick, plain, size_of
 
 Shifts = Sequence[Duration] | None
@@ -24,10 +24,13 @@ def check_shifts(given: object) -> None:
         return
     if isinstance(given, (str, bytes)) or not isinstance(given, Collection):
         raise ConditionError(
-            f"shifts must be a sequence of durations, such as {_EXAMPLE}; found {brief(given)}"
+            f"{argument('shifts')} must be a sequence of durations, such as {_EXAMPLE}; found"
+            f" {brief(given)}"
         )
     if len(given) == 0:
-        raise ConditionError(f"shifts is empty; give some, such as {_EXAMPLE}, or leave it out")
+        raise ConditionError(
+            f"{argument('shifts')} is empty; give some, such as {_EXAMPLE}, or leave it out"
+        )
     for each in given:
         size_of(each)
 
@@ -36,7 +39,8 @@ def check_told(shifts: object, report: object) -> None:
     """Refuse shifts that nobody would hear of."""
     if shifts is not None and report is None:
         raise ConditionError(
-            "what shifts count is told in a report: add report=JoinReport(), or leave out shifts"
+            "what shifts count is told in a report: add report=JoinReport(), or leave out"
+            f" {argument('shifts')}"
         )
 
 
@@ -57,15 +61,16 @@ class ShiftPlan:
         ticks = [tick.count(each) for each in given]
         if not _is_bounded(spec):
             raise ConditionError(
-                "shifts move times, which the condition does not bound on both sides: add"
-                " Temporal(lo, hi), or leave out shifts"
+                f"{argument('shifts')} move times, which the condition does not bound on both sides: add"
+                f" Temporal(lo, hi), or leave out {argument('shifts')}"
             )
         for i, (words, size) in enumerate(zip(given, ticks, strict=True)):
             _check_shift(words, size, spec, tick)
             if size in ticks[:i]:
                 first = given[ticks.index(size)]
                 raise ConditionError(
-                    f"shifts has {words!r} twice (the first is {first!r}); leave one out"
+                    f"{argument('shifts')} has {words!r} twice (the first is {first!r}); leave one"
+                    " out"
                 )
         return cls(tuple(map(plain, given)), tuple(spec.moved(size) for size in ticks), tick)
 
@@ -96,9 +101,10 @@ class ShiftPlan:
         short = [str(g) for g, size in zip(self.given, sizes, strict=True) if size <= enough]
         if short:
             warn(
-                f"shifts {', '.join(short)} are no longer than the window and the longest timestamps"
-                f" together, {length_words(enough, self.tick)}: at this confidence some pairs of the answer"
-                " may be among the accidental ones. Use longer shifts",
+                f"{argument('shifts')} {', '.join(short)} are no longer than the window and the"
+                f" longest timestamps together, {length_words(enough, self.tick)}: at this"
+                " confidence some pairs of the answer may be among the accidental ones. Use"
+                " longer shifts",
                 ShortShiftsWarning,
             )
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument
 from coincide.model.sides import SIDES
 
 Fields: TypeAlias = "Mapping[str, pa.DataType]"
@@ -227,7 +227,8 @@ def expression_of(
         found = reader.disjunction()
     except RecursionError:
         raise ConditionError(
-            f"where={brief(text)}: too many parentheses within each other; an Arrow expression can say more"
+            f"{argument('where', text)}: too many parentheses within each other; an Arrow"
+            " expression can say more"
         ) from None
     reader.check_end()
     return found, list(dict.fromkeys(reader.names))
@@ -468,7 +469,7 @@ class _Reader:
             )
 
     def _error(self, what: str) -> ConditionError:
-        return ConditionError(f"where={brief(self._text)}: {what}. {_UNDERSTOOD}")
+        return ConditionError(f"{argument('where', self._text)}: {what}. {_UNDERSTOOD}")
 
 
 def _tokens(text: str, pair: PairColumns) -> Any:
@@ -477,9 +478,9 @@ def _tokens(text: str, pair: PairColumns) -> Any:
         found = _TOKEN.match(text, at)
         if found is None:
             raise ConditionError(
-                f"where={brief(text)}: {text[at:].strip()[:1]!r} is not expected there. Columns of a"
-                f" pair are called {pair.words}: names with other characters than letters, digits and _"
-                " stand in backticks, texts in single quotes"
+                f"{argument('where', text)}: {text[at:].strip()[:1]!r} is not expected there."
+                f" Columns of a pair are called {pair.words}: names with other characters than"
+                " letters, digits and _ stand in backticks, texts in single quotes"
             )
         yield found.lastgroup, found[str(found.lastgroup)]
         at = found.end()

@@ -17,6 +17,7 @@ from coincide.engine.events.timestamps import Bounds
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.key_overlap import KeyOverlap
 from coincide.model.condition import Window
+from coincide.model.errors import Words, argument
 from coincide.model.probability import DECISION_SLACK, highest_probability
 from coincide.model.sides import SIDES
 from coincide.model.timestamps import HistogramEvents, HistogramPairs, IntervalPairs
@@ -80,6 +81,10 @@ class NoPairs:
     is_asked_for: bool = False
     nearest_delta: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(map(Words, self.reasons)))
+        object.__setattr__(self, "hints", tuple(map(Words, self.hints)))
+
     @property
     def lines(self) -> tuple[str, ...]:
         """All that there is to say, the most telling first."""
@@ -119,7 +124,10 @@ def explain_emptiness(
     if nearest is not None and not reasons:
         hints = (nearest.words(window, left.scale.tick, _called(left, right)), *hints)
     if getattr(spec, "where", None) is not None:
-        hints += ("a pair must meet where= besides, which may leave out all that meet the window",)
+        hints += (
+            f"a pair must meet {argument('where')} besides, which may leave out all that meet"
+            " the window",
+        )
     hints += tuple(_suspicions(left, right, window))
     times = left.words_of_times, right.words_of_times
     delta = None if nearest is None else nearest.delta
@@ -254,9 +262,10 @@ def _of_factor(left: Evidence, right: Evidence, left_is_larger: bool, factor: in
     if left.scale.column.family.startswith("timestamp"):
         return f"{looks}, counted from 1970: was one side read in the wrong unit?"
     given = (
-        "with left_unit and right_unit (--left-unit, --right-unit)"
+        f"with {argument('left_unit')} and {argument('right_unit')}"
         if called == SIDES
-        else f"in options: left_unit for {called[0]} times, right_unit for {called[1]} times"
+        else f"with {argument('left_unit')} for {called[0]} times, {argument('right_unit')} for"
+        f" {called[1]} times"
     )
     return f"{looks}: if the sides count different units, say which {given}"
 

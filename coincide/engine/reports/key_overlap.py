@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.sides import Side, grouped_events, readable
+from coincide.model.errors import argument
 
 _LIKENESS: tuple[tuple[str, Callable[[pa.Array], pa.Array]], ...] = (
     ("blanks around it", pc.utf8_trim_whitespace),
@@ -44,7 +45,7 @@ class KeyOverlap:
         if self.alike:
             text += "; {} and {} differ only in {}, so write both alike".format(*self.alike)
             if self.alike[-1] == "case":
-                text += ", or say case_fold=True (--case-fold)"
+                text += f", or say {argument('case_fold', True)}"
         return text
 
 

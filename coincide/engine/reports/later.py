@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief
 
 S = TypeVar("S")
 """What an operator tells: its summary."""
@@ -65,7 +65,9 @@ class LaterReport(ABC, Generic[S]):
     def check(cls, report: object) -> None:
         """Refuse what is no such report, unless there is none."""
         if report is not None and not isinstance(report, cls):
-            raise ConditionError(f"report must be a {cls.__name__}(); found {brief(report)}")
+            raise ConditionError(
+                f"{argument('report')} must be a {cls.__name__}(); found {brief(report)}"
+            )
 
     @classmethod
     def tell(

@@ -10,7 +10,7 @@ from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.later import LaterReport
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
-from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning
+from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words
 from coincide.model.results import JoinCounters
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
@@ -95,6 +95,9 @@ class JoinSummary:
     sides: tuple[str, str] = SIDES
     matchless: str = "time or key"
     accidental: AccidentalPairs | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "why", Words(self.why))
 
     @property
     def accidental_pairs(self) -> float | None:

@@ -127,13 +127,14 @@ def stream_correlator(
     """
     if by is not None:
         raise ConditionError(
-            "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes by=, with"
-            " tables, ids and units"
+            "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes"
+            f" {argument('by')}, with tables, ids and units"
         )
     if algorithm in _OF_PAPERS:
         raise ConditionError(
             f"{argument('algorithm', algorithm)} is one that comparisons alone need; it lives in"
-            " bench/papers/streams.py of the sources. Use 'classes', with block=1 for pairs at once"
+            f" bench/papers/streams.py of the sources. Use 'classes', with {argument('block', 1)}"
+            " for pairs at once"
         )
     check_choice("algorithm", algorithm, DEFERRED)
     check_backend(backend)
@@ -253,7 +254,7 @@ def stream_tables(
     condition = condition_of(condition, within, confidence, times)
     if not isinstance(condition, TimingCondition):
         raise SchemaError(
-            "condition must be a TimingCondition(predicate, confidence), such as"
+            f"{argument('condition')} must be a TimingCondition(predicate, confidence), such as"
             f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(condition)}"
         )
     try:
@@ -264,5 +265,5 @@ def stream_tables(
             where=where, prefer=prefer, k=k, matching=matching,
         )  # fmt: skip
     except OneStreamError as error:
-        raise ConditionError(f"right_delay is missing, or else {error}") from None
+        raise ConditionError(f"{argument('right_delay')} is missing, or else {error}") from None
     return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))

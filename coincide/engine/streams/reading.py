@@ -18,7 +18,7 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan
 from coincide.engine.join.one_stream import ROW_NUMBERS
 from coincide.engine.streams.live import Part, marks_of
-from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick, size_of
 
@@ -34,18 +34,21 @@ class StreamArguments:
     def __post_init__(self) -> None:
         if self.join.matching == "optimal":
             raise ConditionError(
-                "matching='optimal' weighs events against each other that hang together by any number of"
-                " pairs, in a stream without end: use matching='mutual', or correlate_tables"
+                f"{argument('matching', 'optimal')} weighs events against each other that hang"
+                " together by any number of pairs, in a stream without end: use"
+                f" {argument('matching', 'mutual')}, or correlate_tables"
             )
         if self.join.keeps_right:
             raise ConditionError(
-                f"how={self.join.how!r} is of tables that are whole: in streams swap the sides and mirror"
-                " the window, with how='left' or how='anti'"
+                f"{argument('how', self.join.how)} is of tables that are whole: in streams swap"
+                f" the sides and mirror the window, with {argument('how', 'left')} or"
+                f" {argument('how', 'anti')}"
             )
         if self.join.matching is not None and self.join.is_one_stream:
             raise ConditionError(
-                "right_delay is missing, or else matching is of one stream, in which better partners of"
-                " both events may come: leave matching out, or use correlate_tables"
+                f"{argument('right_delay')} is missing, or else matching is of one stream, in"
+                f" which better partners of both events may come: leave {argument('matching')}"
+                " out, or use correlate_tables"
             )
         delays = (
             (self.left_delay,) if self.right_delay is None else (self.left_delay, self.right_delay)

@@ -27,7 +27,7 @@ from coincide.engine.streams.reading import (
     open_names,
 )
 from coincide.engine.streams.running import Running, StreamSummary
-from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
 
 
@@ -55,8 +55,8 @@ class StreamJoin:
         given = [given_schema(*each) for each in zip(SIDES, schemas, strict=True)]
         if self._is_one and given[RIGHT] is not None:
             raise ConditionError(
-                "right_delay is missing, or else right_schema is of a second stream, and there is one: say"
-                " left_schema"
+                f"{argument('right_delay')} is missing, or else {argument('right_schema')} is of a"
+                f" second stream, and there is one: say {argument('left_schema')}"
             )
         for number, schema in enumerate(given):
             if schema is not None:
@@ -107,8 +107,9 @@ class StreamJoin:
             side, events = None, side
         elif events is None and not isinstance(side, str):
             raise ConditionError(
-                "push takes the side of the events first: push('left', events) or push('right', events);"
-                " of one stream, which is made without right_delay, push(events)"
+                "push takes the side of the events first: push('left', events) or push('right',"
+                f" events); of one stream, which is made without {argument('right_delay')},"
+                " push(events)"
             )
         number = self._number(side)
         words = self._sides[number]
@@ -225,8 +226,9 @@ class StreamJoin:
             return side_index(side)
         if side is not None:
             raise ConditionError(
-                "there is one stream, as right_delay was left out, and it has no sides: say push(events),"
-                " advance(time) and take_late(), or give right_delay"
+                f"there is one stream, as {argument('right_delay')} was left out, and it has no"
+                " sides: say push(events), advance(time) and take_late(), or give"
+                f" {argument('right_delay')}"
             )
         return LEFT
 
@@ -284,8 +286,8 @@ class StreamJoin:
         if self._running is None:
             if self._is_one:
                 raise ConditionError(
-                    f"{method} needs the columns of the stream, which are not known: push a table, which"
-                    " may be empty, or give left_schema="
+                    f"{method} needs the columns of the stream, which are not known: push a table,"
+                    f" which may be empty, or give {argument('left_schema')}"
                 )
             missing = [side for side, s in zip(SIDES, self._schemas, strict=True) if s is None]
             raise ConditionError(

@@ -20,7 +20,7 @@ from coincide.engine.events.schemas import (
 )
 from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.model.condition import TimingCondition, Within
-from coincide.model.errors import ConditionError, SchemaError, brief
+from coincide.model.errors import ConditionError, SchemaError, argument, brief
 from coincide.model.options import CorrelateOptions, check_choice
 from coincide.model.transitions import REPEATED, DwellRule, Repeated
 from coincide.model.units import Duration, Tick, size_of
@@ -52,8 +52,8 @@ class TransitionArguments:
     def __post_init__(self) -> None:
         _check_within(self.within)
         _ = self._condition
-        for argument in ("query", "stream", "event"):
-            check_column(argument, getattr(self, argument), may_lack=argument == "stream")
+        for name in ("query", "stream", "event"):
+            check_column(name, getattr(self, name), may_lack=name == "stream")
         _ = self.clocks
         check_choice("repeated", self.repeated, REPEATED)
         _check_options(self.options)
@@ -71,8 +71,8 @@ class TransitionArguments:
         found = tuple(names) if isinstance(names, (list, tuple)) else ()
         if len(found) not in (1, 2) or not all(isinstance(name, str) for name in found):
             raise ConditionError(
-                "time must be the name of a column of exact instants, or a (min, max) pair of names;"
-                f" found {brief(self.time)}"
+                f"{argument('time')} must be the name of a column of exact instants, or a (min,"
+                f" max) pair of names; found {brief(self.time)}"
             )
         return found[0], found[-1]
 
@@ -119,14 +119,16 @@ class TransitionArguments:
 def _check_within(within: Duration) -> None:
     if size_of(within) < 0:
         raise ConditionError(
-            "within is the longest dwell time of a transition and cannot be negative; found"
-            f" {brief(within)}"
+            f"{argument('within')} is the longest dwell time of a transition and cannot be"
+            f" negative; found {brief(within)}"
         )
 
 
 def _check_options(options: CorrelateOptions) -> None:
     if not isinstance(options, CorrelateOptions):
-        raise ConditionError(f"options must be CorrelateOptions(...); found {brief(options)}")
+        raise ConditionError(
+            f"{argument('options')} must be CorrelateOptions(...); found {brief(options)}"
+        )
     default = CorrelateOptions()
     for field in fields(CorrelateOptions):
         if field.name not in _OPTIONS and getattr(options, field.name) != getattr(
@@ -176,6 +178,6 @@ class EventColumns:
         stream = pa.int64() if self.arguments.stream is None else self.schema.types[1]
         return self.schema.types[0], stream
 
-    def instant(self, argument: str, value: Any) -> int:
+    def instant(self, name: str, value: Any) -> int:
         """A time that a caller gives, in ticks."""
-        return instant_of(argument, value, self.times.scales[1], self.arguments.options)
+        return instant_of(name, value, self.times.scales[1], self.arguments.options)

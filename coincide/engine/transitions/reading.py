@@ -23,10 +23,10 @@ from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import describe_invalid
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.model.borders.crossings import EVENTS
-from coincide.model.errors import ConditionError, DataError, several
+from coincide.model.errors import ConditionError, DataError, argument, option, several
 from coincide.model.transitions import Crossings
 
-HINT = "leave such rows out with options=CorrelateOptions(invalid='drop')"
+HINT = f"leave such rows out with {option('invalid', 'drop')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +130,10 @@ def check_exact(batch: Batch, columns: EventColumns) -> None:
     if uncertain.any():
         example = described(batch, int(np.argmax(uncertain)), columns)
         raise ConditionError(
-            f"{SIDE}: the timestamps are intervals in {several(int(uncertain.sum()), 'row')}, for example"
-            f" {example}; dwell times between them are uncertain. Say how certain a transition or stay"
-            " must be, for example confidence=0.9; above 0.5 none is told as both"
+            f"{SIDE}: the timestamps are intervals in {several(int(uncertain.sum()), 'row')}, for"
+            f" example {example}; dwell times between them are uncertain. Say how certain a"
+            f" transition or stay must be, for example {argument('confidence', 0.9)}; above 0.5"
+            " none is told as both"
         )
 
 
@@ -140,10 +141,10 @@ def refuse_repeated(batch: Batch, rows: np.ndarray, columns: EventColumns) -> No
     """Raise if events, by their rows, repeat the one before them, and are to be refused."""
     if rows.size and columns.arguments.repeated == "raise":
         raise DataError(
-            f"{SIDE}: {several(rows.size, 'row')} with events that repeat the one before, I after I or O"
-            f" after O, for example {described(batch, int(rows[0]), columns)}. I and O of one query and"
-            " stream alternate: mend the data, or let the first or the last of a run count, by"
-            " repeated='first' or repeated='last'"
+            f"{SIDE}: {several(rows.size, 'row')} with events that repeat the one before, I after"
+            f" I or O after O, for example {described(batch, int(rows[0]), columns)}. I and O of"
+            " one query and stream alternate: mend the data, or let the first or the last of a"
+            f" run count, by {argument('repeated', 'first')} or {argument('repeated', 'last')}"
         )
 
 

@@ -18,7 +18,7 @@ from coincide.engine.causality.arguments import (
 )
 from coincide.engine.events.keys import Names, check_column, check_names, names_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
-from coincide.model.errors import ConditionError, brief, options_called
+from coincide.model.errors import ConditionError, argument, brief, options_called
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import BY_DISTANCE, POLICIES, WindowOptions, WindowTerms
@@ -47,7 +47,9 @@ class WindowArguments:
         check_condition(self.condition)
         check_names("columns", self.columns)
         if not isinstance(self.options, WindowOptions):
-            raise ConditionError(f"options must be WindowOptions(...); found {brief(self.options)}")
+            raise ConditionError(
+                f"{argument('options')} must be WindowOptions(...); found {brief(self.options)}"
+            )
         for name in ("time", "arrival", "role"):
             is_time = name == "time"
             what = " of exact instants" * is_time
@@ -56,8 +58,9 @@ class WindowArguments:
         self._check_home()
         if self.options.max_stay is not None and self.arrival is None:
             raise ConditionError(
-                "max_stay is a time, so the window must know when tuples arrive: name the column with"
-                " arrival=, or leave max_stay out to count arrivals"
+                f"{argument('max_stay')} is a time, so the window must know when tuples arrive:"
+                f" name the column with {argument('arrival')}, or leave {argument('max_stay')} out"
+                " to count arrivals"
             )
 
     @property
@@ -135,12 +138,15 @@ class WindowArguments:
         given = _numbers(self.home)
         if given and len(given) != len(self.coordinates):
             raise ConditionError(
-                f"home has {len(given)} coordinates and place {len(self.coordinates)}: give as many"
+                f"{argument('home')} has {len(given)} coordinates and place"
+                f" {len(self.coordinates)}: give as many"
             )
         space = self.condition.space
         limits = space.limits(len(given)) if given else []
         if any(abs(one) > limit for one, limit in zip(given, limits, strict=True)):
-            raise ConditionError(f"home is no place of {space}; found {brief(self.home)}")
+            raise ConditionError(
+                f"{argument('home')} is no place of {space}; found {brief(self.home)}"
+            )
         if not given and self.options.policy in BY_DISTANCE:
             raise ConditionError(
                 f"policy {self.options.policy!r} asks how far tuples are from the window: say where it"
@@ -155,5 +161,7 @@ def _numbers(given: object) -> tuple[float, ...]:
     except (TypeError, ValueError):
         found = (float("nan"),)
     if not all(np.isfinite(found)):
-        raise ConditionError(f"home must be numbers, one a coordinate; found {brief(given)}")
+        raise ConditionError(
+            f"{argument('home')} must be numbers, one a coordinate; found {brief(given)}"
+        )
     return found

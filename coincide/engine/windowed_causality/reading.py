@@ -18,7 +18,7 @@ from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
-from coincide.model.errors import DataError, SchemaError, options_called, several
+from coincide.model.errors import DataError, SchemaError, option, options_called, several
 from coincide.model.windowed_causality import CAUSE, EFFECT
 
 _ROLES = ("cause", "effect")
@@ -187,8 +187,9 @@ class WindowColumns:
             row = int(rows[np.argmax(late)])
             raise DataError(
                 f"{EVENT}.{self.arguments.arrival} goes back in {several(count, 'row')}, for"
-                f" example in row {row:,} of the push; push tuples in the order in which they arrived, or"
-                " leave such rows out with options=WindowOptions(invalid='drop')"
+                f" example in row {row:,} of the push; push tuples in the order in which they"
+                " arrived, or leave such rows out with"
+                f" {option('invalid', 'drop', 'WindowOptions')}"
             )
         good[rows[late]] = False
         return good, count, int((clocks - own)[late].max(initial=0))

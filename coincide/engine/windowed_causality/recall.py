@@ -18,7 +18,7 @@ from coincide.engine.windowed_causality.reports import tell
 from coincide.engine.windowed_causality.window import pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
-from coincide.model.errors import ConditionError, brief
+from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import check_choice, check_count
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import (
@@ -179,11 +179,13 @@ def window_recall(
 
 def _of_any_policy(options: object) -> WindowOptions:
     if not isinstance(options, WindowOptions):
-        raise ConditionError(f"options must be WindowOptions(...); found {brief(options)}")
+        raise ConditionError(
+            f"{argument('options')} must be WindowOptions(...); found {brief(options)}"
+        )
     return replace(options, window=1, policy="fifo" if options.max_stay is None else "fcfo")
 
 
 def _sequence(name: str, given: Any) -> Any:
     if isinstance(given, (str, int)) or not isinstance(given, Sequence):
-        raise ConditionError(f"{name} must be a sequence; found {brief(given)}")
+        raise ConditionError(f"{argument(name)} must be a sequence; found {brief(given)}")
     return given

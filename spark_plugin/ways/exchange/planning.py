@@ -10,7 +10,7 @@ import numpy as np
 
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.warnings import warn
-from coincide.model.errors import CopiedRowsWarning, MemoryBudgetError
+from coincide.model.errors import CopiedRowsWarning, MemoryBudgetError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import RIGHT
 from spark_plugin.tasks.samples import Reach, Sample, expected_partners, lengths_between
@@ -52,9 +52,9 @@ def plan_slices(
     plan = work.dealt(plan)
     if plan.count > MOST_SLICES:
         raise MemoryBudgetError(
-            f"so many events can meet so many that slices of slice_rows={options.slice_rows:,} rows"
-            f" would be {plan.count:,}; allow a worker more rows (slice_rows, slice_bytes), or ask for"
-            " a narrower window"
+            f"so many events can meet so many that slices of {argument('slice_rows', options.slice_rows)}"
+            f" rows would be {plan.count:,}; allow a worker more rows ({argument('slice_rows')},"
+            f" {argument('slice_bytes')}), or ask for a narrower window"
         )
     return plan
 
@@ -300,8 +300,9 @@ def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> N
         f" {plan.reach.right[1]:,} ticks (right)"
     )
     cure = (
-        "Ask for a narrower window or more confidence, join by keys, leave out events that are too long"
-        " (left_longest, right_longest and invalid='drop'), or allow slices more rows (slice_rows)"
+        "Ask for a narrower window or more confidence, join by keys, leave out events that are"
+        f" too long ({argument('left_longest')}, {argument('right_longest')} and"
+        f" {argument('invalid', 'drop')}), or allow slices more rows ({argument('slice_rows')})"
     )
     if plan.replication > _TOO_MANY_COPIES * MOST_COPIES and rows > _TOO_MANY_ROWS:
         raise MemoryBudgetError(f"{problem}. {cure}")

@@ -26,7 +26,7 @@ from coincide.engine.reports.metrics import JoinTally, with_numbers
 from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.warnings import warn
 from coincide.model import errors
-from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning
+from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, marked
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT
 from spark_plugin.cluster.rapids import is_accelerated
@@ -99,7 +99,7 @@ class FilesJoin:
             if way == "files":
                 raise
             _log.warning("correlate_files: by DataFrames, since %s", closed)
-            return None, str(closed)
+            return None, marked(closed)
         _log.info("correlate_files: directly, %s", join.plan.describe())
         return join, join.plan.describe()
 

@@ -292,7 +292,7 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
     try:
         yield
     except CoincideError as error:
-        raise type(error)(hide(marked(error))) from None
+        raise type(error)(hide(error)) from None
 
 
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
