@@ -113,7 +113,8 @@ def causality(
     )  # fmt: skip
     if options.way == "files":
         raise ConditionError(
-            "way='files' reads files, and DataFrames were given: choose another way, or leave it out"
+            f"{argument('way', 'files')} reads files, and DataFrames were given: choose another"
+            " way, or leave it out"
         )
     for side, given in zip(arguments.sides, (causes, effects), strict=True):
         if given is not None and not isinstance(given, DataFrame):

@@ -73,8 +73,8 @@ def check_streaming(
         raise ConditionError(_BOTH)
     if spec.matching is not None:
         raise ConditionError(
-            f"{streams[0]} is streaming, and a later event can be a better partner than all before it:"
-            " leave out matching=, or join static DataFrames"
+            f"{streams[0]} is streaming, and a later event can be a better partner than all before"
+            f" it: leave out {argument('matching')}, or join static DataFrames"
         )
     stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
     _check_final(stream, spec)
@@ -91,10 +91,10 @@ def _check_final(stream: str, spec: AnySpec) -> None:
     """Refuse what a later micro-batch could change."""
     if stream == "right" and is_two_step("left", spec):
         raise ConditionError(
-            f"right is streaming, and what is found of a left event with how={spec.how!r} and"
-            f" emit={spec.emit!r} can change as long as right events come: use how='inner' with"
-            " emit='pairs', or give the stream as left and the static side as right, with the window"
-            " mirrored"
+            f"{argument('right')} is streaming, and what is found of a left event with"
+            f" {argument('how', spec.how)} and {argument('emit', spec.emit)} can change as long as"
+            f" right events come: use {argument('how', 'inner')} with {argument('emit', 'pairs')},"
+            " or give the stream as left and the static side as right, with the window mirrored"
         )
 
 

@@ -15,7 +15,7 @@ from coincide.engine.causality.arguments import PlacedColumns, names_of_coordina
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.spec import AnySpec
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.sides import SIDES
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns

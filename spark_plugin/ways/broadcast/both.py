@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.join.timing import JoinSpec
-from coincide.model.errors import several
+from coincide.model.errors import argument, several
 from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.queries import ship
 from spark_plugin.tasks.broadcast import PartTask, sorted_table
@@ -96,7 +96,7 @@ def _thinned(sample: Sample) -> Sample:
 def both_join(job: Job, plan: BothPlan) -> tuple[DataFrame, Shipment]:
     """The result in wire types, and what it needs."""
     spark, result, stage = job.sides[0].spark, job.result, job.stage
-    shipment = ship(plan.rows, spark, "both sides", "leave way= to us")
+    shipment = ship(plan.rows, spark, "both sides", f"leave {argument('way')} to us")
     parts = len(plan.bounds) - 1
     task = PartTask(
         job.spec, result.layout, result.names, stage.metrics, rows=shipment, bounds=plan.bounds

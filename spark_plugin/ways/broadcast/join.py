@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from coincide.engine.events.sides import Side
 from coincide.engine.join.spec import AnySpec
+from coincide.model.errors import argument
 from coincide.model.options import SideName
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.rapids import is_accelerated
