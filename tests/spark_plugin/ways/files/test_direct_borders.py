@@ -235,6 +235,6 @@ def test_a_way_that_cannot_be_is_refused(tmp_path: Path, capsys: Any) -> None:
     files = [str(tmp_path / "r.csv")] * 2
     words = ["borders", *files, "-o", str(tmp_path / "out"), "--way"]
     assert run([*words, "broadcast"]) == 2
-    assert "--way must be one of auto, direct, exchange" in capsys.readouterr().err
+    assert "--way must be one of auto, files, exchange" in capsys.readouterr().err
     assert run([*words, "files", "--engine", "local"]) == 2
     assert "--way means nothing with --engine local" in capsys.readouterr().err
