@@ -33,7 +33,7 @@ class Merits:
     def best(
         self, offsets: np.ndarray, own: np.ndarray, others: np.ndarray, ranks: np.ndarray
     ) -> np.ndarray:
-        """The best pair of each cause."""
+        """The number of each cause's best pair, -1 of none: int64 array, shape (causes,)."""
         out = np.empty(offsets.size - 1, np.int64)
         _best(self._rule, *self._columns, offsets, own, others, ranks, out)
         return out

@@ -22,7 +22,7 @@ _BLOCKS_PER_THREAD = 16
 def cluster_labels(
     events: PlacedEvents, model: CausalityModel, *, way: Way | None = None, threads: int = 1
 ) -> tuple[np.ndarray, JoinCounters]:
-    """Which events are connected by pairs of a self-join.
+    """The smallest row of each event's cluster, -1 of no group: int64 array, shape (n,).
 
     Memory is that of the sorted events and one number an event for each thread, however many pairs
     there are.

@@ -64,7 +64,7 @@ class CausalityJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of the base positions start ... stop."""
+        """Values of the pairs of the base positions start ... stop, cause by cause: int64 arrays."""
         return self._fill(start, stop, left_values, right_values)[:2]
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
@@ -80,7 +80,7 @@ class CausalityJoin(CountedJoin):
     def measured(
         self, left_rows: np.ndarray, right_rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Delta and distance of given pairs."""
+        """T_effect - T_cause of later ends, ticks, and distance, empty without places, of pairs."""
         n = left_rows.size
         delta, distance = self._empty(n), self._empty_distances(n)
         sides = [

@@ -13,7 +13,10 @@ from coincide.model.timestamps.protocol import Events
 
 
 class BaseBuffer(NamedTuple):
-    """Base events sorted by (group, key); events of no group last."""
+    """Base events sorted by (group, key); events of no group last.
+
+    Arrays of shape (n,), but for the first event of each group, shape (groups + 1,).
+    """
 
     order: np.ndarray
     keys: np.ndarray
@@ -150,7 +153,7 @@ _STEPS_BEFORE_GALLOP = 8
 
 
 class Scratch(NamedTuple):
-    """Working memory of one kernel call."""
+    """Working memory of one kernel call; `spans`, shape (run, K2, 4), is where events of a run are."""
 
     cursors: np.ndarray
     opened: np.ndarray
@@ -192,7 +195,7 @@ def next_group(base, group, i):
 
 @compiled
 def place_run(sides, scratch, group, start, stop):
-    """Place the next run of base events of a group: fills `scratch.spans`."""
+    """Place the next run of base events of a group: fills `scratch.spans`; the end of the run."""
     base, targets, bands = sides.base, sides.targets, sides.bands
     end = min(stop, start + scratch.members.size, base.offsets[group + 1])
     _by_class(base, scratch, start, end)

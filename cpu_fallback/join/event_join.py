@@ -22,7 +22,8 @@ _INTERRUPTIBLE_BLOCK = 1024
 class EventJoin(CountedJoin):
     """A join of two sides, sorted and ready to be counted and filled.
 
-    Nothing is evaluated before it is asked for; `counts` is evaluated once.
+    Nothing is evaluated before it is asked for; `counts` is evaluated once. Threads may call `pairs`,
+    `partners` and `best` of several runs at the same time.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class EventJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The matches of the base positions start ... stop."""
+        """Values of the matches of the base positions start ... stop: int64 arrays, shape (matches,)."""
         return self._fill(start, stop, left_values, right_values, True)
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
@@ -95,7 +96,10 @@ class EventJoin(CountedJoin):
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner of the base positions start ... stop. Needs no counts."""
+        """The most probable partner of the base positions start ... stop, and its merit. Needs no counts.
+
+        Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
+        """
         best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
         # In blocks, between which Python can be interrupted: a burst has a great many candidates.

@@ -21,7 +21,7 @@ qualifies as well; only where its midpoint is the earlier one; always."""
 
 
 class Stamps(NamedTuple):
-    """Events of one side of a stream that is joined with itself: int64 arrays, shape (n,)."""
+    """Events of one side of a stream that is joined with itself: int64 arrays, shape (n,), ticks."""
 
     max_time: np.ndarray
     lengths: np.ndarray
@@ -31,14 +31,17 @@ class Stamps(NamedTuple):
 def order_of_pairs(
     left: Stamps, right: Stamps, rows: Both, doubt: int, shift: int = 0
 ) -> np.ndarray:
-    """The order of events in pairs of one stream: by the later ends, the earlier ends, the ranks."""
+    """The order of events in pairs of one stream, by later ends, earlier ends, ranks: uint8 array.
+
+    Right times were moved by `shift` ticks: of equal timestamps what was earlier is so.
+    """
     out = np.empty(rows[0].size, np.uint8)
     _order_of_pairs(left, right, rows[0], rows[1], np.int64(doubt), np.int64(shift), out)
     return out
 
 
 def passing_of_each(offsets: np.ndarray, passing: np.ndarray, counts: np.ndarray) -> None:
-    """Count the pairs of each base event that pass."""
+    """Count the pairs of each base event that pass; of offsets, shape (events + 1,), differences matter."""
     _passing_of_each(offsets, passing, counts)
 
 
@@ -59,7 +62,7 @@ def runs_taken(
 def best_of_each(
     left: np.ndarray, right: np.ndarray, merits: tuple[np.ndarray, np.ndarray], ranks: np.ndarray
 ) -> np.ndarray:
-    """The best pair of each base event: greatest merit, then least distance, then least rank."""
+    """The pair of each base event with the greatest merit, then least distance, then least rank."""
     best = np.empty(left.size, np.int64)
     return best[: _best_of_each(left, right, *merits, ranks, best)]
 
@@ -148,14 +151,14 @@ def ordered_delays(
 
 
 def least_of_each(offsets: np.ndarray, keys: Keys, k: int) -> np.ndarray:
-    """Which pairs are among the k least of their base event, and those that are equal to the k-th."""
+    """Which pairs are among the k least of their base event, or equal to the k-th: bool array."""
     chosen = np.empty(keys[0].size, np.bool_)
     _least_of_each(offsets, keys[0], keys[1], np.empty(k, np.int64), np.empty(k, np.int64), chosen)
     return chosen
 
 
 def least_of_targets(targets: np.ndarray, keys: Keys, count: int) -> np.ndarray:
-    """Which pairs are the least of their target, or equal to it."""
+    """Which pairs are the least of their target, one of `count`, or equal to it: bool array."""
     chosen = np.empty(targets.size, np.bool_)
     _least_of_targets(targets, keys[0], keys[1], *np.full((2, count), _NONE), chosen)
     return chosen

@@ -23,7 +23,7 @@ SURE, PROBED, PROBED_PAIRS = range(3)
 
 @compiled(allocates=True)
 def count_block(start, stop, sides, counts):
-    """Count the matches of the base events start ... stop."""
+    """Count the matches of the base events start ... stop; the tally of the block: int64, shape (3,)."""
     tally = np.zeros(3, np.int64)
     base, targets, rule = sides.base, sides.targets, sides.rule
     scratch = new_scratch(sides.bands)

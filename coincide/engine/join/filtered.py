@@ -160,7 +160,7 @@ class FilteredJoin(CountedJoin):
 
 
 def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:
-    """Whether the pairs first ... last have passed: bool array."""
+    """Whether the pairs first ... last have passed, from the packed bits of each run: bool array."""
     run = int(np.searchsorted(ends, first, side="right")) - 1
     found = [np.zeros(0, np.uint8)]
     while first < last:

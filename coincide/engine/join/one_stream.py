@@ -11,7 +11,7 @@ from coincide.model.condition import Window
 from cpu_fallback.join.filtering import ALWAYS, NESTED, NEVER, SAME, Stamps, order_of_pairs
 
 ROW_NUMBERS = ("\0group", "\0row")
-"""Columns that say which event of a stream a row is: of files, beside what is asked of them."""
+"""Columns that say which event of a stream a row is, added to those of files."""
 Ranks = tuple[np.ndarray, np.ndarray]
 
 
@@ -33,7 +33,8 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
     """Parts of one stream in order of identity, and for each event its number in that order.
 
     Events of equal identity are alike in all that is asked of them. Each side has all of them, in
-    whatever order, so that the k-th of one side may be taken for the k-th of the other.
+    whatever order, so that the k-th of one side may be taken for the k-th of the other. Ranks are int64,
+    ascending, and an event has the same one on both sides.
     """
     first, second = (
         np.concatenate([own.to_numpy(), other.to_numpy()])
@@ -58,7 +59,7 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
 
 
 def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
-    """The part of a window that holds all pairs as they are given once."""
+    """The part of a window that holds all pairs as they are given once, and whether it holds no others."""
     if not (left.are_instants and right.are_instants):
         return window, False
     if window.lo > 0 or window.hi < 0:

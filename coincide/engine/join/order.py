@@ -62,7 +62,7 @@ class PairOrder:
         return self.pairing.merits(*rows)[1]
 
     def best(self, rows: Rows, of: int, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """The k best partners of each event, of one side."""
+        """The k best pairs of each event, whose partners are of side `of`: numbers, and ranks from 1."""
         events = rows[LEFT if of == RIGHT else RIGHT]
         merits, apart = self.pairing.merits(*rows)
         least_first = [-merits, apart, self.ranks(of)[rows[of]]]

@@ -36,7 +36,7 @@ def check_shifts(given: object) -> None:
 
 
 def check_told(shifts: object, report: object) -> None:
-    """Refuse shifts that nobody would hear of."""
+    """Refuse shifts without a report."""
     if shifts is not None and report is None:
         raise ConditionError(
             "what shifts count is told in a report: add report=JoinReport(), or leave out"
