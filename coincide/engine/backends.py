@@ -37,7 +37,7 @@ def load_backend(name: str) -> ModuleType:
     problem = device.problem()
     if problem is None:
         return importlib.import_module("gpu_kernels")
-    # Where there is no driver nobody expects a GPU to be used.
+    # Where there is no driver a user expects no GPU.
     _say_once(logging.WARNING if device.has_driver() else logging.DEBUG, problem)
     return importlib.import_module("cpu_fallback")
 
@@ -73,7 +73,7 @@ def release_gpu() -> None:
 
 def task_addresses() -> tuple[str, ...]:
     """Addresses of the GPUs that Spark gave this task; none outside a task, or if it gave none."""
-    # A worker has loaded the module by then; nobody else needs it.
+    # A worker has loaded the module by then; no other process needs it.
     module = sys.modules.get("pyspark.taskcontext")
     context = None if module is None else module.TaskContext.get()
     found = {} if context is None else context.resources()
@@ -116,8 +116,8 @@ def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:
 class ResilientJoin:
     """A join of either backend: both agree in base positions and in each event's matches.
 
-    So what was handed out stands. Of causality they may differ in the order of one event's matches: ask
-    once for a run.
+    So batches that were taken stay valid. Of causality they may differ in the order of one event's matches:
+    ask once for a run.
     """
 
     def __init__(self, first: Callable[[], Any], second: Callable[[], Any]) -> None:

@@ -58,7 +58,7 @@ def _columns(side: PlacedEvents) -> Sequence[np.ndarray]:
 
 @compiled
 def _merits(rule, gap, dh, s, left, right):
-    """Probability, half ticks from the middle of the pair's window, and the distance that is handed out."""
+    """Probability, half ticks from the middle of the pair's window, and the distance of the output."""
     distance2 = rule.distance2_of(gap, dh)
     distance = math.sqrt(distance2)
     lo, hi = rule.window_at(distance2)

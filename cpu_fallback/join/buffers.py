@@ -247,7 +247,7 @@ def _place(targets, bands, scratch, group, k1, k2, first, last):
     origins, reached = scratch.keys[first:last], scratch.reached[: last - first]
     for c in range(4):
         low = c in (OUTER_LO, INNER_LO)
-        # Where a shell is empty its two ends are one: `reached` stands.
+        # Where a shell is empty its two ends are one: `reached` stays.
         if c in (OUTER_LO, INNER_HI) or band[c] != band[c - 1]:
             bound = band[c] if low else band[c] + 1
             cursor[c] = _reach(keys, cursor[c], end, origins, bound, reached)

@@ -63,20 +63,20 @@ def clusters(
     case_fold : bool
         Whether texts of `by` are equal if they are so in lower case, letter by letter.
     columns : str or sequence of str
-        Columns to hand out; ``"*"`` is all but keys.
+        Columns for the output; ``"*"`` is all but keys.
     options : CorrelateOptions
         Of these, units, tick, ``invalid``, ``left_longest`` and ``threads`` count here.
     report : JoinReport, optional
         Is told what the rows were.
     where : str or pyarrow.compute.Expression, optional
-        What a pair must meet besides to connect its events, as of `causality_tables`. Each pair is looked
+        What a pair must meet, too, to connect its events, as of `causality_tables`. Each pair is looked
         at then; without it those are not whose events are known to be of one cluster.
 
     Returns
     -------
     pa.Table
         Columns `by`, `columns`, and ``cluster``: int64, the first row of the event's cluster,
-        counted from 0 among the rows handed out. One row an event, in their order; null of an event
+        counted from 0 among the rows of the output. One row an event, in their order; null of an event
         without time, place or key.
 
     Raises

@@ -38,7 +38,7 @@ class CausalPlan(TablePlan):
         return found
 
     def no_pairs(self, left: Side, right: Side) -> NoPairs:
-        """Why a join of these events finds nothing; beside the rest, what places tell."""
+        """Why a join of these events finds nothing, places included."""
         own, others = map(evidence_of, (left, right), [each.scales[0] for each in self.times])
         keys = None if self.spec.is_one_stream else self.key_overlap(left, right)
         events = placed_events(left, right, self.spec)

@@ -54,8 +54,8 @@ def causality_tables(
     Parameters
     ----------
     causes : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        Events: time columns (timestamps, integers or floats), coordinates, key columns, columns to
-        hand out. In options and units causes are the left side.
+        Events: time columns (timestamps, integers or floats), coordinates, key columns, output
+        columns. In options and units causes are the left side.
     effects : as causes, or None
         None: `causes` are one stream, of which every event is a cause, and every other one may be its
         effect. ``emit="pairs"`` gives each unordered pair once; if both orders meet the condition, the
@@ -75,7 +75,7 @@ def causality_tables(
     case_fold : bool
         Whether texts of `by` are equal if they are so in lower case, letter by letter.
     cause_columns, effect_columns : str or sequence of str
-        Columns to hand out, as ``cause_<name>`` and ``effect_<name>``; ``"*"`` is all but keys.
+        Columns for the output, as ``cause_<name>`` and ``effect_<name>``; ``"*"`` is all but keys.
         `effect_columns` have no meaning with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps causes without an effect, ``semi`` and ``anti`` give one row per cause that has, or
@@ -99,10 +99,10 @@ def causality_tables(
         ``accidental_spread``. Each must be longer than the widest window of the condition, of one stream
         than twice its farther end.
     where : str or pyarrow.compute.Expression, optional
-        What pairs must meet besides, over the columns ``cause_<name>`` and ``effect_<name>`` of both
-        events, handed out or not, delta, named as in the result, and ``distance``:
+        What pairs must meet, too, over the columns ``cause_<name>`` and ``effect_<name>`` of both
+        events, in the output or not, delta, named as in the result, and ``distance``:
         ``"distance <= 10 * cause_magnitude"`` in a subset of SQL, or an expression of pyarrow.compute.
-        Pairs of which it is null or false are none: they are not counted, and nobody's best effect.
+        Pairs of which it is null or false are none: they are not counted, and no cause's best effect.
     prefer : {"probability", "nearest", "first", "last", "distance"} or str
         With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
         midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in

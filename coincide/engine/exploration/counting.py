@@ -117,7 +117,8 @@ class Candidates(Emission):
             # A pair is there from the confidence on that either order reaches.
             of_other_order = self.pairing.probabilities_swapped(right, left)
             if (where := self._spec.where) is not None:
-                of_other_order *= where.between(self._right, self._left)(right, left)
+                meets = where.between(self._right, self._left, self.pairing.measured)
+                of_other_order *= meets(right, left)
             probability = np.maximum(probability, of_other_order)
         return Pairs(left, right, probability)
 

@@ -22,7 +22,7 @@ from coincide.model.units import Duration, Tick
 
 TIMES = ("min_time", "max_time")
 _OF_LEFT: dict[str, How] = {"right": "inner", "full": "left"}
-"""What is asked of left events where right ones without a partner are handed out, too."""
+"""What is asked of left events where the output also has right ones without a partner."""
 _OTHER_WAY: dict[str, Way] = {
     "broadcast-left": "broadcast-right",
     "broadcast-right": "broadcast-left",
@@ -93,12 +93,12 @@ class JoinArguments(PairArguments):
 
     @property
     def keeps_right(self) -> bool:
-        """Whether right events without a partner are handed out."""
+        """Whether right events without a partner are in the output."""
         return self.how in _OF_LEFT
 
     @property
     def alone(self) -> RightAlone | None:
-        """What hands out right events without a partner, where they are asked for.
+        """The join that finds right events without a partner, where they are asked for.
 
         Where it is `settled`, so is this.
         """
@@ -143,7 +143,7 @@ class JoinArguments(PairArguments):
 class RightAlone(JoinArguments):
     """The right events of a join that have no partner: an anti join in which they are the left ones.
 
-    Its first side is called right, in messages and in what it hands out, and so are its arguments.
+    Its first side is called right, in messages and in its output, and so are its arguments.
     """
 
     prefixes: ClassVar[tuple[str, str]] = (SIDES[1], SIDES[0])

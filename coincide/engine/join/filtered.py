@@ -55,7 +55,7 @@ def filtered(pairing: Pairing, join: Any, is_stream: bool) -> Any:
 class FilteredJoin(CountedJoin):
     """Pairs of a join that pass a test; used like the join.
 
-    Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
+    Pairs are looked at in runs of bounded size, once to be counted and once more to be written: so
     memory does not grow with those that do not pass, but for a bit each that says whether one has.
     """
 

@@ -73,7 +73,7 @@ class TableJoin:
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run the join. `summary` stands when the last batch was taken."""
+        """Run the join. `summary` is there when the last batch was taken."""
         started, plan = time.perf_counter(), self._plan
         left, right, counts = self._read()
         emission = plan.join(left, right)
@@ -124,7 +124,7 @@ class TablePlan:
 
     @property
     def in_order(self) -> Self:
-        """The same whose rows come in the order of left ones, if these all are handed out."""
+        """The same whose rows come in the order of left ones, if the output has them all."""
         if self.spec.how != "left":
             return self
         return replace(self, spec=self.spec.but(in_order=True))
@@ -223,7 +223,7 @@ TableJoin.plan_kind = TablePlan
 
 @dataclass(frozen=True)
 class AlonePlan(TablePlan):
-    """A join that hands out right events without a partner: here they are left, and it is an anti join."""
+    """A join that finds right events without a partner: here they are left, and it is an anti join."""
 
     measures: int = 0
 
@@ -246,7 +246,7 @@ class AlonePlan(TablePlan):
 
 @dataclass(frozen=True)
 class _AmongPairs:
-    """Batches of keys and right columns, with nulls in the place of all that a pair has besides."""
+    """Batches of keys and right columns, with nulls in the place of all other columns of a pair."""
 
     joined: Joined
     plan: AlonePlan
@@ -267,7 +267,7 @@ class _AmongPairs:
 def plan_alone(
     left: pa.Schema, right: pa.Schema, arguments: PairArguments, plan: TablePlan
 ) -> AlonePlan | None:
-    """What hands out right events without a partner beside those of a plan; None if nothing does."""
+    """The plan that finds right events without a partner; None if nothing asks for them."""
     alone = arguments.alone
     if alone is None:
         return None

@@ -141,7 +141,7 @@ class Mutual(Matched):
 
 
 class Unambiguous(Matched):
-    """Pairs of which neither event has another partner."""
+    """Pairs whose events both have no other partner."""
 
     def _prepare(self) -> None:
         """No partner is better than another."""

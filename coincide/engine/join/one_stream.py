@@ -71,7 +71,7 @@ def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
 
 
 def doubt_of_order(window: Window, are_symmetric: bool) -> int:
-    """When it is to be decided whether a pair of which the right event is the earlier qualifies so, too."""
+    """When to decide whether a pair whose right event is the earlier one qualifies in that order, too."""
     if window.lo + window.hi == 0:
         return NEVER
     return NESTED if window.lo + window.hi > 0 and are_symmetric else ALWAYS

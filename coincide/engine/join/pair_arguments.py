@@ -52,7 +52,7 @@ class OneStreamError(ConditionError):
 class PairArguments(ABC):
     """What is asked of a join of two sides, or of one stream with itself, whatever the condition.
 
-    Its columns to hand out are ``<prefix>_columns`` of both `prefixes`.
+    Its output columns are ``<prefix>_columns`` of both `prefixes`.
     """
 
     prefixes: ClassVar[tuple[str, str]] = SIDES
@@ -168,7 +168,7 @@ class PairArguments(ABC):
 
     @property
     def partners(self) -> Partners:
-        """Which partners of an event are handed out."""
+        """Which partners of an event are in the output."""
         return self.kind_of_partners(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
@@ -264,7 +264,7 @@ class PairArguments(ABC):
 
     @property
     def given_columns(self) -> tuple[Sequence[str], Sequence[str]]:
-        """The columns to hand out, as they were asked for."""
+        """The output columns, as they were asked for."""
         own, others = (getattr(self, name) for name in self._names_of_columns)
         return own, others
 
@@ -314,7 +314,7 @@ class PairArguments(ABC):
 
     @property
     def payload(self) -> tuple[list[str], list[str]]:
-        """The columns to hand out, left and right; none of right for semi, anti and counts."""
+        """The output columns, left and right; none of right for semi, anti and counts."""
         left, right = self.given_columns
         if not hands_out_partners(self.how, self.emit):
             right = ()
@@ -330,7 +330,7 @@ class PairArguments(ABC):
 
     @property
     def alone(self) -> PairArguments | None:
-        """What hands out right events without a partner beside pairs; None if nothing does."""
+        """The join that finds right events without a partner; None if nothing asks for them."""
         return None
 
     @property
@@ -350,7 +350,7 @@ class PairArguments(ABC):
         return None if any(map(is_all_columns, self.given_columns)) else str(self.where)
 
     def settled(self, left: pa.Schema, right: pa.Schema) -> Self:
-        """The same for sides of these columns: it is known then which are handed out and needed.
+        """The same for sides of these columns: it is known then which are needed.
 
         Raises
         ------

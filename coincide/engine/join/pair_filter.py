@@ -20,11 +20,6 @@ Measure: TypeAlias = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
 """From left and right rows of pairs to their columns of their own, by name."""
 
 
-def no_measures(left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Of pairs that have no columns of their own."""
-    return {}
-
-
 @dataclass(frozen=True, eq=False)
 class Where:
     """A condition on pairs, and the columns that it needs."""
@@ -87,7 +82,7 @@ class PairFilter:
         measures = dict(self.where.pair.measures)
         return [*self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)]
 
-    def between(self, left: Side, right: Side, measure: Measure = no_measures) -> PairTest:
+    def between(self, left: Side, right: Side, measure: Measure) -> PairTest:
         """The test of pairs of two sides. Null counts as no."""
         sides = [
             # A column by which partners are preferred may come after those of the condition.

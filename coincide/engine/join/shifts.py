@@ -142,7 +142,7 @@ def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
 
 
 def without_payload(side: Side) -> Side:
-    """A side of which nothing is handed out."""
+    """A side without output columns."""
     return replace(side, payload=[])
 
 

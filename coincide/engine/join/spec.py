@@ -43,7 +43,7 @@ class AnySpec(ABC):
     prefixes : (str, str)
         What columns of the two sides are called.
     delta_name : str or None
-        The column of delta; None: it is not handed out.
+        The column of delta; None: the output has none.
     backend : str
         That joins: ``"auto"``, ``"cpu"`` or ``"gpu"``.
     models : (SideModel, SideModel)
@@ -124,7 +124,7 @@ class AnySpec(ABC):
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
-        """Columns of a pair of its own, beside those of its events, in their order.
+        """Columns of the pair itself, in their order.
 
         Merits tell by what the best partner was chosen, after the probability: half ticks and ticks.
         """
@@ -150,7 +150,7 @@ class AnySpec(ABC):
 
     @property
     def k(self) -> int:
-        """How many of the best partners of an event are handed out."""
+        """How many of the best partners of an event are in the output."""
         return self.partners.k
 
     @property
@@ -195,7 +195,7 @@ class AnySpec(ABC):
 
 
 class Pairing(ABC):
-    """What a condition makes of two sides: the join that finds their pairs, and what is told of a pair.
+    """What a condition makes of two sides: the join that finds their pairs, and their columns.
 
     `join`, used like a backend's join, has the pairs that count.
     """

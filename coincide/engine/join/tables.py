@@ -67,7 +67,7 @@ def correlate_tables(
     ----------
     left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
-        Events: time columns (timestamps, integers or floats), key columns, columns to hand out. Without
+        Events: time columns (timestamps, integers or floats), key columns, output columns. Without
         `right` the stream `left` is joined with itself, as by `coincide.correlate`; of events of one and
         the same timestamp the one in the lower row is left.
     condition : TimingCondition
@@ -78,9 +78,9 @@ def correlate_tables(
     by, case_fold
         As of `coincide.correlate`.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
         `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
-        ``emit="counts"``, which hand out nothing of a partner.
+        ``emit="counts"``, whose output has nothing of a partner.
     how, emit
         As of `coincide.correlate`; with ``how="left"`` rows come in the order of left.
     probability : bool
@@ -139,7 +139,7 @@ def joined(
     arguments: PairArguments,
     report: JoinReport | None,
 ) -> pa.Table:
-    """The join of what was given as sides, of which the second is None of one stream."""
+    """The join of two sides as users give them; of one stream the second is None."""
     tables = given_tables(left, right, arguments)
     job = kind(tables[0], None if right is None else tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)

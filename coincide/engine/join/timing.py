@@ -56,7 +56,7 @@ class TimingPairing(Pairing):
     def __init__(self, left: Side, right: Side, spec: JoinSpec) -> None:
         if spec.is_one_stream:
             left, right = numbered(left, right)
-            if spec.shift:  # who is the earlier is told by times
+            if spec.shift:  # times tell which event is the earlier
                 right = replace(right, max_time=right.max_time + spec.shift)
                 spec = spec.but(window=spec.window.moved(spec.shift))
         super().__init__(left, right, spec)

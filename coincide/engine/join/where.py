@@ -305,7 +305,7 @@ class _Reader:
         return found
 
     def _like(self, own: pc.Expression, other: pc.Expression) -> pc.Expression:
-        """The second of two expressions, if it can stand beside the first."""
+        """The second of two expressions, if it goes with the first."""
         if why := unlike(self._kinds(own, other)):
             raise self._error(why)
         return other
