@@ -114,15 +114,7 @@ def _best(
         most, least, nearest = 0.0, np.uint64(0), 0.0
         for k in range(offsets[cause], offsets[cause + 1]):
             probability, apart, distance = _merits_of(
-                rule,
-                times,
-                lengths,
-                points,
-                times2,
-                lengths2,
-                points2,
-                own[k],
-                others[k],
+                rule, times, lengths, points, times2, lengths2, points2, own[k], others[k]
             )
             if best >= 0:
                 if probability != most:

@@ -38,7 +38,7 @@ class Emission(ABC):
     """
 
     in_lists = False
-    """Whether the partners of an event stand in lists."""
+    """Whether the partners of an event are in lists."""
 
     def __init__(self, pairing: Pairing, schema: pa.Schema) -> None:
         self.pairing, self.schema, self.join = pairing, schema, pairing.join
