@@ -5,13 +5,18 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from coincide.engine.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
-from coincide.engine.causality.arguments import CausalityArguments
+from coincide.engine.causality.arguments import (
+    CausalityArguments,
+    PlacedColumns,
+    names_of_coordinates,
+)
 from coincide.engine.causality.emptiness import warn_of_names
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.places import check_spark_coordinates
 from spark_plugin.ways import join_sides
 from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import check_one_stream, settled
+from spark_plugin.ways.matching import telling_apart
 
 
 def plan_causality(
@@ -37,3 +42,8 @@ def event_frames(
     for source, side, place in zip(sources, arguments.sides, arguments.places, strict=True):
         check_spark_coordinates(source, side, place)
     return join_sides.event_frames(sources, arguments)
+
+
+@telling_apart.register
+def _(columns: PlacedColumns) -> list[str]:
+    return [*telling_apart(columns.times), *names_of_coordinates(columns.place)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from coincide.engine.causality.arguments import PlacedColumns, names_of_coordinates
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.spec import AnySpec
@@ -38,7 +38,7 @@ def check_told_apart(
             f" they are written, and {argument('case_fold')} makes several one: make a column of"
             " the keys in lower case, and join by it"
         )
-    needed = [_telling_apart(columns) for columns in times]
+    needed = [telling_apart(columns) for columns in times]
     if spec.where is not None:
         tested = spec.where.where.left, spec.where.where.right
         for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
@@ -57,10 +57,9 @@ def check_told_apart(
             )
 
 
-def _telling_apart(columns: TimestampColumns) -> list[str]:
-    """Columns that tell events of one time apart: of templates, and of places."""
-    if isinstance(columns, PlacedColumns):
-        return [*_telling_apart(columns.times), *names_of_coordinates(columns.place)]
+@singledispatch
+def telling_apart(columns: TimestampColumns) -> list[str]:
+    """Columns that tell events of one time apart: of templates; places register theirs."""
     return [columns.template] if isinstance(columns, HistogramColumns) else []
 
 
