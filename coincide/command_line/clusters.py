@@ -27,7 +27,7 @@ from coincide.engine.causality.clusters import cluster_table
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import CLOCKS, keys, names, timestamps
 from coincide.engine.reports.reports import JoinSummary, side_words
-from coincide.model.errors import CoincideError
+from coincide.model.errors import CoincideError, marked
 from coincide.model.options import CorrelateOptions
 
 _OPTIONS = ("unit", "tick", "invalid", "threads")
@@ -39,7 +39,7 @@ def request(**words: Any) -> CausalityRequest:
     try:
         return _request({**words, **_OF_SPARK})
     except CoincideError as error:
-        raise type(error)(str(error).replace("--cause-", "--")) from None
+        raise type(error)(marked(error).replace("--cause-", "--")) from None
 
 
 def _request(words: dict[str, Any]) -> CausalityRequest:

@@ -9,10 +9,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any
 
-from coincide.engine.reports.wording import install_gpu_packages
 from gpu_kernels.device.packages import version_problem
 from spark_plugin.cluster.rapids import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.cluster.session import Java, active_session, look_for_java
@@ -24,6 +23,17 @@ _SMI_SECONDS = 20
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_DRIVER = 580
 """Of CUDA 13, for which the GPU packages are built."""
+
+
+def install_gpu_packages() -> str:
+    """How to install what a GPU needs: beside an installed Coincide, however it came, or from sources."""
+    try:
+        distribution("coincide")
+    except PackageNotFoundError:
+        return "pip install '.[gpu]' in the folder of Coincide's sources"
+    return "pip install 'coincide[gpu]'"
+
+
 _GPU_PACKAGES = install_gpu_packages()
 
 

@@ -14,7 +14,6 @@ import click
 
 from coincide.command_line.interruption import BAD_USE, INTERRUPTED, OUR_FAILURE
 from coincide.engine.files.credentials import Redactor
-from coincide.engine.reports.wording import for_command_line
 from coincide.model.errors import (
     Argument,
     CoincideError,
@@ -75,7 +74,7 @@ def in_options(said: object, command: str | None = None) -> str:
     if command is None:
         context = click.get_current_context(silent=True)
         command = (context and context.info_name) or ""
-    return for_command_line(worded(said, lambda argument: as_option(argument, command)))
+    return worded(said, lambda argument: as_option(argument, command))
 
 
 def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:

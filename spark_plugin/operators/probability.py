@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from coincide.engine.reports.wording import for_columns
 from coincide.model.condition import TimingCondition, Within
 from coincide.model.errors import ConditionError, SchemaError, argument, with_options
 from coincide.model.units import TIME_LIMIT, Tick
@@ -116,7 +115,7 @@ def _in_its_words() -> Iterator[None]:
         yield
     except ConditionError as error:
         # Functions of columns have no options.
-        raise ConditionError(for_columns(with_options(error, ""))) from None
+        raise ConditionError(with_options(error, "")) from None
 
 
 def _checked_probability(left: GivenTicks, right: GivenTicks, lo: int, hi: int) -> Column:

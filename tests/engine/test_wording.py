@@ -2,69 +2,67 @@
 
 from __future__ import annotations
 
+import pickle
 from importlib import metadata
 
 import pandas as pd
 import pytest
 
 from coincide import TimingCondition, correlate_tables, within
-from coincide.command_line.problems import report
-from coincide.engine.reports.wording import for_command_line, for_sql, install_gpu_packages
-from coincide.model.errors import BackendError, ConditionError, SchemaError
+from coincide.command_line.doctor import install_gpu_packages
+from coincide.command_line.problems import in_options, report
+from coincide.model.errors import (
+    BackendError,
+    ConditionError,
+    SchemaError,
+    Words,
+    argument,
+    call,
+    option,
+    with_options,
+    worded,
+)
+from spark_plugin.ways.files.source import as_source_option
 from tests.helpers.workplace import Workplace, events
 
-MESSAGES = [
-    ("count in ns, options=CorrelateOptions(unit='ns'), or", "--unit ns", "unit 'ns'"),
-    ("it fails, but why; or use backend='cpu'", "--backend cpu", "backend 'cpu'"),
-    ("too long (batch_pairs=100)", "--batch-pairs 100", "batch_pairs '100'"),
-    ("no pair; leave out probability=True", "leave out --probability", "probability 'true'"),
+ARGUMENTS = [
+    (argument("k"), "k", "--k", "k"),
+    (argument("left_time"), "left_time", "--left-time", "left_time"),
+    (argument("batch_pairs", 100), "batch_pairs=100", "--batch-pairs 100", "batch_pairs '100'"),
+    (argument("probability", True), "probability=True", "--probability", "probability 'true'"),
+    (argument("way", "broadcast"), "way='broadcast'", "--way broadcast", "way 'broadcast'"),
+    (argument("where", "foo("), "where='foo('", "--where 'foo('", "where 'foo('"),
+    (argument("right"), "right", "RIGHT", "right"),
+    (argument("by", [("a", "b")]), "by=[('a', 'b')]", "--by a=b", "by 'a=b'"),
+    (option("unit", "us"), "options=CorrelateOptions(unit='us')", "--unit us", "unit 'us'"),
+    (call("around", "t"), "around('t')", "the clock 't'", "around 't'"),
 ]
 
 
-@pytest.mark.parametrize(("text", "typed", "in_sql"), MESSAGES)
-def test_arguments(text: str, typed: str, in_sql: str) -> None:
-    start, end = text[:10], text[-3:]
-    for found, words in ((for_command_line(text), typed), (for_sql(text), in_sql)):
-        assert words in found
-        assert "Correlate" not in found
-        assert found.startswith(start)
-        assert found.count("(") == found.count(")")
-        assert end[-2:] in found or words in found
+@pytest.mark.parametrize(("given", "in_python", "typed", "in_sql"), ARGUMENTS)
+def test_each_front_end_says_what_an_argument_is_called(
+    given: str, in_python: str, typed: str, in_sql: str
+) -> None:
+    error = pickle.loads(pickle.dumps(ConditionError(f"no {given}; left: k=3, left_time.csv")))
+    for said, words in (
+        (str(error), in_python),
+        (in_options(error), typed),
+        (worded(error, as_source_option), in_sql),
+    ):
+        assert said == f"no {words}; left: k=3, left_time.csv"
+        assert said.isascii()
 
 
-@pytest.mark.parametrize(
-    ("text", "typed"),
-    [
-        ("k must be an int of at least 1; found 0", "--k must be an int of at least 1; found 0"),
-        ("case_fold is of keys: name them in by, or leave it out",
-         "--case-fold is of keys: name them in --by, or leave it out"),
-        ("matching is of two sides: leave matching out, or give the events a second time as right",
-         "--matching is of two sides: leave --matching out, or give the events a second time as RIGHT"),
-        ("same times: leave right_time out", "same times: leave --right-time out"),
-        ("where='foo(': foo is no function", "--where 'foo(': foo is no function"),
-        ("around('t') would have events end", "the clock 't' would have events end"),
-        ("left_columns is '*'; the column 'left_columns' of left.left_time, k=a",
-         "--left-columns is '*'; the column 'left_columns' of left.left_time, k=a"),
-    ],
-)  # fmt: skip
-def test_names_of_python_are_options(text: str, typed: str) -> None:
-    assert for_command_line(text) == typed
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "left: min above max in 1 row, for example name='x', id=3 (see slice_rows=4)",
-        "left: /data/left_time.csv, line 3 has 2 cells", "left: cannot read left_time-2/a.csv as csv",
-        "left: cannot read left_columns.csv as csv", "right: sorted in by.csv, line 2 has 1 cell",
-    ],
-)  # fmt: skip
-def test_other_words_stay(text: str) -> None:
-    assert for_command_line(text) == for_sql(text) == text
+def test_options_of_an_operator_are_of_its_own_class() -> None:
+    error = ConditionError(f"say {option('unit', 'us')}")
+    assert (
+        str(Words(with_options(error, "BorderOptions"))) == "say options=BorderOptions(unit='us')"
+    )
+    assert str(Words(with_options(error, ""))) == "say unit='us'"
 
 
 def test_an_error_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    report(BackendError("backend='gpu' was asked for, but no; or use backend='cpu'"), debug=False)
+    report(BackendError(f"no GPU; or use {argument('backend', 'cpu')}"), debug=False)
     assert "or use --backend cpu" in capsys.readouterr().err
 
 
@@ -112,5 +110,5 @@ def test_how_to_install_gpu_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("coincide.engine.reports.wording.distribution", none)
+    monkeypatch.setattr("coincide.command_line.doctor.distribution", none)
     assert "in the folder of Coincide's sources" in install_gpu_packages()

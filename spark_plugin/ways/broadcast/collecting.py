@@ -154,8 +154,7 @@ def _are_too_large(sizes: Sequence[tuple[int, int]], most: tuple[int, int]) -> b
 
 def _tell_in_vain(wanted: Sequence[Wanted], done: str, why: str) -> None:
     _log.info(
-        "correlate: %s %s %s in vain: Spark estimates few bytes, but %s; naming a"
-        f" {argument('way')} spares this",
+        "correlate: %s %s %s in vain: Spark estimates few bytes, but %s; naming a way spares this",
         " and ".join(each.called for each in wanted),
         "were" if len(wanted) > 1 else "was",
         done,

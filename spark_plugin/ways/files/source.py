@@ -26,7 +26,6 @@ from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
 from coincide.engine.files.source import FORMATS, as_parquet
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.words import both_ends, names, worded_join
-from coincide.engine.reports.wording import for_sql
 from coincide.model.errors import (
     Argument,
     CoincideError,
@@ -112,7 +111,7 @@ def as_source_option(argument: Argument) -> str:
 
 
 def _in_options(error: CoincideError) -> str:
-    return for_sql(worded(error, as_source_option))
+    return worded(error, as_source_option)
 
 
 def _hide_trace() -> None:
