@@ -232,9 +232,9 @@ def _imported(module: str, *distributions: str) -> tuple[str, str]:
         found: Any = importlib.import_module(module)
     except Exception as error:
         return "", _short(error)
-    for distribution in distributions:
+    for name in distributions:
         try:
-            return version(distribution), ""
+            return version(name), ""
         except PackageNotFoundError:
             continue
     return str(getattr(found, "__version__", "unknown version")), ""
