@@ -147,13 +147,15 @@ def _answer(name: str, words: dict[str, Any]) -> None:
     module = import_module(f"coincide.command_line.{name}")
     if name in ("demo", "doctor"):
         raise typer.Exit(module.run(**words) or 0)
+    from coincide.command_line.runs import run
     from coincide.command_line.standard_streams import ReaderGone
     from coincide.command_line.summary import print_summary
 
     as_json = words.pop("as_json")
     # Standard output is for the rows then.
     to = sys.stderr if words["output"] == "-" else sys.stdout
-    done = module.run(module.request(**words))
+    request = module.request(**words)
+    done = module.run(request) if name == "explore" else run(request)
     try:
         print_summary(done, as_json, to)
         to.flush()

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from coincide.command_line.engines import settled
 from coincide.command_line.event_inputs import (
     check_complete,
     check_for_spark,
     check_zones,
 )
-from coincide.command_line.outputs import local_output, spark_output, write_frame
 from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import Request, checked, lines_left_out
-from coincide.command_line.runs import finished, spark_at_work, written
-from coincide.command_line.summary import Finished
+from coincide.command_line.requests import InProcess, Request, checked
+from coincide.command_line.summary import Counted, not_counted, under
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
 from coincide.engine.borders.queries import query_table, read_queries
@@ -39,6 +36,7 @@ from coincide.model.options import check_way
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from coincide.command_line.requests import OnSession
     from spark_plugin.frames.borders import BorderPlan
 
 
@@ -53,6 +51,7 @@ _OPTIONS = (
 class BorderRequest(Request):
     """One `coincide borders`."""
 
+    doing: ClassVar[str] = "looking for crossings"
     readings: str
     queries: str
     arguments: BorderArguments
@@ -65,6 +64,31 @@ class BorderRequest(Request):
     @property
     def read_columns(self) -> list[list[str] | None]:  # noqa: D102
         return [self.arguments.columns, None]
+
+    def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
+        inputs = BorderInputs.of(self, sources)
+        schema = inputs.checked_schema()
+        progress.show(f"reading {inputs.queries.source.text}")
+        queries = inputs.query_table()
+        # First without readings: what is wrong with columns shows before they are read.
+        monitor = _monitor(queries, self.arguments, schema)
+        progress.show(f"reading {inputs.readings.source.text}")
+        found, tables = inputs.tables(schema)
+        if found != schema:
+            monitor = _monitor(queries, self.arguments, found)
+        batches = chain.from_iterable(map(monitor.batches, tables))
+        return InProcess(batches, monitor.schema, lambda: _counted(monitor.summary()))
+
+    def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
+        inputs = BorderInputs.of(self, sources)
+        queries = inputs.checked_before_spark()
+
+        def counted(plan: BorderPlan) -> Counted:
+            if not plan.is_observable:
+                return not_counted("crossings")
+            return _counted(plan.summary(), plan.why)
+
+        return self.planned(partial(_planned, self, inputs, queries), counted)
 
 
 def request(**words: Any) -> BorderRequest:
@@ -86,60 +110,11 @@ def request(**words: Any) -> BorderRequest:
     )
 
 
-def run(request: BorderRequest) -> Finished:
-    """Find crossings and write the output."""
-    readings, queries = sources = request.sources()
-    request = settled(request, sources)
-    run = _run_local if request.engine == "local" else _run_spark
-    with Progress(request.hide) as progress:
-        inputs = BorderInputs.of(request.arguments, readings, queries, request.engine)
-        done = run(request, inputs, progress)
-    return replace(done, skipped=lines_left_out(sources))
-
-
-def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    with local_output(request, inputs.sources) as output:
-        started = time.perf_counter()
-        schema = inputs.checked_schema()
-        progress.show(f"reading {inputs.queries.source.text}")
-        queries = inputs.query_table()
-        # First without readings: what is wrong with columns shows before they are read.
-        monitor = _monitor(queries, request.arguments, schema)
-        progress.show(f"reading {inputs.readings.source.text}")
-        found, tables = inputs.tables(schema)
-        if found != schema:
-            monitor = _monitor(queries, request.arguments, found)
-
-        def say(rows: int) -> None:
-            progress.show(f"looking for crossings: {rows:,} found")
-
-        batches = chain.from_iterable(map(monitor.batches, tables))
-        rows = written(batches, monitor.schema, output, say)
-        output.publish()
-        seconds = time.perf_counter() - started
-    return finished(request, "crossings", _counted(monitor.summary()), rows, seconds)
-
-
 def _monitor(queries: pa.Table, arguments: BorderArguments, schema: pa.Schema) -> BorderMonitor:
     """A monitor that knows the columns of readings."""
     monitor = BorderMonitor(queries, **vars(arguments))
     monitor.push(schema.empty_table())
     return monitor
-
-
-def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    with spark_output(request, inputs.sources) as output:
-        queries = _checked_before_spark(request, inputs)
-        with spark_at_work(request, progress) as (spark, started, start_seconds):
-            with progress.following(spark, "planning"):
-                plan = _planned(request, inputs, queries, spark)
-            with progress.following(spark, "looking for crossings"):
-                write_frame(plan.dataframe, output)
-            counted = _counted(plan.summary(), plan.why) if plan.is_observable else None
-            seconds = time.perf_counter() - started
-        rows = output.rows()
-        output.publish()
-    return finished(request, "crossings", counted, rows, seconds, start_seconds)
 
 
 def _planned(
@@ -171,21 +146,7 @@ def _planned(
     return plan_crossings(frame, given, request.arguments, observe=True)
 
 
-def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Table | None:
-    """What can be told without Spark fails before it has to start. The queries, if PyArrow opens them."""
-    check_for_spark(inputs.readings, request.arguments.columns)
-    queries = None if inputs.queries.source.is_uri else inputs.query_table()
-    source = inputs.readings.source
-    if queries is not None and not source.is_uri and not path_columns(source):
-        # Their columns only: executors may have what a backend needs, and the driver may not.
-        ReadingColumns.of(inputs.schema(), request.arguments)
-        read_queries(query_table(queries, request.arguments), request.arguments)
-    return queries
-
-
-def _counted(
-    summary: BorderSummary, why: str = ""
-) -> tuple[dict[str, object], list[tuple[str, str]]]:
+def _counted(summary: BorderSummary, why: str = "") -> Counted:
     tick = None if summary.tick is None else summary.tick.unit
     values = {
         **asdict(summary),
@@ -195,9 +156,9 @@ def _counted(
         "waiting": None,  # of a monitor alone
     }
     if not why:
-        return values, _lines(summary)
+        return Counted(values, _lines(summary))
     told = {"way": "files", "why": why}
-    return {**values, **told}, [*_lines(summary), ("way", f"files: {why}")]
+    return Counted({**values, **told}, [*_lines(summary), ("way", f"files: {why}")])
 
 
 def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
@@ -218,7 +179,7 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
         ("entered", f"{summary.entered:,}"),
         ("left", f"{summary.left:,}"),
         ("retrieved", f"{summary.retrieved:,}"),
-        *zip(["no crossing:", *[""] * len(summary.why_none)], summary.why_none, strict=False),
+        *under("no crossing:", summary.why_none),
     ]
 
 
@@ -231,23 +192,18 @@ class BorderInputs:
     queries: ArrowInput
 
     @classmethod
-    def of(
-        cls, arguments: BorderArguments, readings: Source, queries: Source, engine: str
-    ) -> BorderInputs:
-        """The inputs of an engine."""
-        options, values = arguments.options, tuple(arguments.values)
+    def of(cls, request: BorderRequest, sources: list[Source]) -> BorderInputs:
+        """The inputs of a request."""
+        readings, queries = sources
+        arguments, options = request.arguments, request.arguments.options
+        values = tuple(arguments.values)
         borders = [f"{end}_{name}" for name in values for end in ("lower", "upper")]
-        fine = engine == "local" and "ns" in (options.unit, options.tick)
+        fine = request.engine == "local" and "ns" in (options.unit, options.tick)
         return cls(
             arguments,
             arrow_input(readings, fine, (arguments.time,), values),
             arrow_input(queries, floats=("lower", "upper", *borders)),
         )
-
-    @property
-    def sources(self) -> list[Source]:
-        """Of both."""
-        return [self.readings.source, self.queries.source]
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -273,6 +229,17 @@ class BorderInputs:
         check_complete(self.readings, self.arguments.columns)
         check_zones(self.readings, self.arguments.columns)
         return self.schema()
+
+    def checked_before_spark(self) -> pa.Table | None:
+        """The queries, if PyArrow opens them; what is wrong with columns shows before Spark starts."""
+        check_for_spark(self.readings, self.arguments.columns)
+        queries = None if self.queries.source.is_uri else self.query_table()
+        source = self.readings.source
+        if queries is not None and not source.is_uri and not path_columns(source):
+            # Their columns only: executors may have what a backend needs, and the driver may not.
+            ReadingColumns.of(self.schema(), self.arguments)
+            read_queries(query_table(queries, self.arguments), self.arguments)
+        return queries
 
     def tables(self, schema: pa.Schema) -> tuple[pa.Schema, Iterable[pa.Table]]:
         """The readings, part by part where each is later than those before it, else whole."""

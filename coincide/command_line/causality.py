@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from coincide.command_line.engines import settled
-from coincide.command_line.event_inputs import (
-    checked_before_spark,
-    checked_types,
-    inputs_of,
-    read_tables,
-    with_known_columns,
-)
-from coincide.command_line.outputs import local_output, spark_output, write_frame
-from coincide.command_line.problems import warnings_as_lines
+from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import EventRequest, checked, lines_left_out
-from coincide.command_line.runs import spark_at_work, written
-from coincide.command_line.summary import Summary
+from coincide.command_line.requests import EventRequest, InProcess, checked
+from coincide.command_line.summary import Counted, counted_pairs
 from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Coordinate
 from coincide.engine.causality.join import TableCausality
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import EVENT, PairArguments
-from coincide.engine.join.words import CLOCKS, duration, keys, names, numbers, shifts, timestamps
+from coincide.engine.join.words import (
+    CLOCKS,
+    check_one_stream,
+    duration,
+    keys,
+    names,
+    numbers,
+    options_of,
+    shifts,
+    timestamps,
+)
 from coincide.model.causality.condition import (
     ANY,
     CausalityCondition,
@@ -42,72 +41,14 @@ from coincide.model.causality.condition import (
 )
 from coincide.model.causality.spaces import EARTH_KM, Plane, Space, Sphere
 from coincide.model.errors import ConditionError
-from coincide.model.options import CorrelateOptions, check_way
-from coincide.model.sides import SIDES
+from coincide.model.options import check_way
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def run(request: CausalityRequest) -> Summary:
-    """Find pairs and write the output."""
-    sources = request.sources()
-    request = settled(request, sources)
-    run = _run_local if request.engine == "local" else _run_spark
-    with warnings_as_lines(), Progress(request.hide) as progress:
-        done = run(request, sources, progress)
-    output, why = request.hide(request.output), request.engine_why
-    return replace(done, output=output, engine_why=why, skipped=lines_left_out(sources))
-
-
-def _run_local(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:
-    with local_output(request, sources) as output:
-        started = time.perf_counter()
-        inputs = inputs_of(request, sources)
-        request = with_known_columns(request, inputs)
-        types = checked_types(request, inputs, _job)
-        job = _job(request.arguments, read_tables(request, inputs, types, progress.show))
-        progress.show("looking for effects")
-
-        def say(rows: int) -> None:
-            progress.show(f"looking for effects: {rows:,} rows written")
-
-        rows = written(job.batches(), job.schema, output, say)
-        output.publish()
-        seconds = time.perf_counter() - started
-    assert job.summary is not None
-    return Summary(replace(job.summary, rows=rows, seconds=seconds, way=""), "", "local")
-
-
-def _run_spark(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:
-    from coincide.command_line.spark import spark_frame
-    from spark_plugin.ways.causality import plan_causality
-
-    with spark_output(request, sources) as output:
-        inputs = inputs_of(request, sources)
-        request = with_known_columns(request, inputs)
-        types = checked_before_spark(request, inputs, _job)
-        with spark_at_work(request, progress) as (spark, started, start_seconds):
-            needed = list(zip(inputs, request.columns, types, strict=True))
-            with progress.following(spark, "planning"):
-                frames = [spark_frame(spark, *one) for one in needed[: len(sources)]]
-                effects = None if request.effects is None else frames[1]
-                plan = plan_causality(frames[0], effects, request.arguments, observe=True)
-            with progress.following(spark, "looking for effects"):
-                write_frame(plan.dataframe, output)
-            summary = plan.summary()
-            seconds = time.perf_counter() - started
-        rows = output.rows()
-        output.publish()
-    done = replace(summary, rows=rows, seconds=seconds, why=request.hide(summary.why))
-    return Summary(done, "", "spark", start_seconds)
-
-
-def _job(arguments: PairArguments, tables: list[pa.Table]) -> TableCausality:
-    causes, *effects = tables
-    assert isinstance(arguments, CausalityArguments)
-    return TableCausality(causes, effects[0] if effects else None, arguments)
-
+    from coincide.command_line.requests import OnSession
 
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
-_OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
 _ASKED = (
     "how", "emit", "probability", "backend", "case_fold", "where", "prefer", "k", "matching",
     "largest_group",
@@ -120,6 +61,7 @@ _DISTANCE = re.compile(r"\s*(.*?\d\.?)\s*([a-zA-Z]*)\s*")
 class CausalityRequest(EventRequest):
     """One `coincide causality`."""
 
+    doing: ClassVar[str] = "looking for effects"
     causes: str
     effects: str | None
     arguments: CausalityArguments
@@ -130,22 +72,56 @@ class CausalityRequest(EventRequest):
             return {EVENT: self.causes}
         return dict(zip(CAUSE_AND_EFFECT, (self.causes, self.effects), strict=True))
 
+    def job(self, arguments: PairArguments, tables: list[pa.Table]) -> TableCausality:  # noqa: D102
+        causes, *effects = tables
+        assert isinstance(arguments, CausalityArguments)
+        return TableCausality(causes, effects[0] if effects else None, arguments)
+
+    def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
+        asked = prepared(self, sources)
+        job = self.job(asked.request.arguments, read_tables(asked, progress.show))
+
+        def counted() -> Counted:
+            assert job.summary is not None
+            return counted_pairs(replace(job.summary, way=""))
+
+        return InProcess(job.batches(), job.schema, counted)
+
+    def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
+        from coincide.command_line.spark import spark_frame
+        from spark_plugin.ways.causality import plan_causality
+
+        asked = prepared(self, sources)
+        arguments = asked.request.arguments
+
+        def plan(spark: SparkSession) -> Any:
+            causes, *effects = (spark_frame(spark, *one) for one in asked.needed())
+            return plan_causality(causes, effects[0] if effects else None, arguments, observe=True)
+
+        def counted(plan: Any) -> Counted:
+            summary = plan.summary()
+            return counted_pairs(replace(summary, why=self.hide(summary.why)))
+
+        return self.planned(plan, counted)
+
 
 def request(**words: Any) -> CausalityRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide causality`."""
     check_way("way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
     own = {name: words[name] for name in _ASKED}
+    if is_one_stream:
+        check_one_stream(words, CAUSE_AND_EFFECT, "EFFECTS", ("unit", "longest"))
     words = _with_effect_times(words)
     for side in CAUSE_AND_EFFECT:
-        own[f"{side}_time"] = timestamps(side, words)
+        own[f"{side}_time"] = timestamps(f"{side}_", words)
         if (place := words[f"{side}_place"]) is not None:
             own[f"{side}_place"] = coordinates_of(f"--{side}-place", place)
         columns = words[f"{side}_columns"]
         own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
     condition = condition_of(words)
     arguments = CausalityArguments(
-        condition, by=keys(words["by"]), options=_options(words),
+        condition, by=keys(words["by"]), options=options_of(words, CAUSE_AND_EFFECT),
         is_one_stream=is_one_stream, shifts=shifts(words["shifts"]), **own,
     )  # fmt: skip
     spark_only = {"--slices": words["slices"], "--way": words["way"] != "auto"}
@@ -165,22 +141,6 @@ def _with_effect_times(words: dict[str, Any]) -> dict[str, Any]:
     if words["effect_time"] is None:
         return {**words, "effect_time": words["cause_time"]}
     return words
-
-
-def _options(words: dict[str, Any]) -> CorrelateOptions:
-    """In these, causes are the left side."""
-    given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
-    for side, called in zip(SIDES, CAUSE_AND_EFFECT, strict=True):
-        longest = words[f"{called}_longest"]
-        if side == "right" and words["effects"] is None:
-            for option in ("unit", "longest"):
-                if words[f"{called}_{option}"] is not None:
-                    raise ConditionError(
-                        f"--effect-{option} is of EFFECTS, and there is one stream: say --cause-{option}"
-                    )
-        given[f"{side}_unit"] = words[f"{called}_unit"]
-        given[f"{side}_longest"] = None if longest is None else duration(longest)
-    return CorrelateOptions(**given)
 
 
 def condition_of(words: dict[str, Any]) -> CausalityCondition:

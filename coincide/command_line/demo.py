@@ -18,9 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from coincide.command_line.join import JoinRequest
-from coincide.command_line.join import run as run_join
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import ENGINES
+from coincide.command_line.runs import run as answered
 from coincide.command_line.summary import Summary
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.tables import correlate_tables
@@ -43,7 +43,10 @@ _DELAY_SECONDS = (0.2, 2.8)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Badge and door events with their true times."""
+    """Badge and door events, their true times, and the pairs that belong together.
+
+    A pair is a code: id of the badge * number of badges + id of the door.
+    """
 
     badges: pa.Table
     doors: pa.Table
@@ -71,11 +74,9 @@ def make_sample(rows: int, seed: int) -> Sample:
         [(badge_times + delays)[opened], _START + (rng.random(others) * span).astype(np.int64)]
     )
     door_door = np.concatenate([badge_door[opened], rng.integers(0, doors, others)])
-    planted = np.column_stack([np.flatnonzero(opened), np.arange(rows - others)])
     badge_order, door_order = np.argsort(badge_times), np.argsort(door_times)
-    planted = np.column_stack(
-        [np.argsort(badge_order)[planted[:, 0]], np.argsort(door_order)[planted[:, 1]]]
-    )
+    badge_ids = np.argsort(badge_order)[np.flatnonzero(opened)]
+    planted = badge_ids * rows + np.argsort(door_order)[: badge_ids.size]
     badge_times, badge_door = badge_times[badge_order], badge_door[badge_order]
     door_times, door_door = door_times[door_order], door_door[door_order]
     return Sample(
@@ -122,11 +123,9 @@ _LO, _HI = (f"{seconds}s" for seconds in WINDOW_SECONDS)
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """The joins' pairs, as badge id * n + door id, and the truth."""
+    """The pairs of each join as codes of a `Sample`: by the true times, by middles, and ours."""
 
-    n: int
     right: np.ndarray
-    planted: np.ndarray
     plain: np.ndarray
     found: np.ndarray
     probability: np.ndarray
@@ -148,12 +147,15 @@ def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
             f" 1.2 s, and {rows:,} door openings, seen by sensors that are asked every 0.25 to 4 s."
             f" Which door opened within {WINDOW_SECONDS[1]} s of which badge?\n"
         )
-        exact = _exact_joins(sample)  # also compiles what the workers will load
+        # Joins of exact instants, which also compile what the workers will load.
+        right = _exact_pairs(sample, sample.badge_times, sample.door_times)
+        plain = _exact_pairs(sample, _middles(sample.badges), _middles(sample.doors))
         output = os.path.join(folder, "pairs.parquet")
-        summary = run_join(_request(paths, output, engine, debug))
-        marked = _marked(sample, exact, output)
+        summary = answered(_request(paths, output, engine, debug))
+        found = ds.dataset(output, format="parquet").to_table()
+        marked = Marked(right, plain, _codes(found, rows), found["probability"].to_numpy())
         _print_speed(console, rows, summary)
-        _print_marks(console, marked)
+        _print_marks(console, sample, marked)
         _print_examples(console, sample, marked)
         _print_next(console, paths, output, keep)
 
@@ -167,30 +169,21 @@ def _request(paths: list[str], output: str, engine: str, debug: bool) -> JoinReq
     )  # fmt: skip
 
 
-def _exact_joins(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs by the true times, and by the middles of the timestamps: joins of exact instants."""
-    condition = TimingCondition(within(_LO, _HI), 1.0)
-    pairs = []
-    for times in (
-        (sample.badge_times, sample.door_times),
-        map(_middles, (sample.badges, sample.doors)),
-    ):
-        sides = [
-            side.append_column("time", pa.array(time).cast(pa.timestamp("us")))
-            for side, time in zip((sample.badges, sample.doors), times, strict=True)
-        ]
-        found = correlate_tables(
-            sides[0], sides[1], condition, left_time="time", right_time="time", by="door"
-        )
-        pairs.append(_codes(found, len(sample.badge_times)))
-    return pairs[0], pairs[1]
-
-
-def _marked(sample: Sample, exact: tuple[np.ndarray, np.ndarray], output: str) -> Marked:
-    n = len(sample.badge_times)
-    found = ds.dataset(output, format="parquet").to_table()
-    planted = sample.planted[:, 0] * n + sample.planted[:, 1]
-    return Marked(n, exact[0], planted, exact[1], _codes(found, n), found["probability"].to_numpy())
+def _exact_pairs(sample: Sample, *times: np.ndarray) -> np.ndarray:
+    """The pairs that meet the window by these times of badges and doors."""
+    badges, doors = (
+        side.append_column("time", pa.array(time).cast(pa.timestamp("us")))
+        for side, time in zip((sample.badges, sample.doors), times, strict=True)
+    )
+    found = correlate_tables(
+        badges,
+        doors,
+        TimingCondition(within(_LO, _HI), 1.0),
+        left_time="time",
+        right_time="time",
+        by="door",
+    )
+    return _codes(found, len(sample.badge_times))
 
 
 def _codes(pairs: pa.Table, n: int) -> np.ndarray:
@@ -209,27 +202,24 @@ def _print_speed(console: Console, rows: int, summary: Summary) -> None:
         if summary.start_seconds is None
         else f", just after Spark had started, which took {summary.start_seconds:.1f} s"
     )
-    join = summary.join
-    counters = join.counters
-    assert join.seconds
-    assert counters is not None  # only an accelerated session does not count, and ours is not
+    counted = summary.counted.values  # only an accelerated session does not count, and ours is not
     console.print(
-        f"[b]The join[/b] on {where}: {counters.pairs:,} pairs in {join.seconds:.1f} s,"
-        f" {2 * rows / join.seconds:,.0f} events a second{started}."
-        f" Of {counters.candidates:,} candidates {counters.probed:,} were probed.\n"
+        f"[b]The join[/b] on {where}: {counted['pairs']:,} pairs in {summary.seconds:.1f} s,"
+        f" {2 * rows / summary.seconds:,.0f} events a second{started}."
+        f" Of {counted['candidates']:,} candidates {counted['probed']:,} were probed.\n"
     )
 
 
-def _print_marks(console: Console, marked: Marked) -> None:
+def _print_marks(console: Console, sample: Sample, marked: Marked) -> None:
     table = Table(title="What each join found", title_justify="left")
     table.add_column("join")
     for name in ("pairs", "planted found", "right pairs missed", "wrong pairs"):
         table.add_column(name, justify="right")
-    table.add_row("plain, on the middles of the timestamps", *_marks(marked, marked.plain))
+    table.add_row("plain, on the middles of the timestamps", *_marks(sample, marked, marked.plain))
     table.add_section()
     for confidence in _SHOWN:
         found = marked.found[marked.probability >= confidence - 2.0**-50]
-        table.add_row(f"coincide, confidence {confidence}", *_marks(marked, found))
+        table.add_row(f"coincide, confidence {confidence}", *_marks(sample, marked, found))
     console.print(table)
     console.print(
         "A wrong pair is one whose true times, which no join saw, do not meet the condition. The"
@@ -238,8 +228,8 @@ def _print_marks(console: Console, marked: Marked) -> None:
     )
 
 
-def _marks(marked: Marked, found: np.ndarray) -> list[str]:
-    planted = np.isin(marked.planted, found, assume_unique=True).mean()
+def _marks(sample: Sample, marked: Marked, found: np.ndarray) -> list[str]:
+    planted = np.isin(sample.planted, found, assume_unique=True).mean()
     right = int(np.isin(found, marked.right, assume_unique=True).sum())
     wrong = found.size - right
     return [
@@ -271,7 +261,7 @@ def _print_examples(console: Console, sample: Sample, marked: Marked) -> None:
 
 
 def _example(sample: Sample, marked: Marked, row: int) -> list[str]:
-    badge, door = divmod(int(marked.found[row]), marked.n)
+    badge, door = divmod(int(marked.found[row]), len(sample.badge_times))
     after = (sample.door_times[door] - sample.badge_times[badge]) / _TICKS_PER_SECOND
     return [
         sample.badges["door"][badge].as_py(),

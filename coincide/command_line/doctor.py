@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any
 
@@ -101,33 +101,27 @@ def check_java() -> Finding:
 
 def check_spark() -> Finding:
     """PySpark, which brings Spark."""
-    found, error = _imported("pyspark", "pyspark")
-    if error:
-        return Finding("Spark", _MISSING, error, "pip install 'pyspark>=4.0.1,<4.3'")
     home = os.environ.get("SPARK_HOME")
-    return Finding("Spark", _OK, found + (f"; SPARK_HOME={home}" if home else ""))
+    return _needed("Spark", "pyspark", "'pyspark>=4.0.1,<4.3'", f"; SPARK_HOME={home}" * bool(home))
 
 
 def check_arrow() -> Finding:
     """PyArrow."""
-    found, error = _imported("pyarrow", "pyarrow")
-    if error:
-        return Finding("PyArrow", _MISSING, error, "pip install pyarrow")
-    return Finding("PyArrow", _OK, found)
+    return _needed("PyArrow", "pyarrow", "pyarrow")
 
 
 def check_numba() -> Finding:
     """Numba and where it caches what it compiled."""
-    found, error = _imported("numba", "numba")
-    if error:
-        return Finding("Numba", _MISSING, error, "pip install numba")
-    folder = _cache_folder()
-    if folder is None:
-        return Finding(
-            "Numba", _OK, f"{found}; no cache folder can be written, so each process compiles anew",
-            "set NUMBA_CACHE_DIR to a folder that can be written",
-        )  # fmt: skip
-    return Finding("Numba", _OK, f"{found}; cache in {folder}")
+    finding, folder = _needed("Numba", "numba", "numba"), _cache_folder()
+    if finding.state != _OK:
+        return finding
+    if folder is not None:
+        return replace(finding, found=f"{finding.found}; cache in {folder}")
+    return Finding(
+        "Numba", _OK,
+        f"{finding.found}; no cache folder can be written, so each process compiles anew",
+        "set NUMBA_CACHE_DIR to a folder that can be written",
+    )  # fmt: skip
 
 
 def check_cpu_backend() -> Finding:
@@ -238,6 +232,13 @@ def _imported(module: str, *distributions: str) -> tuple[str, str]:
         except PackageNotFoundError:
             continue
     return str(getattr(found, "__version__", "unknown version")), ""
+
+
+def _needed(name: str, module: str, requirement: str, more: str = "") -> Finding:
+    found, error = _imported(module, module)
+    if error:
+        return Finding(name, _MISSING, error, f"pip install {requirement}")
+    return Finding(name, _OK, found + more)
 
 
 def _optional(name: str, module: str, *distributions: str) -> Finding:

@@ -42,10 +42,10 @@ def settled(request: _Request, sources: Sequence[Source]) -> _Request:
 
 
 def _chosen(request: Request, sources: Sequence[Source]) -> tuple[str, str]:
-    if not _opens("output", request.output):
+    if not opens("output", request.output):
         return "spark", f"PyArrow does not open {request.output}"
     for source in sources:
-        if source.is_uri and not _opens(source.side, source.text):
+        if source.is_uri and not opens(source.side, source.text):
             return "spark", f"PyArrow does not open {source.text}"
     columns = request.read_columns or [None] * len(sources)
     sizes, needed = zip(*map(_size, sources, columns), strict=False)
@@ -62,7 +62,8 @@ def _chosen(request: Request, sources: Sequence[Source]) -> tuple[str, str]:
     )
 
 
-def _opens(what: str, text: str) -> bool:
+def opens(what: str, text: str) -> bool:
+    """Whether PyArrow reads and writes there."""
     with suppress(DataError):
         return bool(place_of(what, text)) if text.strip() else True
     return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -20,8 +20,31 @@ from coincide.engine.files.pair_types import Types, tell_of_texts, unknown_types
 from coincide.engine.files.source import Source, as_parquet, path_columns, path_keys
 from coincide.engine.join.pair_arguments import PairArguments
 
+Request = TypeVar("Request", bound=EventRequest)
 
-def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInput]:
+
+class Prepared(NamedTuple, Generic[Request]):
+    """A request that knows the columns of left and right, and the types of those that no file tells."""
+
+    request: Request
+    inputs: list[ArrowInput]
+    types: tuple[Types, Types]
+
+    def needed(self) -> Iterator[tuple[ArrowInput, list[str], Types]]:
+        """Each input with its columns and their types; of one stream there is one."""
+        found = zip(self.inputs, self.request.columns, self.types, strict=True)
+        return islice(found, len(self.request.inputs))
+
+
+def prepared(request: Request, sources: Sequence[Source]) -> Prepared[Request]:
+    """What is wrong with columns shows here, before rows are read or Spark starts."""
+    inputs = _inputs(request, sources)
+    request = _with_known_columns(request, inputs)
+    check = checked_types if request.engine == "local" else _checked_before_spark
+    return Prepared(request, inputs, check(request, inputs))
+
+
+def _inputs(request: EventRequest, sources: Sequence[Source]) -> list[ArrowInput]:
     """Left and right; of one stream both are the same. Spark's times are microseconds."""
     arguments, options = request.arguments, request.arguments.options
     found = [
@@ -38,7 +61,20 @@ def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInp
     return [found[0], found[-1]]
 
 
-def needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
+def _with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Request:
+    """The request for inputs of these columns: `PairArguments.settled`."""
+    if not request.arguments.is_open:
+        return request
+    for given in inputs:
+        if given.source.is_uri and request.engine == "spark":
+            raise Problem(
+                f"{given.source.side}: '*' and --where need to know the columns, and of"
+                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
+            )
+    return request.of(request.arguments.settled(*(given.schema for given in inputs)))
+
+
+def _needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
     """For columns of which no file tells the type; coordinates are numbers."""
     arguments = request.arguments
     left, right = (
@@ -55,16 +91,12 @@ def needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[T
     return own, others
 
 
-def checked_types(
-    request: EventRequest,
-    inputs: Sequence[ArrowInput],
-    check: Callable[[PairArguments, list[pa.Table]], object],
-) -> tuple[Types, Types]:
-    """As `needed_types`; what is wrong with columns shows here, before rows are read."""
+def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
+    """As `_needed_types`; what is wrong with columns shows here, before rows are read."""
     for given, columns in zip(inputs, request.columns, strict=True):
         check_complete(given, columns)
         check_zones(given, columns)
-    types = needed_types(request, inputs)
+    types = _needed_types(request, inputs)
     needed = zip(inputs, request.columns, types, strict=True)
     empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
     arguments = request.arguments
@@ -72,14 +104,12 @@ def checked_types(
         # They may prove to be texts, once all of CSV is read.
         arguments = arguments.without_where()
     keys = key_pairs(request.arguments.by)
-    check(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
+    request.job(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
     return types
 
 
-def checked_before_spark(
-    request: EventRequest,
-    inputs: Sequence[ArrowInput],
-    check: Callable[[PairArguments, list[pa.Table]], object],
+def _checked_before_spark(
+    request: EventRequest, inputs: Sequence[ArrowInput]
 ) -> tuple[Types, Types]:
     """As `checked_types`: what can be told without Spark fails before it has to start.
 
@@ -87,7 +117,7 @@ def checked_before_spark(
     """
     for given, columns in zip(inputs, request.columns, strict=True):
         check_for_spark(given, columns)
-    types = needed_types(request, inputs)
+    types = _needed_types(request, inputs)
     arguments, tables = request.arguments, []
     needed = arguments.timestamp_columns
     for given, names, unknown in zip(inputs, needed, types, strict=True):
@@ -95,22 +125,17 @@ def checked_before_spark(
             return types  # Spark alone knows of which type they are
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
-    check(arguments.handing_out(needed), tables[: len(request.inputs)])
+    request.job(arguments.handing_out(needed), tables[: len(request.inputs)])
     return types
 
 
-def read_tables(
-    request: EventRequest,
-    inputs: Sequence[ArrowInput],
-    types: tuple[Types, Types],
-    say: Callable[[str], None],
-) -> list[pa.Table]:
+def read_tables(asked: Prepared[Request], say: Callable[[str], None]) -> list[pa.Table]:
     """What is joined: one table, or two whose keys can be compared."""
     tables = []
-    needed = zip(inputs, request.columns, types, strict=True)
-    for given, columns, kinds in islice(needed, len(request.inputs)):
+    for given, columns, kinds in asked.needed():
         say(f"reading {given.source.text}")
         tables.append(given.table(columns, kinds))
+    request, inputs = asked.request, asked.inputs
     before, keys = [tables[0], tables[-1]], key_pairs(request.arguments.by)
     found = with_like_texts(inputs, before, keys)
     tell_of_texts(inputs, before, found, keys)
@@ -217,19 +242,3 @@ def _check_alike(
                     f"{given.source.side}.{field.name} is {kind} in {other} and {field.type} in"
                     f" {file}; {advice}"
                 )
-
-
-Request = TypeVar("Request", bound=EventRequest)
-
-
-def with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Request:
-    """The request for inputs of these columns: `PairArguments.settled`."""
-    if not request.arguments.is_open:
-        return request
-    for given in inputs:
-        if given.source.is_uri and request.engine == "spark":
-            raise Problem(
-                f"{given.source.side}: '*' and --where need to know the columns, and of"
-                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
-            )
-    return request.of(request.arguments.settled(*(given.schema for given in inputs)))

@@ -10,8 +10,12 @@ from typing import Annotated, Any
 import typer
 
 _KINDS: dict[str | None, Any] = {
-    None: str, "int": int, "float": float, "list": list[str], "two": tuple[str, str],
-}  # fmt: skip
+    None: str,
+    "int": int,
+    "float": float,
+    "list": list[str],
+    "two": tuple[str, str],
+}
 _WRITTEN = re.compile(
     r"(?P<flags>-[\w-]+(?:, -[\w-]+)*)(?: (?P<metavar>.+?))?(?:: (?P<kind>\w+))?(?: = (?P<default>.*))?"
 )

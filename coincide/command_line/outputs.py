@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -14,16 +15,61 @@ from pyarrow import fs
 
 from coincide.command_line.interruption import raise_if_interrupted
 from coincide.command_line.problems import Problem
-from coincide.command_line.requests import STDOUT, Request, compression_of
 from coincide.command_line.standard_streams import StandardOutput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, check_encoded, holds_settings
 from coincide.engine.files.finding import local_path
 from coincide.engine.files.publishing import Output
 from coincide.engine.files.result_rows import WRITERS, ResultRows
-from coincide.engine.files.source import Source
+from coincide.engine.files.source import COMPRESSED, FORMATS, Source
+from coincide.model.options import check_choice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+STDOUT = "-"
+_UNWRITTEN = (".tsv", ".json", ".jsonl", ".txt", ".xlsx", ".orc", ".avro")
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+def format_of_output(text: str, asked: str | None) -> str:
+    """A key of `FORMATS`."""
+    if asked is not None:
+        check_choice("--output-format", asked, tuple(FORMATS))
+    if text == STDOUT:
+        return asked or "csv"
+    name = text.lower().rstrip("/")
+    if name.endswith(_UNWRITTEN):
+        raise Problem(
+            f"the output {text} is named as a format that is not written; end it in .parquet, .csv or"
+            " .arrow"
+        )
+    named = _named(name)
+    if asked is not None and named not in (None, asked):
+        raise Problem(
+            f"the output {text} is named as {named}, and --output-format says {asked}; leave one out"
+        )
+    return asked or named or "parquet"
+
+
+def _named(name: str) -> str | None:
+    packed = next((end for end in COMPRESSED if name.endswith(end)), "")
+    bare = name.removesuffix(packed)
+    found = next((kind for kind, each in FORMATS.items() if bare.endswith(each.endings)), None)
+    if packed and found != "csv":
+        raise Problem(
+            f"the output {name} would be compressed, which only .csv can be; leave {packed} out"
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What is asked of an output: a path or URI, and a key of `FORMATS`."""
+
+    output: str
+    overwrite: bool = False
+    output_format: str = "parquet"
 
 
 class SparkUri:
@@ -58,13 +104,14 @@ class SparkUri:
 class OneFile(Output):
     """A file that this process writes."""
 
-    def __init__(self, request: Request, sources: Sequence[Source]) -> None:
+    def __init__(self, place: Place, sources: Sequence[Source]) -> None:
         inputs = [source.found for source in sources if not source.is_uri]
         super().__init__(
-            request.output, request.overwrite, inputs, is_folder=False, replaces_files=True
+            place.output, place.overwrite, inputs, is_folder=False, replaces_files=True
         )
-        self._format = request.output_format
-        self._packed = compression_of(request.output)
+        self._format = place.output_format
+        name = place.output.lower()
+        self._packed = next((how for end, how in _PACKED.items() if name.endswith(end)), None)
 
     def rows_writer(self, schema: pa.Schema) -> ResultRows:
         """Takes the rows."""
@@ -124,31 +171,29 @@ LocalOutput = OneFile | StandardOutput
 SparkOutput = Output | Gathered | SparkUri
 
 
-def local_output(request: Request, sources: Sequence[Source]) -> LocalOutput:
+def local_output(place: Place, sources: Sequence[Source]) -> LocalOutput:
     """Where the local engine writes. Raises `CoincideError` if it cannot."""
-    _check_name(request.output)
-    if request.output == STDOUT:
-        return StandardOutput(request.output_format)
-    return OneFile(request, sources)
+    _check_name(place.output)
+    return (
+        StandardOutput(place.output_format) if place.output == STDOUT else OneFile(place, sources)
+    )
 
 
-def spark_output(request: Request, sources: Sequence[Source]) -> SparkOutput:
+def spark_output(place: Place, sources: Sequence[Source]) -> SparkOutput:
     """Where Spark writes: Parquet, or what is made of it. Raises `CoincideError` if it cannot."""
-    text = request.output
+    text = place.output
     _check_name(text)
-    if text == STDOUT:
-        return Gathered(StandardOutput(request.output_format))
-    if local_path(text) is None:
-        if request.output_format != "parquet":
+    if text != STDOUT and local_path(text) is None:
+        if place.output_format != "parquet":
             raise Problem(
-                f"the output {text} is {request.output_format}, and Spark writes Parquet there; end it in"
+                f"the output {text} is {place.output_format}, and Spark writes Parquet there; end it in"
                 " .parquet, or use --engine local"
             )
-        return SparkUri(text.rstrip("/"), request.overwrite, sources)
-    if request.output_format != "parquet":
-        return Gathered(OneFile(request, sources))
+        return SparkUri(text.rstrip("/"), place.overwrite, sources)
+    if text == STDOUT or place.output_format != "parquet":
+        return Gathered(local_output(place, sources))
     inputs = [source.found for source in sources if not source.is_uri]
-    return Output(text, request.overwrite, inputs, replaces_files=True)
+    return Output(text, place.overwrite, inputs, replaces_files=True)
 
 
 def write_frame(frame: DataFrame, output: SparkOutput) -> None:

@@ -24,6 +24,7 @@ class Progress:
         self._hide = hide
         self._rich: RichProgress | None = None
         self._task: Any = None
+        self._slice: tuple[int, int] | None = None
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty():
@@ -46,10 +47,17 @@ class Progress:
         if self._rich is not None:
             self._rich.stop()
 
+    def note(self, number: int, count: int) -> None:
+        """The slice that begins, from 1, and how many there are."""
+        self._slice = number, count
+
     def show(self, text: str, done: int = 0, total: int | None = None) -> None:
         """Say what is being done, and how much of it is."""
         if self._rich is not None:
             shown = self._hide(text)
+            if self._slice is not None:
+                number, total = self._slice
+                shown, done = f"{shown}, slice {number:,} of {total:,}", number - 1
             self._rich.update(self._task, description=shown, completed=done, total=total)
 
     @contextmanager

@@ -1,52 +1,60 @@
-"""What every command that reads files and writes one answer is told: where, and how it runs."""
+"""What is asked of a command that reads files and writes one answer: where, how, and what it does."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+import pyarrow as pa
+
+from coincide.command_line.outputs import Place, SparkOutput, format_of_output, write_frame
 from coincide.command_line.problems import Problem
+from coincide.command_line.progress import Progress
 from coincide.command_line.standard_streams import check_once, read_in
+from coincide.command_line.summary import Counted
 from coincide.engine.files.credentials import Redactor
 from coincide.engine.files.csv_rules import PLAIN, CsvRules, csv_rules, side_rules
-from coincide.engine.files.source import COMPRESSED, FORMATS, STANDARD_INPUT, Source, find_source
+from coincide.engine.files.source import FORMATS, STANDARD_INPUT, Source, find_source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import UNSET
 from coincide.model.options import check_choice
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    OnSession = Callable[[SparkSession, Progress, SparkOutput], "OnSpark"]
+
 ENGINES = ("auto", "spark", "local")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request(ABC):
-    """One run of a command.
+class InProcess(NamedTuple):
+    """Rows as they are found; what was counted is known once all are out."""
 
-    Parameters
-    ----------
-    output : str
-        A path or URI.
-    overwrite : bool
-    file_format : str or None
-    engine : {"auto", "spark", "local"}
-    master : str or None
-    conf : dict of str to str
-        Spark settings.
-    debug : bool
-    engine_why : str
-        Why it is this one, where nobody asked for it.
-    csv : CsvRules
-        How inputs of CSV are written.
-    output_format : {"parquet", "csv", "arrow"}
-    csv_sides : dict of str to (CsvRules, CsvRules)
-        How each input is written, and what is said of it alone, by the name of its option; empty: all as
-        `csv`.
+    batches: Iterable[pa.RecordBatch]
+    schema: pa.Schema
+    counted: Callable[[], Counted]
+
+
+class OnSpark(NamedTuple):
+    """What was counted; and the files that hold the rows, with their number, where not all files do."""
+
+    counted: Counted
+    files: Collection[str] | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Place, ABC):
+    """One run of a command: where it reads and writes, on which engine, and what is done there.
+
+    `csv_sides` holds how each input of CSV is written, and what is said of it alone, by the name of its
+    option; without any all are as `csv`.
     """
 
-    output: str
-    overwrite: bool = False
+    doing: ClassVar[str]
     file_format: str | None = None
     engine: str = "auto"
     master: str | None = None
@@ -54,7 +62,6 @@ class Request(ABC):
     debug: bool = False
     engine_why: str = ""
     csv: CsvRules = PLAIN
-    output_format: str = "parquet"
     csv_sides: dict[str, tuple[CsvRules, CsvRules]] = field(default_factory=dict)
 
     @property
@@ -62,19 +69,37 @@ class Request(ABC):
     def inputs(self) -> dict[str, str]:
         """Paths, globs or URIs, by what messages call the input."""
 
+    @abstractmethod
+    def in_process(self, sources: list[Source], progress: Progress) -> InProcess:
+        """What the local engine computes of the inputs; wrong columns show before they are read."""
+
+    def on_spark(self, sources: list[Source]) -> OnSession:
+        """What a session does for it, and writes; what can be told without one is checked here."""
+        raise NotImplementedError
+
+    def planned(
+        self, plan: Callable[[SparkSession], Any], counted: Callable[[Any], Counted]
+    ) -> OnSession:
+        """Let Spark write the DataFrame of a plan, which then tells what was counted."""
+
+        def work(spark: SparkSession, progress: Progress, output: SparkOutput) -> OnSpark:
+            with progress.following(spark, "planning"):
+                made = plan(spark)
+            with progress.following(spark, self.doing):
+                write_frame(made.dataframe, output)
+            return OnSpark(counted(made))
+
+        return work
+
     @property
     def read_columns(self) -> Sequence[Collection[str] | None] | None:
         """What is read of each input; None: all columns, or of all inputs all of them."""
         return None
 
     def sources(self) -> list[Source]:
-        """The inputs, looked up.
+        """The inputs, looked up; an error if one is not there, or what is said of CSV is of none."""
+        from coincide.engine.files.csv_input import check_own, check_said
 
-        Raises
-        ------
-        Problem, DataError
-            If nothing is there, a format cannot be told, or what is said of CSV is of no input.
-        """
         check_once(self.inputs.values())
         of_sides = [*self.csv_sides.values()] or [(self.csv, PLAIN)] * len(self.inputs)
         found = []
@@ -83,8 +108,6 @@ class Request(ABC):
                 found.append(read_in(side, self.file_format, rules))
             else:
                 found.append(find_source(side, text, self.file_format, rules))
-        from coincide.engine.files.csv_input import check_own, check_said
-
         check_said(self.csv, found)
         for i, (side, (_, own)) in enumerate(self.csv_sides.items()):
             check_own(side, own, found[i] if i < len(found) else None)
@@ -103,6 +126,10 @@ class EventRequest(Request):
 
     arguments: PairArguments
 
+    @abstractmethod
+    def job(self, arguments: PairArguments, tables: list[pa.Table]) -> Any:
+        """What answers it, of one table or two; wrong columns show here, of tables without rows, too."""
+
     def of(self, arguments: PairArguments) -> Self:
         """The same with other arguments."""
         return replace(self, arguments=arguments)
@@ -115,12 +142,6 @@ class EventRequest(Request):
     @property
     def read_columns(self) -> Sequence[Collection[str] | None]:  # noqa: D102
         return self.columns
-
-
-def lines_left_out(sources: Sequence[Source]) -> dict[str, int]:
-    """How many lines of CSV were left out, of inputs that have such."""
-    counts = {source.side: sum(source.skipped.values()) for source in sources}
-    return {side: count for side, count in counts.items() if count}
 
 
 def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,44 +195,3 @@ def _settings(words: Sequence[str] | None) -> dict[str, str]:
         # Not the word itself, which may be a secret.
         raise Problem(f"--conf takes KEY=VALUE; number {wrong[0]} of them is not written so")
     return {key: value for key, _, value in pairs}
-
-
-STDOUT = "-"
-_UNWRITTEN = (".tsv", ".json", ".jsonl", ".txt", ".xlsx", ".orc", ".avro")
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-
-
-def format_of_output(text: str, asked: str | None) -> str:
-    """A key of `FORMATS`."""
-    if asked is not None:
-        check_choice("--output-format", asked, tuple(FORMATS))
-    if text == STDOUT:
-        return asked or "csv"
-    name = text.lower().rstrip("/")
-    if name.endswith(_UNWRITTEN):
-        raise Problem(
-            f"the output {text} is named as a format that is not written; end it in .parquet, .csv or"
-            " .arrow"
-        )
-    named = _named(name)
-    if asked is not None and named not in (None, asked):
-        raise Problem(
-            f"the output {text} is named as {named}, and --output-format says {asked}; leave one out"
-        )
-    return asked or named or "parquet"
-
-
-def compression_of(text: str) -> str | None:
-    """How a file of CSV is compressed, by its name."""
-    return next((how for end, how in _PACKED.items() if text.lower().endswith(end)), None)
-
-
-def _named(name: str) -> str | None:
-    packed = next((end for end in COMPRESSED if name.endswith(end)), "")
-    bare = name.removesuffix(packed)
-    found = next((kind for kind, each in FORMATS.items() if bare.endswith(each.endings)), None)
-    if packed and found != "csv":
-        raise Problem(
-            f"the output {name} would be compressed, which only .csv can be; leave {packed} out"
-        )
-    return found

@@ -1,25 +1,52 @@
-"""What commands do alike: batches into a file, a session of Spark."""
+"""One run of a command: inputs, an engine, rows that become the output, and what is told of it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from coincide.command_line.engines import settled
 from coincide.command_line.interruption import raise_if_interrupted
-from coincide.command_line.outputs import LocalOutput
+from coincide.command_line.outputs import LocalOutput, local_output, spark_output
+from coincide.command_line.problems import warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import Request
-from coincide.command_line.summary import Finished
+from coincide.command_line.summary import Summary
+from coincide.engine.files.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def written(
+def run(request: Request) -> Summary:
+    """Do what is asked for, and write the output."""
+    sources = request.sources()
+    request = settled(request, sources)
+    engine = _in_process if request.engine == "local" else _on_spark
+    with warnings_as_lines(), Progress(request.hide) as progress:
+        return told(request, sources, engine(request, sources, progress))
+
+
+def _in_process(request: Request, sources: list[Source], progress: Progress) -> Summary:
+    with local_output(request, sources) as output:
+        started = time.perf_counter()
+        work = request.in_process(sources, progress)
+        progress.show(request.doing)
+
+        def say(rows: int) -> None:
+            progress.show(f"{request.doing}: {rows:,} rows written")
+
+        rows = _written(work.batches, work.schema, output, say)
+        output.publish()
+        return Summary(work.counted(), rows, time.perf_counter() - started)
+
+
+def _written(
     batches: Iterable[pa.RecordBatch],
     schema: pa.Schema,
     output: LocalOutput,
@@ -33,6 +60,17 @@ def written(
             say(groups.rows)
     raise_if_interrupted()
     return groups.rows
+
+
+def _on_spark(request: Request, sources: list[Source], progress: Progress) -> Summary:
+    with spark_output(request, sources) as output:
+        work = request.on_spark(sources)
+        with spark_at_work(request, progress) as (spark, started, start_seconds):
+            done = work(spark, progress, output)
+            seconds = time.perf_counter() - started
+        rows = output.rows() if done.files is None else done.rows
+        output.publish(done.files)
+    return Summary(done.counted, rows, seconds, start_seconds)
 
 
 @contextmanager
@@ -51,17 +89,13 @@ def spark_at_work(
     raise_if_interrupted()
 
 
-def finished(
-    request: Request,
-    what: str,
-    counted: tuple[dict[str, object], list[tuple[str, str]]] | None,
-    rows: int | None,
-    seconds: float,
-    start_seconds: float | None = None,
-) -> Finished:
-    """What a command says of itself in the end."""
-    values, about = counted or ({}, [(what, "not counted")])
-    output = request.hide(request.output)
-    return Finished(
-        values, about, rows, seconds, output, request.engine, start_seconds, request.engine_why
+def told(request: Request, sources: list[Source], done: Summary) -> Summary:
+    """With what of the request and the inputs is told, too."""
+    counts = {source.side: sum(source.skipped.values()) for source in sources}
+    return replace(
+        done,
+        output=request.hide(request.output),
+        engine=request.engine,
+        engine_why=request.engine_why,
+        skipped={side: count for side, count in counts.items() if count},
     )

@@ -1,11 +1,11 @@
-"""What a finished command, a join first of all, says about itself."""
+"""What a finished command says of itself."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from coincide.command_line.problems import in_options
 from coincide.engine.events.sides import SideCounts
@@ -15,102 +15,62 @@ from coincide.model.errors import Words, marked
 from coincide.model.sides import SIDES
 
 
-class Told(Protocol):
-    """What a finished command says of itself."""
+class Counted(NamedTuple):
+    """What an operator has counted: plain values for JSON, None of no account; lines for people."""
 
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, for JSON."""
+    values: dict[str, object]
+    lines: list[tuple[str, str]]
 
-    def lines(self) -> list[tuple[str, str]]:
-        """Names and what there is to say, for people."""
+
+def not_counted(what: str) -> Counted:
+    """Of a session that counts nothing."""
+    return Counted({}, [(what, "not counted")])
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a finished join did."""
+    """What a finished command did; rows are None where they are not known."""
 
-    join: JoinSummary
-    output: str
-    engine: str
+    counted: Counted
+    rows: int | None
+    seconds: float
     start_seconds: float | None = None
+    output: str = ""
+    engine: str = "local"
     engine_why: str = ""
     skipped: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        join = self.join
         values = {
             "output": self.output,
             "engine": self.engine,
             "engine_why": self.engine_why or None,
-            **{name: _plain(counts) for name, counts in _sides(join)},
-            **({} if join.counters is None else asdict(join.counters)),
-            "rows": join.rows,
-            "seconds": round(join.seconds or 0.0, 3),
+            **self.counted.values,
+            "rows": self.rows,
+            "seconds": round(self.seconds, 3),
             "start_seconds": None if self.start_seconds is None else round(self.start_seconds, 3),
-            "slices": join.slices,
-            "replication": None if join.replication is None else round(join.replication, 4),
-            "way": join.way or None,
-            "why": join.why or None,
-            "tick": join.tick.unit,
-            **({} if join.accidental is None else join.accidental.as_dict()),
             "lines_left_out": dict(self.skipped) or None,
-            "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
         }
         return {name: value for name, value in values.items() if value is not None}
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and what there is to say, for people."""
-        return _lines(self)
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What a finished command of any operator but the join did."""
-
-    values: dict[str, object]
-    about: list[tuple[str, str]]
-    rows: int | None
-    seconds: float
-    output: str
-    engine: str
-    start_seconds: float | None = None
-    engine_why: str = ""
-    skipped: Mapping[str, int] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, for JSON."""
-        start = None if self.start_seconds is None else round(self.start_seconds, 3)
-        values = {
-            "output": self.output, "engine": self.engine, "engine_why": self.engine_why or None,
-            **self.values, "rows": self.rows, "seconds": round(self.seconds, 3),
-            "start_seconds": start, "lines_left_out": dict(self.skipped) or None,
-        }  # fmt: skip
-        return {name: value for name, value in values.items() if value is not None}
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Names and what there is to say, for people."""
-        rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
-        seconds = seconds_words(self.seconds, self.start_seconds)
-        engine = engine_lines(self.engine, self.engine_why)
-        return [
-            *self.about,
-            *skipped_lines(self.skipped),
-            *rows,
-            *engine,
-            ("seconds", seconds),
-            ("output", self.output),
+        lines = [*self.counted.lines]
+        left_out = "left out: of more or fewer cells than the header, or without a time"
+        lines += [
+            (f"{side} lines", f"{count:,} {left_out}") for side, count in self.skipped.items()
         ]
+        if self.rows is not None and self.rows != self.counted.values.get("pairs"):
+            lines.append(("rows", f"{self.rows:,}"))
+        if self.engine_why:
+            lines.append(("engine", f"{self.engine}: {self.engine_why}"))
+        start = self.start_seconds
+        started = "" if start is None else f" (and {start:.1f} to start Spark)"
+        return [*lines, ("seconds", f"{self.seconds:.2f}{started}"), ("output", self.output)]
 
 
-def _plain(counts: SideCounts | None) -> dict[str, object] | None:
-    """Counts for JSON; that nothing was rounded goes without saying."""
-    if counts is None:
-        return None
-    return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
-
-
-def print_summary(summary: Told, as_json: bool, to: TextIO | None = None) -> None:
+def print_summary(summary: Summary, as_json: bool, to: TextIO | None = None) -> None:
     """Print a summary, to stdout if nothing else is said: aligned lines, or one JSON object."""
     if as_json:
         print(without_credentials(json.dumps(_said(summary.as_dict()))), file=to)
@@ -130,55 +90,54 @@ def _said(value: Any) -> Any:
     return in_options(value) if isinstance(value, Words) else value
 
 
-def _lines(summary: Summary) -> list[tuple[str, str]]:
-    join = summary.join
-    counters = join.counters
+def counted_pairs(join: JoinSummary) -> Counted:
+    """What a join of two sides has counted."""
+    values = {
+        **{name: _plain(counts) for name, counts in _sides(join)},
+        **({} if join.counters is None else asdict(join.counters)),
+        "slices": join.slices,
+        "replication": None if join.replication is None else round(join.replication, 4),
+        "way": join.way or None,
+        "why": join.why or None,
+        "tick": join.tick.unit,
+        **({} if join.accidental is None else join.accidental.as_dict()),
+        "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
+    }
+    return Counted(values, _lines(join))
+
+
+def _plain(counts: SideCounts | None) -> dict[str, object] | None:
+    """Counts for JSON; that nothing was rounded goes without saying."""
+    if counts is None:
+        return None
+    return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
+
+
+def _lines(join: JoinSummary) -> list[tuple[str, str]]:
     lines = [(name, _side(counts, join)) for name, counts in _sides(join)]
-    lines += skipped_lines(summary.skipped)
-    if counters is None:
+    if join.counters is None:
         lines.append(("pairs", "not counted"))
     else:
-        lines += [
-            ("candidates", f"{counters.candidates:,}"),
-            ("probed", f"{counters.probed:,}"),
-            ("pairs", f"{counters.pairs:,}"),
-        ]
+        counters = join.counters
+        numbers = (counters.candidates, counters.probed, counters.pairs)
+        names = ("candidates", "probed", "pairs")
+        lines += [(name, f"{count:,}") for name, count in zip(names, numbers, strict=True)]
     if join.accidental is not None:
         lines.append(("accidental", join.accidental.words))
     if join.no_pairs is not None:
-        names = ["no pairs:"] + [""] * len(join.no_pairs.lines)
-        lines += list(zip(names, join.no_pairs.lines, strict=False))
-    if join.rows is not None and (counters is None or join.rows != counters.pairs):
-        lines.append(("rows", f"{join.rows:,}"))
+        lines += under("no pairs:", join.no_pairs.lines)
     if join.slices is not None:
         row = f"{join.sides[1]} row" if join.sides == SIDES else join.sides[1]
         copies = "" if join.replication is None else f", {join.replication:.3g} copies of a {row}"
         lines.append(("slices", f"{join.slices:,}{copies}"))
     if join.way:
         lines.append(("way", f"{join.way}: {marked(join.why)}"))
-    lines += [
-        *engine_lines(summary.engine, summary.engine_why),
-        ("seconds", seconds_words(join.seconds or 0.0, summary.start_seconds)),
-        ("output", summary.output),
-    ]
     return lines
 
 
-def skipped_lines(skipped: Mapping[str, int]) -> list[tuple[str, str]]:
-    """What of CSV could not be read and was left out."""
-    words = "left out: of more or fewer cells than the header, or without a time"
-    return [(f"{side} lines", f"{count:,} {words}") for side, count in skipped.items()]
-
-
-def engine_lines(engine: str, why: str) -> list[tuple[str, str]]:
-    """The engine, where it was chosen."""
-    return [("engine", f"{engine}: {why}")] if why else []
-
-
-def seconds_words(seconds: float, start_seconds: float | None) -> str:
-    """How long a command took, and starting Spark for it."""
-    start = "" if start_seconds is None else f" (and {start_seconds:.1f} to start Spark)"
-    return f"{seconds:.2f}{start}"
+def under(name: str, words: Sequence[str]) -> list[tuple[str, str]]:
+    """Lines of which the first one alone has a name."""
+    return [("" if i else name, line) for i, line in enumerate(words)]
 
 
 def _sides(join: JoinSummary) -> list[tuple[str, SideCounts | None]]:

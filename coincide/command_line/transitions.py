@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from coincide.command_line.engines import settled
 from coincide.command_line.event_inputs import (
     check_complete,
     check_for_spark,
     check_zones,
 )
-from coincide.command_line.outputs import local_output, spark_output, write_frame
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import Request, checked, lines_left_out
-from coincide.command_line.runs import finished, spark_at_work, written
-from coincide.command_line.summary import Finished
+from coincide.command_line.requests import InProcess, Request, checked
+from coincide.command_line.summary import Counted, not_counted
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.source import Source, path_columns
-from coincide.engine.join.words import duration, names
+from coincide.engine.join.words import duration, names, options_of
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.monitor import TransitionMonitor, transitions_of_table
 from coincide.engine.transitions.reports import TWICE, TransitionSummary, losses_of
 from coincide.model.errors import ConditionError
-from coincide.model.options import CorrelateOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from coincide.command_line.requests import OnSession
 
 Types = dict[str, pa.DataType]
 
@@ -40,6 +41,7 @@ Types = dict[str, pa.DataType]
 class TransitionRequest(Request):
     """One `coincide transitions`."""
 
+    doing: ClassVar[str] = "looking for transitions"
     events: str
     arguments: TransitionArguments
     until: int | float | datetime | None
@@ -52,13 +54,48 @@ class TransitionRequest(Request):
     def read_columns(self) -> list[list[str]]:  # noqa: D102
         return [self.arguments.columns]
 
+    def _given(self, source: Source) -> ArrowInput:
+        options = self.arguments.options
+        fine = self.engine == "local" and "ns" in (options.unit, options.tick)
+        return arrow_input(source, fine, self.arguments.clocks)
+
+    def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
+        given, columns, types = self._given(sources[0]), self.arguments.columns, _types(self)
+        check_complete(given, columns)
+        check_zones(given, columns)
+        _check(given.typed(columns, types), self)
+        progress.show(f"reading {given.source.text}")
+        table = given.table(columns, types)
+        progress.show(self.doing)
+        monitor = TransitionMonitor(**vars(self.arguments))
+        found, summary = transitions_of_table(table, self.until, monitor)
+        return InProcess(found.to_batches(), found.schema, partial(_counted, summary))
+
+    def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
+        from coincide.command_line.spark import spark_frame
+        from spark_plugin.frames.transitions import plan_transitions
+
+        given, columns, types = self._given(sources[0]), self.arguments.columns, _types(self)
+        check_for_spark(given, columns)
+        if _tells_types(given.source, columns):
+            _check(given.typed(columns, types), self)
+
+        def plan(spark: SparkSession) -> Any:
+            frame = spark_frame(spark, given, columns, types)
+            return plan_transitions(frame, self.until, self.arguments, observe=True)
+
+        def counted(plan: Any) -> Counted:
+            is_counted = plan.is_observable
+            return _counted(plan.summary()) if is_counted else not_counted("transitions")
+
+        return self.planned(plan, counted)
+
 
 def request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`."""
     plain = ("confidence", "query", "event", "repeated")
-    options = CorrelateOptions(**{name: words[name] for name in ("unit", "tick", "invalid")})
     arguments = TransitionArguments(
-        duration(words["within"]), time=names("--time", [words["time"]]), options=options,
+        duration(words["within"]), time=names("--time", [words["time"]]), options=options_of(words),
         stream=None if words["stream"] == "-" else words["stream"],
         **{name: words[name] for name in plain},
     )  # fmt: skip
@@ -78,63 +115,6 @@ def _instant(text: str) -> int | float | datetime:
     raise ConditionError(
         f"--until takes a number, or a time such as 2024-05-01T08:00:00Z; found {text!r}"
     )
-
-
-def run(request: TransitionRequest) -> Finished:
-    """Find transitions and write the output."""
-    (source,) = sources = request.sources()
-    request = settled(request, sources)
-    options = request.arguments.options
-    fine = request.engine == "local" and "ns" in (options.unit, options.tick)
-    given = arrow_input(source, fine, request.arguments.clocks)
-    run = _run_local if request.engine == "local" else _run_spark
-    with Progress(request.hide) as progress:
-        done = run(request, given, progress)
-    return replace(done, skipped=lines_left_out(sources))
-
-
-def _run_local(request: TransitionRequest, given: ArrowInput, progress: Progress) -> Finished:
-    columns, types = request.arguments.columns, _types(request)
-    with local_output(request, [given.source]) as output:
-        started = time.perf_counter()
-        check_complete(given, columns)
-        check_zones(given, columns)
-        _check(given.typed(columns, types), request)
-        progress.show(f"reading {given.source.text}")
-        table = given.table(columns, types)
-        progress.show("looking for transitions")
-        monitor = TransitionMonitor(**vars(request.arguments))
-        found, summary = transitions_of_table(table, request.until, monitor)
-
-        def say(rows: int) -> None:
-            progress.show(f"writing: {rows:,} rows")
-
-        rows = written(found.to_batches(), found.schema, output, say)
-        output.publish()
-        seconds = time.perf_counter() - started
-    return finished(request, "transitions", _counted(summary), rows, seconds)
-
-
-def _run_spark(request: TransitionRequest, given: ArrowInput, progress: Progress) -> Finished:
-    from coincide.command_line.spark import spark_frame
-    from spark_plugin.frames.transitions import plan_transitions
-
-    columns, types = request.arguments.columns, _types(request)
-    with spark_output(request, [given.source]) as output:
-        check_for_spark(given, columns)
-        if _tells_types(given.source, columns):
-            _check(given.typed(columns, types), request)
-        with spark_at_work(request, progress) as (spark, started, start_seconds):
-            with progress.following(spark, "planning"):
-                frame = spark_frame(spark, given, columns, types)
-                plan = plan_transitions(frame, request.until, request.arguments, observe=True)
-            with progress.following(spark, "looking for transitions"):
-                write_frame(plan.dataframe, output)
-            counted = _counted(plan.summary()) if plan.is_observable else None
-            seconds = time.perf_counter() - started
-        rows = output.rows()
-        output.publish()
-    return finished(request, "transitions", counted, rows, seconds, start_seconds)
 
 
 def _tells_types(source: Source, columns: list[str]) -> bool:
@@ -160,14 +140,14 @@ def _types(request: TransitionRequest) -> Types:
     return dict.fromkeys(clocks, pa.int64())
 
 
-def _counted(summary: TransitionSummary) -> tuple[dict[str, object], list[tuple[str, str]]]:
+def _counted(summary: TransitionSummary) -> Counted:
     values = {
         **asdict(summary.counts),
         "undecided": summary.undecided,
         "rounded": summary.rounded or None,
         "tick": None if summary.tick is None else summary.tick.unit,
     }
-    return values, _lines(summary)
+    return Counted(values, _lines(summary))
 
 
 def _lines(summary: TransitionSummary) -> list[tuple[str, str]]:

@@ -27,8 +27,8 @@ def chosen(work, monkeypatch, free: int, **files):
         seen.append(request)
         raise KeyboardInterrupt
 
-    for name in ("_run_local", "_run_spark"):
-        monkeypatch.setattr(f"coincide.command_line.join.{name}", stop)
+    for name in ("_in_process", "_on_spark"):
+        monkeypatch.setattr(f"coincide.command_line.runs.{name}", stop)
     left, right = (files.get(side, str(getattr(work, side))) for side in ("left", "right"))
     words = ["join", str(left), str(right), "-o", files.get("output", str(work.output))]
     assert run([*words, *WINDOW, *files.get("more", ())]) in (0, 130)

@@ -57,8 +57,8 @@ def test_json_has_the_numbers_of_the_function(explorer: Explorer) -> None:
     found = explore_tables(events(), right, within=(-3, 5), shifts=[100, -100])
     assert code == 0
     assert told["curve"] == found.curve.to_pylist()
-    assert (told["candidates"], told["sample"]) == (found.candidates, None)
-    assert told["output"] == [str(explorer.page)]
+    assert (told["candidates"], "sample" in told) == (found.candidates, False)
+    assert told["output"] == str(explorer.page)
 
 
 def test_one_stream_with_a_condition(explorer: Explorer) -> None:
@@ -66,7 +66,7 @@ def test_one_stream_with_a_condition(explorer: Explorer) -> None:
     code = run([*words, "--where", "left_key = right_key", "--json"])
     told = json.loads(explorer._capsys.readouterr().out)
     found = explore_tables(events(), within=(-3, 50), where="left_key = right_key")
-    assert (code, told["right"]) == (0, None)
+    assert (code, "right" in told) == (0, False)
     assert told["curve"] == found.curve.to_pylist()
     assert f"coincide explore {explorer.work.left} -o" in explorer.page.read_text(encoding="utf-8")
 

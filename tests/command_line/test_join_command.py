@@ -167,7 +167,7 @@ def test_a_bug_is_our_failure(work, monkeypatch):
     def broken(*_: object) -> None:
         raise KeyError("some\nthing")
 
-    monkeypatch.setattr("coincide.command_line.join.checked_types", broken)
+    monkeypatch.setattr("coincide.command_line.event_inputs.checked_types", broken)
     code, out, err = work.join(*WINDOW)
     assert (code, out) == (1, "")
     assert err.startswith("coincide: KeyError")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coincide.engine.events.given_times import Around, around, histograms, resolution
+from coincide.engine.events.given_times import around, histograms, resolution
 from coincide.engine.events.keys import Key, parted, plain
 from coincide.engine.events.time_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
@@ -13,11 +13,13 @@ from coincide.engine.join.pair_arguments import are_exact
 from coincide.model.condition import Closed, TimingCondition, Within, mutual_deadline, within
 from coincide.model.errors import ConditionError
 from coincide.model.options import CorrelateOptions
+from coincide.model.sides import SIDES
 from coincide.model.units import Duration, TypedInt
 
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column")
 CLOCKS = (*_CLOCKS, "around_unit")
 """Options of a side that say what its stamps mean, without the side."""
+_OPTIONS = ("unit", "tick", "invalid", "slices", "batch_pairs", "classes", "threads", "way")
 _TIMES = "min_time,max_time"
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
@@ -28,7 +30,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     if is_one_stream:
         words = _of_one_stream(words)
     predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
-    times = timestamps("left", words), timestamps("right", words)
+    times = timestamps("left_", words), timestamps("right_", words)
     return JoinArguments(
         TimingCondition(predicate, _confidence(words["confidence"], times)),
         left_time=times[0],
@@ -39,7 +41,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
         pair_columns=names("--pair-columns", words.get("pair_columns") or []),
-        options=_options(words),
+        options=options_of(words),
         is_one_stream=is_one_stream,
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},
         **{name: words[name] for name in ("prefer", "k", "matching", "largest_group")},
@@ -63,18 +65,23 @@ def keys(words: Sequence[str] | None) -> list[Key]:
 
 def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
     """What is said of one stream holds for both sides."""
-    clocks = [f"{{}}_{name}" for name in CLOCKS]
-    for name in (*clocks, "{}_unit", "{}_longest"):
-        option = name.format("right")
-        if words.get(option) is not None:
-            said = f"--{option.replace('_', '-')}"
-            raise ConditionError(
-                f"{said} is of RIGHT, and there is one stream: say {said.replace('right', 'left')}"
-            )
-    own = {name.format("right"): words.get(name.format("left")) for name in clocks}
+    check_one_stream(words, SIDES, "RIGHT", (*CLOCKS, "unit", "longest"))
+    own = {f"right_{name}": words.get(f"left_{name}") for name in CLOCKS}
     if words["right_time"] == _TIMES:
         own["right_time"] = words["left_time"]
     return {**words, **own}
+
+
+def check_one_stream(
+    words: dict[str, Any], sides: tuple[str, str], missing: str, names: Sequence[str]
+) -> None:
+    """Refuse what is said of a second side, the input `missing`, where there is one stream."""
+    for name in names:
+        first, second = (f"{side}_{name}" for side in sides)
+        if words.get(second) is not None:
+            raise ConditionError(
+                f"{_flag(second)} is of {missing}, and there is one stream: say {_flag(first)}"
+            )
 
 
 def names(option: str, words: Sequence[str] | None) -> list[str]:
@@ -119,78 +126,68 @@ def shifts(words: Sequence[str] | None) -> list[Duration] | None:
     return None if words is None else [duration(word) for word in names("--shifts", words)]
 
 
-def timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
-    """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
-    option, time = f"--{side}-time", words[f"{side}_time"]
-    said: dict[str, Any] = {name: words.get(f"{side}_{name}") for name in _CLOCKS}
-    unit = words.get(f"{side}_around_unit")
-    if unit is not None and said["around_column"] is None:
-        raise ConditionError(
-            f"--{side}-around-unit is of --{side}-around-column; leave it out, or name the column"
-        )
-    given = [name for name, word in said.items() if word is not None]
-    if not given:
-        return _times(option, time)
-    if set(given) == {"template", "templates"}:
-        return histograms(_stamps(option, time, "template"), **{k: said[k] for k in given})
-    if len(given) > 1:
-        listed = " and ".join(f"--{side}-{name.replace('_', '-')}" for name in given)
-        raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
-    if "template" in given or "templates" in given:
-        lacking = f"--{side}-template" + ("s" if "template" in given else "")
-        raise ConditionError(
-            f"histograms need both --{side}-template COLUMN and --{side}-templates FILE; {lacking} is"
-            " missing"
-        )
-    if said["around_column"] is not None:
-        columns = names(f"--{side}-around-column", [said["around_column"]])
-        column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
-        return around(_stamps(option, time, "around-column"), column=column, unit=unit)  # type: ignore[arg-type]
-    return _clock(side, time, said["around"], said["resolution"])
+def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
+    """Intervals of two columns; about the stamps of one; or histograms where a side has templates.
 
-
-def _clock(side: str, time: str, width: str | None, step: str | None) -> Around:
-    """What --SIDE-around, or else --SIDE-resolution, says of the column of --SIDE-time."""
-    option = f"--{side}-time"
-    if width is None:
-        assert step is not None
-        return resolution(_stamps(option, time, "resolution"), duration(step))
-    if step is not None:
-        raise ConditionError(
-            f"--{side}-around and --{side}-resolution say different things of the same timestamps; leave"
-            " out one"
-        )
-    before, after = _ends(f"--{side}-around", width)
-    return around(_stamps(option, time, "around"), before=before, after=after)
-
-
-def _stamps(option: str, text: str, other: str) -> str:
-    """The one column of stamps."""
-    columns = names(option, [text])
+    `begin` is what the words of the side begin with, such as ``"left_"``.
+    """
+    said = {name: words[begin + name] for name in _CLOCKS if words.get(begin + name) is not None}
+    unit = words.get(f"{begin}around_unit")
+    if unit is not None and "around_column" not in said:
+        of, column = _flag(f"{begin}around_unit"), _flag(f"{begin}around_column")
+        raise ConditionError(f"{of} is of {column}; leave it out, or name the column")
+    option, time = _flag(f"{begin}time"), words[f"{begin}time"]
+    columns = names(option, [time])
+    if not said:
+        if len(columns) > 2:
+            raise ConditionError(
+                f"{option} takes the columns MIN,MAX, or one column of exact times; found {time!r}"
+            )
+        return columns[0], columns[-1]
+    _check_together(begin, list(said))
     if len(columns) != 1:
-        side = option.removesuffix("-time")
         raise ConditionError(
-            f"with {side}-{other}, {option} takes the one column of the times at which events were"
-            f" seen; found {text!r}"
+            f"with {_flag(begin + next(iter(said)))}, {option} takes the one column of the times at which"
+            f" events were seen; found {time!r}"
         )
-    return columns[0]
+    return _stamped(columns[0], said, unit, begin)
 
 
-def _ends(option: str, text: str) -> tuple[Duration, Duration]:
-    """How far before and after: one duration for both, or two."""
-    parts = [duration(part) for part in text.split(",")]
-    if len(parts) > 2 or "" in parts:
-        raise ConditionError(f"{option} takes a duration, or BEFORE,AFTER; found {text!r}")
-    return parts[0], parts[-1]
-
-
-def _times(option: str, text: str) -> tuple[str, str]:
-    columns = names(option, [text])
-    if len(columns) not in (1, 2):
+def _check_together(begin: str, said: list[str]) -> None:
+    """Refuse two meanings of the stamps of a side, and half of one."""
+    if said == ["template", "templates"]:
+        return
+    if len(said) > 1:
+        listed = " and ".join(_flag(begin + name) for name in said)
+        raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
+    if said[0] in ("template", "templates"):
+        column, file = _flag(f"{begin}template"), _flag(f"{begin}templates")
+        lacking = file if said[0] == "template" else column
         raise ConditionError(
-            f"{option} takes the columns MIN,MAX, or one column of exact times; found {text!r}"
+            f"histograms need both {column} COLUMN and {file} FILE; {lacking} is missing"
         )
-    return columns[0], columns[-1]
+
+
+def _stamped(stamp: str, said: dict[str, str], unit: str | None, begin: str) -> GivenTimes:
+    """What the options of a side say of its column of stamps."""
+    if "templates" in said:
+        return histograms(stamp, **said)
+    if "resolution" in said:
+        return resolution(stamp, duration(said["resolution"]))
+    if "around_column" in said:
+        columns = names(_flag(f"{begin}around_column"), [said["around_column"]])
+        column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
+        return around(stamp, column=column, unit=unit)  # type: ignore[arg-type]
+    ends = [duration(part) for part in said["around"].split(",")]
+    if len(ends) > 2 or "" in ends:
+        raise ConditionError(
+            f"{_flag(f'{begin}around')} takes a duration, or BEFORE,AFTER; found {said['around']!r}"
+        )
+    return around(stamp, before=ends[0], after=ends[-1])
+
+
+def _flag(word: str) -> str:
+    return f"--{word.replace('_', '-')}"
 
 
 def _predicate(window: tuple[str, str] | None, deadline: str | None, closed: Closed) -> Within:
@@ -218,14 +215,11 @@ def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:
     return confidence
 
 
-def _options(words: dict[str, Any]) -> CorrelateOptions:
-    longest: dict[str, Any] = {
-        name: None if words[name] is None else duration(words[name])
-        for name in ("left_longest", "right_longest")
-    }
-    plain = (
-        "unit", "left_unit", "right_unit", "tick", "invalid", "slices", "batch_pairs", "classes",
-        "threads", "way",
-    )  # fmt: skip
-    chosen: dict[str, Any] = {name: words[name] for name in plain}
-    return CorrelateOptions(**longest, **chosen)
+def options_of(words: dict[str, Any], sides: tuple[str, str] = SIDES) -> CorrelateOptions:
+    """The options that words say, of sides that are called so in them."""
+    given = {name: words[name] for name in _OPTIONS if name in words}
+    for side, called in zip(SIDES, sides, strict=True):
+        given[f"{side}_unit"] = words.get(f"{called}_unit")
+        longest = words.get(f"{called}_longest")
+        given[f"{side}_longest"] = None if longest is None else duration(longest)
+    return CorrelateOptions(**given)
