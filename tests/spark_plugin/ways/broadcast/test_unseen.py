@@ -389,7 +389,9 @@ def test_a_cache_is_seen_though_its_dataframe_was_used_before(spark: SparkSessio
 
 
 def event_frame(source: DataFrame) -> Any:
-    return SimpleNamespace(source=source, plain=source, optimized=plan_of(source))
+    return SimpleNamespace(
+        spark=source.sparkSession, source=source, plain=source, optimized=plan_of(source)
+    )
 
 
 def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
