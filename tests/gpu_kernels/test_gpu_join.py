@@ -48,7 +48,7 @@ def test_the_first_kernel_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     usable._problem.cache_clear()
     assert usable.problem() is None
     usable._problem.cache_clear()
-    monkeypatch.setattr(join.placement.pair_probabilities, "launch", lambda *_: 1 / 0)
+    monkeypatch.setattr(join.tiles.pair_probabilities, "launch", lambda *_: 1 / 0)
     assert "a first kernel failed (ZeroDivisionError" in str(usable.problem())
     usable._problem.cache_clear()
 
@@ -378,19 +378,18 @@ def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its workspace is not one of the arrays that `memory._allocate` takes; the error is a plain one."""
-    xp = join.array_module()
-    sort = fails_once(xp.argsort, MemoryError("std::bad_alloc"))
+    xp, full = join.array_module(), MemoryError("std::bad_alloc")
 
     class Module:
-        argsort = staticmethod(sort)
+        argsort = staticmethod(fails_once(xp.argsort, full))
 
         def __getattr__(self, name: str) -> Any:
             return getattr(xp, name)
 
+    with monkeypatch.context() as patch:
+        patch.setattr(join, "_ranked", fails_once(join._ranked, full))
+        check_join(*FAULTY, 2)
     monkeypatch.setattr(join, "array_module", Module)
-    check_join(*FAULTY, 2)
-    monkeypatch.setattr(join, "array_module", Module)
-    Module.argsort = staticmethod(fails_once(xp.argsort, MemoryError("std::bad_alloc")))
     with pytest.raises(MemoryBudgetError, match=r"for both sides of the join: std::bad_alloc"):
         gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
 
