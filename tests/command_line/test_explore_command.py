@@ -137,7 +137,7 @@ def test_bad_rows_are_bad_data(explorer: Explorer) -> None:
 def test_short_shifts_are_told_of_in_one_line(explorer: Explorer) -> None:
     code, _, err = explorer.run("--shifts", "10,-90")
     assert code == 0
-    assert err.startswith("coincide: shifts 10 are no longer than the window")
+    assert err.startswith("coincide: --shifts 10 are no longer than the window")
     assert err.count("\n") == 1
 
 
