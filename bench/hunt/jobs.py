@@ -24,7 +24,7 @@ SHAPES = [
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 
-_UNITS = {nanoseconds: unit for unit, nanoseconds in NANOSECONDS.items()}
+UNITS = {nanoseconds: unit for unit, nanoseconds in NANOSECONDS.items()}
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _shorter(oracle: Oracle, options: dict[str, Any]) -> bool:
 
 def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]:
     """The condition and the keyword arguments of `correlate` and its like."""
-    unit = None if data.tick is None else _UNITS[data.tick]
+    unit = None if data.tick is None else UNITS[data.tick]
 
     def duration(ticks: int) -> int | str:
         return f"{ticks}{unit}" if job.text else ticks

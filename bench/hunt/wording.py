@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.hunt.cases import Case
-from bench.hunt.jobs import arguments
+from bench.hunt.jobs import UNITS, arguments
 from bench.hunt.layouts import write_templates
 from coincide import CorrelateOptions
 from coincide.engine.events.given_times import Histograms
@@ -25,9 +25,17 @@ def source_options(case: Case, folder: Path) -> dict[str, str]:
     if not given["by"]:
         del found["by"]
     found |= {name: str(given[name]) for name in ("how", "emit", "probability")}
-    found["within"] = f"{predicate.lo},{predicate.hi}"
+    tick = case.data.tick
+    found["within"] = f"{_said(predicate.lo, tick)},{_said(predicate.hi, tick)}"
     found["confidence"] = repr(condition.confidence)
-    return found | _plain(options)
+    return found | _plain(options, tick)
+
+
+def _said(duration: int | str, tick: int | None) -> str:
+    """A duration in words: a bare number is refused where times are timestamps."""
+    if isinstance(duration, str) or tick is None:
+        return str(duration)
+    return f"{duration}{UNITS[tick]}"
 
 
 def _histograms(case: Case, given: dict[str, Any], folder: Path) -> dict[str, str]:
@@ -43,9 +51,13 @@ def _histograms(case: Case, given: dict[str, Any], folder: Path) -> dict[str, st
     return found
 
 
-def _plain(options: CorrelateOptions) -> dict[str, str]:
+def _plain(options: CorrelateOptions, tick: int | None) -> dict[str, str]:
     values = {name: getattr(options, name) for name in _SAME}
-    return {name: str(value) for name, value in values.items() if value is not None}
+    return {
+        name: _said(value, tick) if name.endswith("_longest") else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def command_words(case: Case, folder: Path, engine: str) -> list[str]:
