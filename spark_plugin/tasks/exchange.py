@@ -15,7 +15,7 @@ from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import SideModel
 from coincide.engine.join.emission import Emission
 from coincide.engine.join.spec import AnySpec
-from coincide.model.errors import DataError
+from coincide.model.errors import DataError, argument
 from coincide.model.options import SideName
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.tasks.blobs import blob_of, rows_of, unpacked
@@ -119,7 +119,7 @@ def _check_shapes(
         what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
         raise DataError(
             f"{name}: a timestamp is {what} ticks, which none was when the join was planned: {CHANGED}."
-            f" Or declare the longest length, {name}_longest, which the plan then counts on"
+            f" Or declare the longest length, {argument(f'{name}_longest')}, which the plan then counts on"
         )
 
 

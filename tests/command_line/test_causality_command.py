@@ -154,7 +154,7 @@ def test_on_spark(place: Path, command_spark: Any, capsys: Any) -> None:
 
 REFUSED: dict[str, tuple[list[str], str]] = {
     "no condition": (["--cause-place", "x,y"], "say when an event can have caused another, with --delta"),
-    "no place": (["--radius", "3"], "name the coordinates in cause_place and effect_place"),
+    "no place": (["--radius", "3"], "name the coordinates in --cause-place and --effect-place"),
     "no column": ([*OPTIONS, "--effect-columns", "nam"], "effect has no column 'nam'"),
     "text for a place": (["--cause-place", "name", "--radius", "1"], "a coordinate must be a number"),
     "both spaces": ([*OPTIONS, "--lat-lon", "--scale", "1,2"], "--scale is of a plane"),
@@ -315,7 +315,7 @@ def with_column(table: pa.Table, name: str, offset: int) -> pa.Table:
 def test_of_one_stream_a_clock_is_said_once(place: Path, capsys: Any) -> None:
     words = ["-o", str(place / "out" / "pairs.parquet"), "--engine", "local", *OPTIONS]
     assert run(["causality", str(place / "causes.parquet"), *words, "--effect-around", "3"]) == 2
-    assert "leave effect_time out" in capsys.readouterr().err
+    assert "leave --effect-time out" in capsys.readouterr().err
 
 
 def test_effects_are_stamped_as_causes_unless_it_is_said(place: Path, capsys: Any) -> None:

@@ -67,7 +67,10 @@ class Reader(ArrowInput):
         files, footers = self.source.found, []
         for path in files.paths:
             with files.filesystem.open_input_file(path) as file:
-                footers.append(pq.read_metadata(file))
+                try:
+                    footers.append(pq.read_metadata(file))
+                except pa.ArrowInvalid as error:
+                    raise pa.ArrowInvalid(f"{path}: {error}") from error
         return footers
 
     def whole_table(self, schema: pa.Schema) -> pa.Table:

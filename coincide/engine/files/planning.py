@@ -133,9 +133,10 @@ def _row_groups(
         check_readable(f"{files.side}: {path}", footer, names)
     if tables.times[side].beyond is None:
         widths = " and ".join(tables.times[side].names[1:])
+        option = unit_option(files.side).removesuffix("unit")
         raise NotDirect(
             f"{files.side}: when events of a row group may be is not told by its times, but by {widths} of"
-            f" each row; declare the longest length, {unit_option(files.side).removesuffix('unit')}longest"
+            f" each row; declare the longest length, {argument(f'{option}longest')}"
         )
     models, useful = tables.spec.models, tables.spec.largest_useful
     longest = {"longest": useful[side]} if models[side].shape_is_length else {}
