@@ -29,7 +29,7 @@ DEBUG_VARIABLE = "COINCIDE_DEBUG"
 _CURES = {
     "unexpected extra argument": "--within takes LO HI, or one duration; a glob needs quotes, such as"
     " 'events/*.parquet'",
-    "Missing option '-o'": "say where to write, such as -o out.parquet, or -o - for standard output",
+    "Missing option '--output'": "say where to write, such as -o out.parquet, or -o - for standard output",
     "Missing argument 'RIGHT'": "two inputs are needed, LEFT and RIGHT, such as a.parquet b.parquet",
     "No such option: --png": "coincide explore writes a page; Exploration.save makes pictures in Python",
     "'--confidence'": "write it as 0.9",

@@ -119,7 +119,7 @@ class Partners:
         if self.matching is not None:
             is_one_sided = how not in ("inner", "left")
             if is_one_sided or emit not in ("pairs", "best"):
-                shape = f"{argument('how', how)}" if is_one_sided else f"{argument('emit', emit)}"
+                shape = argument("how", how) if is_one_sided else argument("emit", emit)
                 if how == "right":
                     shape += ", or swap the sides and mirror the window"
                 raise ConditionError(
@@ -130,9 +130,8 @@ class Partners:
             return
         if emit == "best" or (self.prefer == "probability" and self.k == 1):
             return
-        said = (
-            f"k={self.k}" if self.prefer == "probability" else f"{argument('prefer', self.prefer)}"
-        )
+        is_k = self.prefer == "probability"
+        said = argument("k", self.k) if is_k else argument("prefer", self.prefer)
         raise ConditionError(
             f"{said} says which partners are handed out, and {argument('emit', emit)} hands out"
             f" all or none; add {argument('emit', 'best')}, or leave it out"

@@ -116,7 +116,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: c.correlate(LEFT, LEFT, CONDITION),
         "correlate_tables takes tables as they are",
     ),
-    "around nothing": (lambda: c.around("t"), r"such as around\('t', '10ms'\)"),
+    "around nothing": (lambda: c.around("t"), r"such as '10ms'"),
     "templates that are none": (
         lambda: joined(left_time=c.histograms("t", template="key", templates=pa.table({"a": [1]}))),
         r"expected a row per bucket \(template, lower, upper, mass\)",

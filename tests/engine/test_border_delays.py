@@ -126,7 +126,7 @@ def test_late_readings_without_a_delay_are_warned_of() -> None:
 def test_readings_of_a_time_again_are_warned_of() -> None:
     """Twelve sensors under one name."""
     rows = [("all", t, float(k)) for t in range(9) for k in range(12)]
-    words = r"108 rows: 99 are of a time again .* Say by stream="
+    words = r"108 rows: 99 are of a time again .* Say by stream what"
     with pytest.warns(coincide.LateRowsWarning, match=words):
         border_crossing_tables(table(rows), QUERIES)
     with pytest.warns(coincide.LateRowsWarning, match=words):

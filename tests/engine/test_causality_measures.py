@@ -204,7 +204,7 @@ DEGREES: dict[str, list[float]] = {"lat": [45.0, 45.1, 45.2], "lon": [7.0, 7.1, 
             r"in degrees \(found the places 'lat' and 'lon' in a plane\). Say Sphere",
         ),
         (Sphere(), ("lon", "lat"), "takes the latitude first"),
-        (Sphere(), ("x", "y"), r"'x' and 'y'\). Leave out Sphere\(\) \(--lat-lon\)"),
+        (Sphere(), ("x", "y"), r"'x' and 'y'\). Leave out Sphere\(\)"),
     ],
 )
 @pytest.mark.parametrize("operator", ["pairs", "clusters", "windows"])

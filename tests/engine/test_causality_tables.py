@@ -306,8 +306,8 @@ def test_other_units_are_told_in_the_words_of_causality() -> None:
     told = report.summary().no_pairs
     assert told is not None
     assert (
-        "effect's times are about 1,000 times cause's: if the sides count different units, say which in"
-        " options: left_unit for cause times, right_unit for effect times"
+        "effect's times are about 1,000 times cause's: if the sides count different units, say which"
+        " with left_unit for cause times, right_unit for effect times"
     ) in told.hints
 
 

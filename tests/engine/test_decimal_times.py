@@ -17,7 +17,6 @@ from coincide.engine.events.schemas import arrow_time_column
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from spark_plugin.frames.float_ticks import with_ticks
-from spark_plugin.ways.files.source import CoincideSource
 from tests.helpers.spark_cases import frame
 
 AT = {"left_time": "t", "right_time": "t"}
@@ -131,15 +130,3 @@ def test_what_is_no_number_is_found_among_decimals(tmp_path: Path) -> None:
     path = written(tmp_path / "b.csv", ["1700000000.123456789", "2.5", "inf"])
     with pytest.raises(DataError, match=r"times that reach 2\^61"):
         joined(path, path, "1ns")
-
-
-@pytest.mark.spark
-def test_decimals_of_csv_on_spark(spark: SparkSession, tmp_path: Path) -> None:
-    """Block by block, in Spark's own data source."""
-    texts = ["1700000000.123456789", "1700000000.123456790", "1700000000.5"]
-    path = written(tmp_path / "a.csv", texts)
-    spark.dataSource.register(CoincideSource)
-    found = spark.read.format("coincide").options(
-        left=path, right=path, within="1ns,1ns", confidence="1", left_time="t", right_time="t", unit="s"
-    )  # fmt: skip
-    assert found.load().toArrow().to_pylist() == [{"left_id": 0, "right_id": 1}]

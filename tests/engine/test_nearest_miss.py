@@ -127,7 +127,7 @@ def test_uncertain_times_have_a_probability_instead() -> None:
 
 def test_a_pair_that_where_leaves_out_is_no_miss() -> None:
     given = ASKED | {"where": "left_id > 5", "within": ("0us", "40us")}
-    with pytest.warns(NoPairsWarning, match="a pair must meet where=") as warned:
+    with pytest.warns(NoPairsWarning, match="a pair must meet where besides") as warned:
         correlate_tables(*sides(), **given)
     assert "nearest pair" not in str(warned[0].message)
 

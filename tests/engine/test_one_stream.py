@@ -413,7 +413,7 @@ def test_accidental_pairs() -> None:
         ({"within": None, "confidence": None}, "say what pairs must meet, as by within="),
         ({"within": (1, 2, 3)}, r"within takes \(lo, hi\)"),
         ({"within": -5}, "must not be negative"),
-        ({"right": TimingCondition(within(0, 1), 0.5)}, "right is a condition: .*condition=..."),
+        ({"right": TimingCondition(within(0, 1), 0.5)}, "right is a condition: .*condition"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense(given: dict[str, Any], words: str) -> None:

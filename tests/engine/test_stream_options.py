@@ -384,5 +384,5 @@ def test_a_condition_on_columns_that_are_not_there() -> None:
 
 def test_a_correlator_says_what_takes_keys() -> None:
     limits = {"left_delay": 0, "right_delay": 0, "left_longest": 9, "right_longest": 9}
-    with pytest.raises(ConditionError, match=r"stream_tables.*takes by="):
+    with pytest.raises(ConditionError, match=r"stream_tables.*takes by"):
         stream_correlator("lazy", mutual_deadline(3), by="key", **limits)

@@ -67,5 +67,5 @@ def test_keys_are_no_mapping() -> None:
 
 
 def test_an_empty_answer_names_the_condition_on_pairs() -> None:
-    with pytest.warns(UserWarning, match="a pair must meet where= besides"):
+    with pytest.warns(UserWarning, match="a pair must meet where besides"):
         assert found("left_id = 77") == []

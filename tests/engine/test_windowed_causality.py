@@ -260,7 +260,7 @@ def test_arrivals_do_not_go_back():
         (lambda: window_of("fifo", home=(1.0, "a")), ConditionError, "home must be numbers"),
         (lambda: window_of("fifo", place=()), ConditionError, "depends on distances"),
         (lambda: window_of("fifo", time=("a", "b")), ConditionError, "column of exact instants"),
-        (lambda: window_of("fcfo", arrival=None, options={"max_stay": 5}), ConditionError, "arrival="),
+        (lambda: window_of("fcfo", arrival=None, options={"max_stay": 5}), ConditionError, "with arrival"),
         (lambda: window_of("fifo").push([1]), SchemaError, "Arrow's C stream"),
         (lambda: window_of("fifo").push(pa.table({"id": [1]})), SchemaError, "time"),
     ],

@@ -185,9 +185,9 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
     if spans:
         return f"A duration is no instant: add {_listed(spans)} to one where the data are written"
     side = next(c.side for c in columns if not _is_stamp(c))
+    unit = argument(unit_option(side), "s")
     counted = (
-        f"say with {unit_option(side)}='s' what a number of {side} counts since 1970 in UTC: it is an"
-        " instant then"
+        f"say with {unit} what a number of {side} counts since 1970 in UTC: it is an instant then"
     )
     clocks = _alike([c for c in timestamps if c.family == "timestamp_ntz"] or timestamps)
     if clocks[0].family == "timestamp":

@@ -472,6 +472,6 @@ def check_second(right: object) -> None:
     """Refuse a condition where the second side belongs."""
     if isinstance(right, (TimingCondition, Within)):
         raise ConditionError(
-            f"{argument('right')} is a condition: to join one stream with itself say"
-            f" {argument('condition')}..., as in correlate(events, {argument('condition')}...)"
+            f"{argument('right')} is a condition: to join one stream with itself give it by its name, as"
+            f" in correlate(events, {argument('condition')}=within(-5, 5))"
         )
