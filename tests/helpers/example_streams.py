@@ -33,3 +33,8 @@ def declared(**more: Any) -> CorrelateOptions:
     """Lengths that are known, and few slices."""
     known = {"left_longest": 2**50, "right_longest": 2**50, "slices": 2}
     return CorrelateOptions(**known | more)
+
+
+def unseen(**more: Any) -> CorrelateOptions:
+    """Options of a join that is planned without a look at the data."""
+    return declared(**{"slices": None, "way": "broadcast-left"} | more)

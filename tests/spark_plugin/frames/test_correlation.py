@@ -174,12 +174,9 @@ def test_results_are_frames_like_any_other(spark: SparkSession) -> None:
 
 def test_the_join_waits_for_an_action(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    with jobs(spark, "declared") as ran:
-        found = correlate(left, right, CONDITION, options=declared())
-        assert found.columns == ["left_id", "right_id"]
-    assert ran == []
     with jobs(spark, "measured") as ran:
-        correlate(left, right, CONDITION, options=CorrelateOptions(slices=4))
+        found = correlate(left, right, CONDITION, options=CorrelateOptions(slices=4))
+        assert found.columns == ["left_id", "right_id"]
     assert 1 <= len(ran) <= 4
     with jobs(spark, "action") as ran:
         assert found.count() == len(expected_pairs())

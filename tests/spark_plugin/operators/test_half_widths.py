@@ -96,7 +96,7 @@ def test_units() -> None:
         time = around("t", column="sigma", unit=unit)
         answer = correlate_tables(table, other, left_time=time, probability=True, **given)
         assert answer["probability"].to_pylist() == [pytest.approx(share)]
-    with pytest.raises(ConditionError, match="say what the numbers count, as by around"):
+    with pytest.raises(ConditionError, match="say what the numbers count by the unit of around"):
         correlate_tables(table, other, left_time=around("t", column="sigma"), **given)
     numbers = pa.table({"id": [1], "t": [5], "sigma": [2]})
     time = around("t", column="sigma", unit="ms")

@@ -171,8 +171,8 @@ def test_timestamps_and_no_rows(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"by": []}, ConditionError, "name the columns of the key with by="),
-        ({"arrival": None}, ConditionError, "the column of arrival times with arrival="),
+        ({"by": []}, ConditionError, "name the columns of the key with by"),
+        ({"arrival": None}, ConditionError, "the column of arrival times with arrival"),
         ({"by": "x"}, SchemaError, "event.x is double, which cannot be compared exactly"),
         ({"by": "nobody"}, SchemaError, "nobody"),
         ({"arrival": "floor"}, SchemaError, "event.floor"),

@@ -140,13 +140,3 @@ def test_a_computed_side_beside_a_large_one(
     assert "right to every worker" in caplog.text
     found_like_tables(done.found, SURE)
     assert side.made.value == ROWS
-
-
-def test_where_planning_runs_nothing_the_log_says_nothing_of_it(
-    spark: SparkSession, planned: Any, caplog: Any
-) -> None:
-    options = {"slices": 2}
-    done = planned((computed(spark, table(1)), computed(spark, table(2))), SURE, **options)
-    assert done.jobs == 0
-    assert done.made == [0, 0]
-    assert told(caplog) == "never"

@@ -191,7 +191,7 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
     stream = spark.readStream.format("rate").load()
     stream = stream.selectExpr("value AS id", "value AS min_time", "value AS max_time")
     longest = CorrelateOptions(way="broadcast-right", left_longest=0, right_longest=9)
-    with pytest.raises(ConditionError, match=r"left is streaming.*leave out matching="):
+    with pytest.raises(ConditionError, match=r"left is streaming.*leave out matching"):
         correlate(
             stream, frame(spark, SIDES[1]), CONDITION, matching="mutual", options=longest
         )  # fmt: skip

@@ -20,6 +20,7 @@ from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.sides import SideCounts, read_side
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.files import planning
 from coincide.engine.files.finding import find_files
 from coincide.engine.files.footers import (
     ONLY_NULLS,
@@ -353,13 +354,16 @@ def test_a_wild_time_in_each_left_row_group_costs_no_reading(
     assert job.plan.reads < 1.3
 
 
-def test_some_wild_times_on_the_right_cost_some_reading(tmp_path: Path) -> None:
+def test_some_wild_times_on_the_right_cost_some_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = ordered(tmp_path / "left.parquet", 100, {})
     condition, options = TimingCondition(within(0, 50), 1e-12), CorrelateOptions(slices=20)
     right = ordered(tmp_path / "right.parquet", 100, {3: 2**63 - 1, 50: 2**63 - 1})
     plan = plan_files(left, right, condition, parallelism=1, options=options).plan
     assert 1.1 < plan.reads < 1.5
     right = ordered(tmp_path / "right.parquet", 100, dict.fromkeys(range(100), 2**63 - 1))
+    monkeypatch.setattr(planning, "MOST_READS", 4.0)
     with pytest.raises(
         NotDirect, match=r"right: 100 of 100 row groups hold NaN, .* read \d+\.\d times .*mend such"
     ):

@@ -94,7 +94,7 @@ def test_little_order(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{n}.parquet", table(pa.int64(), times, times)) for n in "ab"]
     options = CorrelateOptions(slices=50)
     with pytest.raises(
-        NotDirect, match=r"read 2\d\.\d times on average .* df\.sort\(\"min_time\"\)"
+        NotDirect, match=r"read 2\d\.\d times on average, .* df\.sort\(\"min_time\"\)"
     ):
         plan_files(*files, TimingCondition(within(0, 1), 0.5), parallelism=1, options=options)
 
