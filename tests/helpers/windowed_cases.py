@@ -89,7 +89,7 @@ SQUARES = [square + little for square in _QUARTERS for little in (0, Fraction(1,
 def terms_of(case: WindowCase, model: CausalityModel, policy: str) -> WindowTerms:
     lo, hi = model.window
     return WindowTerms(
-        model.rule, max(lo, 0) if case.own else lo, hi, model.deltas[1], case.own,
+        model.rule, max(lo, 0) if case.own and model.is_forward else lo, hi, model.deltas[1], case.own,
         POLICIES.index(policy), case.size,  # type: ignore[arg-type]
         case.size if case.max_stay is None else case.max_stay, case.max_stay is None, SIDE,
         (*case.home, 0.0, 0.0), case.following,
