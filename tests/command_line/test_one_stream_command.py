@@ -24,9 +24,13 @@ def joined(inputs: list[Path], output: Path, *options: str, engine: str = "local
     return run(["join", *map(str, inputs), "-o", str(output), "--engine", engine, *options])
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
 @pytest.mark.parametrize(
-    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+    ("ending", "engine"),
+    [
+        ("parquet", "local"),
+        ("csv", "local"),
+        pytest.param("parquet", "spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    ],
 )
 def test_one_input(tmp_path: Path, capsys: Any, ending: str, engine: str) -> None:
     path, output = tmp_path / f"events.{ending}", tmp_path / "pairs.parquet"

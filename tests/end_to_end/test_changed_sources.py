@@ -75,7 +75,7 @@ def test_other_lengths_than_the_look_saw(
     sides = (source.frame, other) if side == "left" else (other, source.frame)
     found = correlate(*sides, CONDITION, options=EXCHANGE)
     source.becomes(after)
-    words = f"{side}: a timestamp is .* ticks, which none was when .* declare .* {side}_longest"
+    words = f"{side}: a timestamp is .* ticks, which none was when .* declare .*{side}_longest"
     with pytest.raises(PySparkException, match=words):
         found.count()
 
@@ -150,7 +150,7 @@ def test_open_events_end_now(spark: SparkSession) -> None:
     given: dict[str, Any] = {
         "condition": TimingCondition(within("-1d", "1d"), 0.9), "right_time": "t", "emit": "counts",
     }  # fmt: skip
-    with pytest.raises(PySparkException, match=r"left: a timestamp is longer .* left_longest"):
+    with pytest.raises(PySparkException, match=r"left: a timestamp is longer .*left_longest"):
         correlate(left, right, **given, options=EXCHANGE).count()
     options = CorrelateOptions(slices=6, way="exchange", left_longest="1h")
     found = correlate(left, right, **given, options=options).collect()
