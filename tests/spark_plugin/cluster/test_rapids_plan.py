@@ -85,8 +85,8 @@ CROSSING: dict[str, tuple[dict, set[str]]] = {
     "decimals": ({"left_columns": ["id", "amount"]}, _HAND_OVER),
     "decimal keys": ({"by": "amount"}, _HAND_OVER),
     "structs": ({"left_columns": ["id", "pair"]}, _HAND_OVER),
-    "bytes": ({"left_columns": ["id", "bytes"]}, _ALL),
-    "byte keys": ({"by": "bytes"}, _ALL),
+    "bytes": ({"left_columns": ["id", "bytes"]}, _HAND_OVER),
+    "byte keys": ({"by": "bytes"}, _HAND_OVER),
 }
 """Columns that cannot cross to Python from the GPU, and the operators that so stay on the CPU."""
 ONE_STEP = [
