@@ -40,6 +40,16 @@ class Command(_PlainFlags, TyperCommand):
         options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
         return super().parse_args(ctx, list(_spelled_out(args, options)))
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; messages name its options meanwhile."""
+        from coincide.command_line.problems import RUNNING
+
+        before = RUNNING.set(ctx.info_name or "")
+        try:
+            return super().invoke(ctx)
+        finally:
+            RUNNING.reset(before)
+
 
 def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
     """The words, with both ends of a window of one duration."""

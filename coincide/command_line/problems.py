@@ -9,8 +9,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-import click
+from contextvars import ContextVar
 
 from coincide.command_line.interruption import BAD_USE, INTERRUPTED, OUR_FAILURE
 from coincide.engine.files.credentials import Redactor
@@ -24,6 +23,8 @@ from coincide.model.errors import (
 )
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
+RUNNING: ContextVar[str] = ContextVar("running", default="")
+"""The command at work, whose options messages name."""
 
 
 _CURES = {
@@ -71,10 +72,8 @@ def as_option(argument: Argument, command: str) -> str:
 
 def in_options(said: object, command: str | None = None) -> str:
     """A message as a command says it, the running one if no other is named."""
-    if command is None:
-        context = click.get_current_context(silent=True)
-        command = (context and context.info_name) or ""
-    return worded(said, lambda argument: as_option(argument, command))
+    running = RUNNING.get() if command is None else command
+    return worded(said, lambda argument: as_option(argument, running))
 
 
 def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:

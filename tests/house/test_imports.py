@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.helpers.places import ROOT
 from tests.helpers.wheels import PACKAGES
@@ -62,3 +65,35 @@ def test_a_name_loads_few_modules(name: str, most: int) -> None:
         [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
     )
     assert 0 < int(loaded.stdout) <= most
+
+
+COMES_WITH = {"py4j": "pyspark", "llvmlite": "numba", "numba_cuda": "numba-cuda"}
+CALLED = {"cuda": "cuda-core", "cupy": "cupy-cuda13x", "vl_convert": "vl-convert-python"}
+"""Distributions of modules that have other names."""
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Of no package that only developers have: who installs the product alone has none of them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = settings["optional-dependencies"]
+    lines = [*settings["dependencies"], *extras["explore"], *extras["gpu"]]
+    declared = {canonicalize_name(Requirement(line).name) for line in lines}
+    ours = {*sys.stdlib_module_names, *PACKAGES}
+    undeclared = {
+        (name, path.relative_to(ROOT).as_posix())
+        for path in modules().values()
+        for name in tops(path) - ours
+        if canonicalize_name(CALLED.get(name, COMES_WITH.get(name, name))) not in declared
+    }
+    assert undeclared == set()
+
+
+def tops(path: Path) -> set[str]:
+    """The packages that a module imports anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {name.partition(".")[0] for name in names}
