@@ -330,3 +330,16 @@ def test_effects_are_stamped_as_causes_unless_it_is_said(place: Path, capsys: An
             CAUSES, EFFECTS, condition, cause_time=known, effect_time=effect_time, **XY
         )
         assert answer(pq.read_table(output)) == answer(want)
+
+
+def test_hints_of_a_summary_name_options_of_causality(tmp_path: Path, capsys: Any) -> None:
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("causes", "effects", "pairs")]
+    for path, times in zip(paths, ([3000, 10_000], [3_000_000, 10_000_000]), strict=False):
+        pq.write_table(pa.table({"id": [1, 2], "time": times}), path)
+    assert (
+        run(["causality", *paths[:2], "-o", paths[2], "--delta", "0", "9", "--engine", "local"])
+        == 0
+    )
+    told = capsys.readouterr().out
+    assert "--cause-unit" in told
+    assert "--left-unit" not in told
