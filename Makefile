@@ -27,11 +27,12 @@ test-slow: $(DEVELOPMENT) ## Run the tests of clusters, of Spark Connect, beside
 test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU
 	@$(WITH_JAVA) $(PYTHON) -m pytest -m rapids $(ARGS)
 
-lint: $(DEVELOPMENT) ## Check style, types and which package imports which
+lint: $(DEVELOPMENT) ## Check style, types, words and which package imports which
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(PYTHON) scripts/check_words.py
 
 # Not --quiet, which hides warnings from --strict as well.
 docs: $(DEVELOPMENT) ## Build the site of documentation into build/site, and check its links
