@@ -28,14 +28,7 @@ _AT_ONCE = 1 << 20
 
 
 class Walks(NamedTuple):
-    """Readings by stream and in order of time.
-
-    Attributes
-    ----------
-    values : float64 array, shape (n, d)
-    kinds : int8 array, shape (n,)
-        `FIRST` or `MOVE`.
-    """
+    """Readings by stream, in order of time: values, shape (n, d); kinds, `FIRST` or `MOVE`, shape (n,)."""
 
     values: np.ndarray
     kinds: np.ndarray
@@ -66,26 +59,15 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class BorderLoad:
-    """Streams and queries.
-
-    Parameters
-    ----------
-    queries, streams, readings : int
-        Readings of each stream.
-    width, fluctuation : float
-        W and FL, of the domain's size; in each dimension.
-    dimensions : int
-    skewed_data, skewed_queries : bool
-        Normal instead of uniform.
-    """
+    """Streams and queries; `width` and `fluctuation` are the paper's W and FL, of the domain's size."""
 
     queries: int = 100_000
     width: float = 1e-3
     fluctuation: float = 1e-4
     streams: int = 2000
-    readings: int = 1000
+    readings: int = 1000  # of each stream
     dimensions: int = 1
-    skewed_data: bool = False
+    skewed_data: bool = False  # normal instead of uniform, as are skewed queries
     skewed_queries: bool = False
 
     @property

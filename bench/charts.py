@@ -33,31 +33,14 @@ _OTHER_STYLES = (
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over one quantity, or bars that are put together from steps.
+    """Lines over one quantity, or bars that are put together from steps; labels have units."""
 
-    Parameters
-    ----------
-    name : str
-        Last part of the file's name.
-    title, x_label, y_label : str
-        Labels with units.
-    x : list of float or list of str
-        Of bars their names.
-    lines : dict of str to list of float
-        One value for each of `x`; of bars the lengths of a step.
-    log_x, log_y : bool
-    dashed : list of str
-        Lines drawn dashed.
-    bars : bool
-        Bars from left to right, one for each of `x`, instead of lines.
-    """
-
-    name: str
+    name: str  # the last part of the file's name
     title: str
     x_label: str
     y_label: str
-    x: list[float] | list[str]
-    lines: dict[str, list[float]]
+    x: list[float] | list[str]  # of bars their names
+    lines: dict[str, list[float]]  # one value for each of `x`; of bars the lengths of a step
     log_x: bool = False
     log_y: bool = False
     dashed: list[str] = field(default_factory=list)

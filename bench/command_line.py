@@ -91,13 +91,7 @@ class NoBackendError(typer.Exit):
 def run_experiment(
     name: str, *, quick: bool, rounds: int | None, cores: int, out: Path, **given: Any
 ) -> Report:
-    """Run one experiment, write ``NAME.json`` and print its table.
-
-    Raises
-    ------
-    typer.Exit
-        With code 1 if contestants disagree about the answer, or what it needs is not here.
-    """
+    """Run one experiment, write ``NAME.json`` and print its table; exit with 1 where it fails."""
     try:
         # Before minutes of measuring, not after.
         out.mkdir(parents=True, exist_ok=True)

@@ -21,25 +21,7 @@ INTRODUCTION = Path(__file__).with_name("introduction.md")
 
 
 def write_report(catalogue: dict[str, Experiment], results: Path, page: Path) -> list[str]:
-    """Write the page.
-
-    Parameters
-    ----------
-    catalogue : dict of str to Experiment
-    results : Path
-        Folder of the JSON files and charts.
-    page : Path
-
-    Returns
-    -------
-    list of str
-        Experiments without a result, which the page names at its end.
-
-    Raises
-    ------
-    ValueError
-        If a result cannot be read; names the file and says what to do.
-    """
+    """Write the page; what it returns are the experiments without a result, which its end names."""
     parts, missing = [INTRODUCTION.read_text(encoding="utf-8")], []
     for name, experiment in catalogue.items():
         path = results / f"{name}.json"

@@ -22,14 +22,7 @@ _ROW_GROUPS = 8
 
 @dataclass(frozen=True)
 class Condition:
-    """What pairs must meet: |T_right - T_left| <= deadline with a confidence.
-
-    Parameters
-    ----------
-    deadline_us : int
-        Microseconds.
-    confidence : float
-    """
+    """What pairs must meet: |T_right - T_left| <= deadline with a confidence."""
 
     deadline_us: int = DEADLINE_US
     confidence: float = CONFIDENCE
@@ -42,21 +35,11 @@ class Condition:
 
 @dataclass(frozen=True)
 class Load:
-    """Two streams over the same days, and the join of them.
+    """Two streams over the same days, and the join of them."""
 
-    Parameters
-    ----------
-    events : int
-        Events a side.
-    rate : float
-        Left events per second.
-    right_events : int, optional
-        Events of the right side, where it has more or fewer.
-    """
-
-    events: int
-    rate: float
-    right_events: int | None = None
+    events: int  # of each side
+    rate: float  # left events per second
+    right_events: int | None = None  # where the right side has more or fewer
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -82,20 +65,7 @@ class Load:
 
 
 def stream(events: int, rate: float, seed: int) -> pa.Table:
-    """A stream whose times and lengths are uniform.
-
-    Parameters
-    ----------
-    events : int
-    rate : float
-        Events per second.
-    seed : int
-
-    Returns
-    -------
-    pa.Table
-        ``id``, ``min_time``, ``max_time``: int64, microseconds, ordered by ``min_time``.
-    """
+    """A stream with uniform times and lengths: int64 ids and microseconds, ordered by ``min_time``."""
     random = np.random.default_rng(seed)
     begin = np.sort(random.integers(0, int(events / rate * 1e6), events))
     length = random.integers(SHORTEST_US, LONGEST_US, events, endpoint=True)

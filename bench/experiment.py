@@ -23,19 +23,9 @@ class CheckFailedError(AssertionError):
 
 @dataclass(frozen=True)
 class Option:
-    """An option of one experiment on the command line.
+    """An option of one experiment on the command line."""
 
-    Parameters
-    ----------
-    kind : type
-        ``int`` or ``float``, or either or None.
-    default : int, float or None
-    help : str
-    least : int
-        Smaller values are refused.
-    """
-
-    kind: Any
+    kind: Any  # ``int`` or ``float``, or either or None
     default: float | None
     help: str
     least: int = 0
@@ -43,55 +33,20 @@ class Option:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
+    """One experiment."""
 
-    Parameters
-    ----------
-    summary : str
-        One line for ``list``.
-    run : callable
-        Takes a `Bench`. Imports of engines belong inside, so that listing stays quick.
-    title, about : str
-        Heading and text on the page of benchmarks.
-    needs : str
-        What must be installed besides the library, for ``list``.
-    flags : mapping of str to str
-        Optional parts, each with its help text.
-    options : mapping of str to Option
-        What else it takes on the command line.
-    """
-
-    summary: str
-    run: Callable[[Bench], None]
-    title: str = ""
+    summary: str  # one line for ``list``
+    run: Callable[[Bench], None]  # imports of engines belong inside, so that listing stays quick
+    title: str = ""  # heading on the page of benchmarks, as `about` is its text
     about: str = ""
-    needs: str = ""
+    needs: str = ""  # what must be installed besides the library
+    # Optional parts, each with its help text.
     flags: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)  # what else the command line takes
 
 
 class Bench:
-    """What an experiment works with.
-
-    Parameters
-    ----------
-    report : Report
-        Where everything measured is noted.
-    cores : int
-        Cores that every engine may use.
-    rounds : int or None
-        Rounds of every timing; None: the experiment's choice.
-    flags : frozenset of str
-        Optional parts asked for.
-    options : mapping of str to Any
-        The values of the experiment's own options.
-    say : callable
-        Shows what is going on.
-    tell : callable
-        Prints a line that stays.
-    out : Path or None
-        Where results go; None: nowhere before the end.
-    """
+    """What an experiment works with: its report, and what the command line says of the run."""
 
     def __init__(
         self,
@@ -153,10 +108,7 @@ class Bench:
         *,
         rounds: int = 2,
     ) -> str:
-        """The name of the fastest of several variants, by its best round; the times are noted.
-
-        A variant that takes several times as long as the best in the round that warms up is out.
-        """
+        """The name of the fastest variant, by its best round; one that warms up far too slowly is out."""
 
         def say(text: str) -> None:
             self.say(f"{label}, {text}")
@@ -191,13 +143,7 @@ class Bench:
         )
 
     def check_equal(self, name: str, answers: Mapping[str, Any]) -> None:
-        """Note that all contestants gave the same answer.
-
-        Raises
-        ------
-        CheckFailedError
-            If they did not.
-        """
+        """Note that all contestants gave the same answer; a `CheckFailedError` if they did not."""
         check = Check(name, dict(answers))
         self.report.checks.append(check)
         if not check.passed:

@@ -21,18 +21,11 @@ _STAY = 300.0
 
 @dataclass(frozen=True)
 class Garages:
-    """A city with garages and cars.
-
-    Parameters
-    ----------
-    cars, garages : int
-    readings : int
-        Of each car.
-    """
+    """A city with garages and cars."""
 
     cars: int = 20_000
     garages: int = 200
-    readings: int = 240
+    readings: int = 240  # of each car
 
     @property
     def seconds(self) -> float:
@@ -75,17 +68,5 @@ class Garages:
 
 
 def accesses(rate: float, window: float, buckets: float, selectivity: float) -> float:
-    """Accesses a second of Tran-Seq (Figure 9): λe (2 + (t λe / (2 |B|) + 2 σw) + 2).
-
-    Parameters
-    ----------
-    rate : float
-        λe, of I and O events.
-    window : float
-        t, seconds.
-    buckets : float
-        |B|.
-    selectivity : float
-        σw.
-    """
+    """Accesses a second of Tran-Seq (Figure 9): λe (2 + (t λe / (2 |B|) + 2 σw) + 2), λe the rate."""
     return rate * (2 + (window * rate / (2 * buckets) + 2 * selectivity) + 2)

@@ -13,21 +13,7 @@ STEP_KM, GAP_US = 0.35, 800
 
 
 def sources(n: int, seed: int) -> pa.Table:
-    """Sources of flashes in order of time.
-
-    A flash begins in one of some storms and goes on in small steps, each a little later; the flashes of the
-    day overlap in time, and those of a storm in space.
-
-    Parameters
-    ----------
-    n : int
-    seed : int
-
-    Returns
-    -------
-    pa.Table
-        ``id``, ``time`` (int64, microseconds), ``x``, ``y``, ``z`` (kilometres).
-    """
+    """``id``, ``time`` (microseconds) and ``x``, ``y``, ``z`` (kilometres) of sources, by time."""
     random = np.random.default_rng(seed)
     flash = np.sort(random.integers(0, max(1, n // PER_FLASH), n))
     flashes = int(flash[-1]) + 1 if n else 0

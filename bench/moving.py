@@ -19,20 +19,12 @@ PERIOD = 30.0
 
 @dataclass(frozen=True)
 class Objects:
-    """Moving objects of one kind.
-
-    Parameters
-    ----------
-    mean_kmh, most_kmh : float
-        Of their speeds.
-    objects, readings : int
-        Readings of each object, every 30 seconds.
-    """
+    """Moving objects of one kind; of their speeds the mean and the most."""
 
     mean_kmh: float
     most_kmh: float
     objects: int = 1000
-    readings: int = 100
+    readings: int = 100  # of each object, every 30 seconds
 
     def walks(self) -> Walks:
         """The objects, seeded."""
@@ -54,19 +46,7 @@ FAST, SLOW = Objects(20.0, 60.0), Objects(4.3, 12.0)
 
 
 def between(knots: np.ndarray, places: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Where each object is, on straight lines between its places.
-
-    Parameters
-    ----------
-    knots : float64 array, shape (objects, k)
-        Ways or times, from 0, at which an object is at its places.
-    places : float64 array, shape (objects, k, 2)
-    at : float64 array, shape (objects, n)
-
-    Returns
-    -------
-    float64 array, shape (objects, n, 2)
-    """
+    """Where objects are, shape (objects, n, 2), on straight lines between places, of times or ways `at`."""
     assert (at[:, -1] <= knots[:, -1]).all(), "they move on"
     # All objects on one axis, each behind the one before.
     room = 1.0 + max(float(knots.max()), float(at.max()))

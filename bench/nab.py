@@ -12,22 +12,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "nab"
 
 
 def read_series() -> pa.Table:
-    """Columns series, timestamp, value.
-
-    Raises
-    ------
-    FileNotFoundError
-        If they are not here.
-    """
+    """Columns series, timestamp, value; a FileNotFoundError if they are not here."""
     return pq.read_table(FOLDER / "series.parquet")
 
 
 def read_windows() -> pa.Table:
-    """Columns series, min_time, max_time: when something was wrong.
-
-    Raises
-    ------
-    FileNotFoundError
-        If they are not here.
-    """
+    """Columns series, min_time, max_time: when something was wrong."""
     return pq.read_table(FOLDER / "windows.parquet")

@@ -30,12 +30,7 @@ _COLUMNS = ("id", "min_time", "max_time")
 
 
 class PipeSteps:
-    """Notes the seconds of each step of each way.
-
-    Parameters
-    ----------
-    bench : Bench
-    """
+    """Notes the seconds of each step of each way."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench

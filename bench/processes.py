@@ -12,15 +12,7 @@ _INTERVAL_S = 0.05
 
 @dataclass
 class PeakMemory:
-    """Largest resident set of each process below this one, in bytes.
-
-    Parameters
-    ----------
-    workers : dict of int to int
-        Of Spark's Python processes, by process id.
-    jvm : int
-        Of the JVM.
-    """
+    """Largest resident set of each process below this one, bytes; Python's by process id."""
 
     workers: dict[int, int] = field(default_factory=dict)
     jvm: int = 0

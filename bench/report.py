@@ -18,30 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure with its spread and the bar set for it.
-
-    Parameters
-    ----------
-    name : str
-    value, low, high : float
-        The figure, and the smallest and largest over the rounds.
-    unit : str
-        ``"x"`` for ratios.
-    bar : float or None
-    at_least : bool
-        Whether the bar is a lower limit.
-    judged : bool
-        False in quick runs, whose sizes say nothing.
-    """
+    """One figure with its spread over the rounds, and the bar set for it."""
 
     name: str
     value: float
     low: float
     high: float
-    unit: str
+    unit: str  # ``"x"`` for ratios
     bar: float | None = None
-    at_least: bool = True
-    judged: bool = True
+    at_least: bool = True  # whether the bar is a lower limit
+    judged: bool = True  # not in quick runs, whose sizes say nothing
 
     @property
     def reached(self) -> bool | None:
@@ -76,14 +62,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper claims, and what was seen here.
-
-    Parameters
-    ----------
-    claim, seen : str
-    agrees : bool or None
-        None where the measurement does not decide: a quick run, or a tie.
-    """
+    """What a paper claims, and what was seen here; None agrees where the measurement does not decide."""
 
     claim: str
     seen: str

@@ -25,29 +25,16 @@ class SensorStream(NamedTuple):
 
 @dataclass(frozen=True)
 class SensorLoad:
-    """Sensors at random places of the unit square, around the one that they report to.
+    """Sensors at random places of the unit square, around the one that they report to."""
 
-    Parameters
-    ----------
-    period : float
-        Mean seconds between two readings of a sensor: lambda_1.
-    delay : float
-        Mean seconds of a hop: lambda_2. A reading takes as many hops as its sensor's distance needs.
-    propagation, tolerance : float
-        t_p and delta_P, seconds: an effect comes more than t_p and less than t_p + delta_P after its cause.
-    radius : float
-        Cause and effect are nearer than this.
-    sensors, readings : int
-        Readings of each sensor.
-    """
-
-    period: float = 0.5
+    period: float = 0.5  # mean seconds between two readings of a sensor: lambda_1
+    # Mean seconds of a hop: lambda_2; how many there are follows from the distance.
     delay: float = 0.2
-    propagation: float = 0.6
-    tolerance: float = 0.3
-    radius: float = 0.2
+    propagation: float = 0.6  # t_p, seconds: an effect comes later than that after its cause
+    tolerance: float = 0.3  # delta_P, seconds: and earlier than t_p + delta_P
+    radius: float = 0.2  # cause and effect are nearer than this
     sensors: int = 100
-    readings: int = 1000
+    readings: int = 1000  # of each sensor
 
     def stream(self, seed: int) -> SensorStream:
         """The readings, in order of arrival."""

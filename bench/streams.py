@@ -38,15 +38,7 @@ _PAIRS_AT_ONCE = 1 << 20
 
 
 class Arrivals(NamedTuple):
-    """Both streams as they arrive.
-
-    Parameters
-    ----------
-    sides : uint8 array, shape (n,)
-        0 for left, 1 for right.
-    min_time, max_time, arrival : int64 arrays, shape (n,)
-        Microseconds; ordered by `arrival`.
-    """
+    """Both streams by arrival: sides (0 left, 1 right), uint8; times, int64 microseconds; shape (n,)."""
 
     sides: np.ndarray
     min_time: np.ndarray
@@ -56,21 +48,11 @@ class Arrivals(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamLoad:
-    """Two streams of one rate.
+    """Two streams of one rate."""
 
-    Parameters
-    ----------
-    rate : float
-        Events per second of each.
-    seconds : float
-        How long they last.
-    ordered : bool
-        Whether events arrive at their max_time, as in the paper's seq.dat.
-    """
-
-    rate: float
-    seconds: float = _SECONDS
-    ordered: bool = False
+    rate: float  # events per second of each
+    seconds: float = _SECONDS  # how long they last
+    ordered: bool = False  # whether events arrive at their max_time, as in the paper's seq.dat
 
     @property
     def delay_us(self) -> int:
@@ -117,30 +99,15 @@ def mutual_deadline_us(deadline_ms: int, confidence: float) -> Window:
 
 @dataclass(frozen=True)
 class StreamRun:
-    """What a correlator is run on: everything but the algorithm.
-
-    Parameters
-    ----------
-    load : StreamLoad
-    window : Window
-        Microseconds.
-    block : int
-    emit : {"pairs", "counts"}
-    response : bool
-        Whether to measure response times.
-    live_blocks : callable
-        What keeps the live events of lazy algorithms: the backend.
-    together : int
-        Events of a push.
-    """
+    """What a correlator is run on: everything but the algorithm."""
 
     load: StreamLoad
-    window: Window
+    window: Window  # microseconds
     block: int = BLOCK
     emit: str = "counts"
-    response: bool = False
-    live_blocks: MakeLive = LiveBlocks
-    together: int = _PUSHED_TOGETHER
+    response: bool = False  # whether to measure response times
+    live_blocks: MakeLive = LiveBlocks  # what keeps the live events of lazy algorithms: the backend
+    together: int = _PUSHED_TOGETHER  # events of a push
 
     def __call__(self, algorithm: str) -> StreamStats:
         """Push the streams through a new correlator, as they arrive; results are taken and dropped."""
@@ -195,13 +162,7 @@ class StreamRun:
 def check_streams(
     bench: Bench, label: str, work: StreamRun, algorithms: Iterable[str]
 ) -> dict[str, StreamStats]:
-    """All algorithms must find the pairs of the batch join; this run is the warm-up of each.
-
-    Returns
-    -------
-    dict
-        What each algorithm reports, response times included.
-    """
+    """What each algorithm reports of the pairs, which all must find as the batch join; this warms up."""
     pairs = replace(work, emit="pairs", response=True)
     proofs = {name: pairs.proof(name) for name in algorithms}
     found = {name: fingerprint for name, (fingerprint, _) in proofs.items()}

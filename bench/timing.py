@@ -13,15 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one contestant.
-
-    Parameters
-    ----------
-    seconds : tuple of float
-        One entry a round.
-    answer : object
-        What the contestant returned last.
-    """
+    """Seconds of one contestant, one entry a round, and what it returned last."""
 
     seconds: tuple[float, ...]
     answer: Any = None
@@ -57,22 +49,7 @@ def alternate(
     warmups: int = 1,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Timing]:
-    """Run each contestant once per round, so that a disturbance of the machine hits all alike.
-
-    Every round has an order of its own, the same in each run: one contestant's garbage, which another one's
-    time may have to pay for, is not always the same one's.
-
-    Parameters
-    ----------
-    contestants : mapping of str to callable
-        Each does the whole work and returns something small; dropping it is not timed.
-    rounds : int
-        Timed rounds.
-    warmups : int
-        Rounds before, not timed.
-    say : callable
-        Told the contestant and the round.
-    """
+    """Run each contestant once per round, each round in its own order: a disturbance hits all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     answers: dict[str, Any] = {}
     for i in range(-warmups, rounds):

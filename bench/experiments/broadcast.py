@@ -18,23 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Case:
-    """Two sides over the same days, and the bars.
-
-    Parameters
-    ----------
-    name : str
-    load : Load
-    way : {"auto", "broadcast-right"}
-        How ours is asked.
-    sql, exchange : dict of str to float
-        Bars on the ratios to Spark SQL and to our exchange, by `emit`.
-    """
+    """Two sides over the same days, how ours is asked, and bars by `emit`."""
 
     name: str
     load: Load
     way: Way
-    sql: dict[Emit, float]
-    exchange: dict[Emit, float]
+    sql: dict[Emit, float]  # on the ratio to Spark SQL
+    exchange: dict[Emit, float]  # on the ratio to our exchange
 
 
 CASES = (

@@ -38,29 +38,15 @@ TICKS_APART = 1000
 
 @dataclass(frozen=True)
 class Scene:
-    """A join of two sides of random events.
-
-    Parameters
-    ----------
-    name : str
-    events : int
-        Of each side.
-    by_time : int
-        Effects in a cause's window of time.
-    radius : float
-        Of an extent of 1,000, or kilometres in a box of 11 by 13 degrees.
-    sphere : bool
-    bar, tested_bar : float or None
-        Of the times that DuckDB takes, and of candidates tested for each pair.
-    """
+    """A join of two sides of random events."""
 
     name: str
-    events: int
-    by_time: int
-    radius: float
+    events: int  # of each side
+    by_time: int  # effects in a cause's window of time
+    radius: float  # of an extent of 1,000, or kilometres in a box of 11 by 13 degrees
     sphere: bool = False
-    bar: float | None = None
-    tested_bar: float | None = None
+    bar: float | None = None  # on the time that DuckDB takes
+    tested_bar: float | None = None  # on the candidates tested for each pair
 
 
 SCENES = (

@@ -27,25 +27,14 @@ COSTS = {
 
 @dataclass(frozen=True)
 class Trial:
-    """A join whose counting is timed.
-
-    Parameters
-    ----------
-    left, right : int
-        Events.
-    left_lengths, right_lengths : int
-        Distinct lengths, each a class of its own, so that nothing is probed; 0: lengths vary freely
-        within one class.
-    rate : float
-        Left events per second in each group.
-    groups : int
-    """
+    """A join whose counting is timed."""
 
     left: int
     right: int
+    # Distinct ones, each a class of its own; 0: they vary freely within one class.
     left_lengths: int = 1
     right_lengths: int = 1
-    rate: float = 4.0
+    rate: float = 4.0  # left events per second in each group
     groups: int = 1
 
     def join(self) -> EventJoin:
@@ -93,17 +82,7 @@ def run(bench: Bench) -> None:
 
 
 def fit(amounts: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Costs >= 0 that explain the times with the least relative squared error.
-
-    Parameters
-    ----------
-    amounts : float64 array, shape (trials, costs)
-    times : float64 array, shape (trials,)
-
-    Returns
-    -------
-    float64 array, shape (costs,)
-    """
+    """Costs >= 0, shape (costs,), that explain the times with the least relative squared error."""
     relative = amounts / times[:, None]
     costs = np.zeros(amounts.shape[1])
     free = np.ones(costs.size, bool)

@@ -42,12 +42,7 @@ LOCAL_BARS = {"sparse": 3.0, "dense": 4.0}
 
 @dataclass(frozen=True)
 class Place:
-    """Files of both sides, and where results go.
-
-    Parameters
-    ----------
-    left, right, out : Path
-    """
+    """Files of both sides, and where results go."""
 
     left: Path
     right: Path

@@ -21,22 +21,13 @@ NEAREST_S = 1.0
 
 @dataclass(frozen=True)
 class Day:
-    """The second half of the day, and what the first half says of delays.
+    """The second half of the day, and what the first half says of delays."""
 
-    Parameters
-    ----------
-    picks, others : pa.Table
-        All picks of STA/LTA and of PhaseNet: id, station, phase, t (microseconds).
-    links : dict of (int, int) to int
-        The pairs that belong to an arrival of the catalogue, with its event.
-    delays : pa.Table
-        delay (seconds) and phase of the first half's.
-    """
-
-    picks: pa.Table
-    others: pa.Table
+    picks: pa.Table  # all of STA/LTA: id, station, phase, t (microseconds)
+    others: pa.Table  # all of PhaseNet
+    # The pairs that belong to an arrival of the catalogue, with its event.
     links: dict[tuple[int, int], int]
-    delays: pa.Table
+    delays: pa.Table  # the first half's: delay (seconds) and phase
 
 
 def run(bench: Bench) -> None:

@@ -18,28 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Case:
-    """A load, the shapes of output to time on it, and the bar of each.
-
-    Parameters
-    ----------
-    name : str
-    load, quick_load : Load
-    bars : dict of str to float
-        By `emit`.
-    rounds : int
-    broadcast : bool
-        Whether a side is small enough for the peer to broadcast it.
-    trials : int
-        Rounds by which the peer's variant is chosen, after the one that warms up.
-    """
+    """A load, the output shapes to time on it, and the bar of each by `emit`."""
 
     name: str
     load: Load
     quick_load: Load
     bars: dict[Emit, float]
     rounds: int
-    broadcast: bool
-    trials: int = 2
+    broadcast: bool  # whether a side is small enough for the peer to broadcast it
+    trials: int = 2  # rounds by which the peer's variant is chosen, after the one that warms up
 
 
 CASES = (

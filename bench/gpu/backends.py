@@ -12,13 +12,7 @@ GPU, CPU = "GPU", "CPU"
 
 
 def backends() -> dict[str, Any]:
-    """Both packages.
-
-    Raises
-    ------
-    BackendError
-        If there is no GPU; it says what to do.
-    """
+    """Both packages; a `BackendError` if there is no GPU says what to do."""
     import cpu_fallback
     import gpu_kernels
     from gpu_kernels.device import usable as device

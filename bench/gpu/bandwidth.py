@@ -37,18 +37,7 @@ def copy_bandwidth(bench: Bench) -> float:
 
 
 def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
-    """Time of the kernels alone for each `emit`, and the bytes that they must move over it.
-
-    Parameters
-    ----------
-    bench : Bench
-    work : Work
-        The dense case; one several times as large is taken if the device can hold its pairs.
-    pairs : int
-        Of the dense case.
-    bandwidth : float
-        Of a copy; 0 in the simulator, where there is nothing to compare with.
-    """
+    """Time of the kernels alone for each `emit`, and the bytes that they must move over it."""
     from gpu_kernels.device import memory
 
     fitting = int(_FREE_FOR_PAIRS * memory.available()) // (_PAIR_BYTES * max(1, pairs))
@@ -78,12 +67,7 @@ def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
 
 
 class _Resident:
-    """A join whose sides, and placed blocks, are in device memory.
-
-    Parameters
-    ----------
-    work : Work
-    """
+    """A join whose sides, and placed blocks, are in device memory."""
 
     def __init__(self, work: Work) -> None:
         from gpu_kernels.device.arrays import on_device

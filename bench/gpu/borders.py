@@ -30,25 +30,15 @@ class Sight(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """Streams that wander through ranges, between 0 and 1 in each dimension.
-
-    Parameters
-    ----------
-    queries, streams, readings : int
-        Readings of each stream.
-    width, step : float
-        Of ranges, and of moves on average.
-    dimensions : int
-    grid : int or None
-        Whole numbers up to this one instead, so that values lie on borders and borders are equal.
-    """
+    """Streams that wander through ranges, between 0 and 1 in each dimension."""
 
     queries: int
     streams: int
-    readings: int
-    width: float = 1e-3
-    step: float = 1e-4
+    readings: int  # of each stream
+    width: float = 1e-3  # of ranges
+    step: float = 1e-4  # of moves, on average
     dimensions: int = 1
+    # Whole numbers up to this one instead, so that values lie on borders and borders are equal.
     grid: int | None = None
 
     def made(self) -> Sight:

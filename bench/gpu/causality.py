@@ -31,27 +31,14 @@ _TICKS_APART = 20
 
 @dataclass(frozen=True)
 class Traces:
-    """Causes and effects at random times and places, and what is asked of them.
+    """Causes and effects at random times and places, and what is asked of them."""
 
-    Parameters
-    ----------
-    events : int
-        Of each side.
-    predicates : sequence
-    places : int or None
-        They are at one of so many, as stations are; None: anywhere.
-    on_sphere, one_stream : bool
-    lengths : int
-        Longest of interval timestamps, ticks; 0: they are exact.
-    confidence : float or None
-    """
-
-    events: int
+    events: int  # of each side
     predicates: Sequence[Any]
-    places: int | None = None
+    places: int | None = None  # at one of so many, as stations are; None: anywhere
     on_sphere: bool = False
     one_stream: bool = False
-    lengths: int = 0
+    lengths: int = 0  # the longest of interval timestamps, ticks; 0: exact times
     confidence: float | None = None
 
     def made(self) -> tuple[PlacedEvents, PlacedEvents | None, CausalityModel]:

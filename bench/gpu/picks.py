@@ -20,13 +20,7 @@ _WINDOWS = (("-250ms", "250ms"), ("-300ms", "100ms"))
 
 
 def read_picks() -> tuple[pa.Table, ...]:
-    """The picks of both pickers, with interval timestamps.
-
-    Raises
-    ------
-    FileNotFoundError
-        If they are not here.
-    """
+    """The picks of both pickers, with interval timestamps; a FileNotFoundError if they are not here."""
     return tuple(pq.read_table(FOLDER / f"{picker}_picks.parquet") for picker in PICKERS)
 
 

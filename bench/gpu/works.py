@@ -15,22 +15,10 @@ from coincide.model.timestamps import IntervalEvents
 
 @dataclass(frozen=True)
 class Work:
-    """A join: sizes, density, condition.
+    """A join: sizes, density, condition."""
 
-    Parameters
-    ----------
-    events : int
-        Of each side.
-    rate : float
-        Events per second of each side, in each group.
-    confidence : float
-    deadline_us : int
-    groups : int
-    classes : int or None
-    """
-
-    events: int
-    rate: float = 100.0
+    events: int  # of each side
+    rate: float = 100.0  # events per second of each side, in each group
     confidence: float = 0.8
     deadline_us: int = 500_000
     groups: int = 1

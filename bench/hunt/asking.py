@@ -49,30 +49,16 @@ WHERES: list[tuple[Any, _Admits]] = [
 
 @dataclass(frozen=True)
 class Asking:
-    """One join, as its arguments and as the reference takes it.
+    """One join, as its arguments and as the reference takes it."""
 
-    Parameters
-    ----------
-    left, right : list of dict
-        Events as the reference takes them, ids being their numbers; of one stream twice the same.
-    tables : (pa.Table, pa.Table or None)
-    given : dict
-        Arguments of `correlate_tables`, but for the condition.
-    admits : callable
-        Which ordered pairs may meet: by keys, by `where`, and of one stream not an event with itself.
-    lo, hi : int
-        Ends of the window.
-    closed : str
-        Which of them belong to it.
-    shifts : list of int
-    """
-
+    # As the reference takes them, ids being their numbers; of one stream `right` is the same.
     left: list[Row]
     right: list[Row]
     tables: tuple[pa.Table, pa.Table | None]
-    given: dict[str, Any]
+    given: dict[str, Any]  # arguments of `correlate_tables`, but for the condition
+    # Which ordered pairs may meet: by keys, by `where`, and of one stream not an event with itself.
     admits: _Admits
-    lo: int
+    lo: int  # ends of the window, of which `closed` says whether they belong to it
     hi: int
     closed: str
     shifts: list[int]

@@ -20,16 +20,9 @@ CASES_PER_DATA_SET = 8
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a case.
+    """What came of a case."""
 
-    Parameters
-    ----------
-    kind : {"right", "refused", "closed", "wrong", "accepted", "error"}
-        The right answer; the error that was due; a way that does not take such files; a wrong answer; an
-        answer where an error was due; an error where an answer was due, or another one than was due.
-    text : str
-    """
-
+    # Right, refused (an error was due), closed; wrong, accepted (an error was due), error.
     kind: str
     text: str = ""
 
@@ -44,48 +37,27 @@ RIGHT = Verdict("right")
 
 @dataclass(frozen=True)
 class Way:
-    """A way of joining.
-
-    Parameters
-    ----------
-    name : str
-    judge : callable
-        Runs a case in a folder of its own.
-    options : callable
-        Draws options that this way takes besides those of all.
-    suits : callable
-        Whether it takes a data set.
-    weight : int
-        How often it is drawn.
-    """
+    """A way of joining."""
 
     name: str
-    judge: Callable[[Case, Path], Verdict]
+    judge: Callable[[Case, Path], Verdict]  # runs a case in a folder of its own
+    # Draws options that this way takes besides those of all.
     options: Callable[[Chance], dict[str, Any]] = field(default=lambda chance: {})
+    # Whether it takes a data set.
     suits: Callable[[DataSet], bool] = field(default=lambda data: True)
-    weight: int = 10
+    weight: int = 10  # how often it is drawn
 
 
 @dataclass(frozen=True)
 class Case:
-    """One join of one data set by one way.
-
-    Parameters
-    ----------
-    seed, number : int
-        From which all of it was drawn.
-    way : Way
-    data : DataSet
-    job : Job
-    shared : Oracle or None
-        Of all cases of the data set that declare no lengths.
-    """
+    """One join of one data set by one way, all drawn from the seed and the number."""
 
     seed: int
     number: int
     way: Way
     data: DataSet
     job: Job
+    # Of all cases of the data set that declare no lengths.
     shared: Oracle | None = field(default=None, repr=False)
 
     @cached_property

@@ -10,13 +10,7 @@ T = TypeVar("T")
 
 
 class Chance:
-    """Chance of one case.
-
-    Parameters
-    ----------
-    *numbers : int or str
-        The seed, the number of the case, and what is drawn.
-    """
+    """Chance of one case, from the seed, the number of the case, and what is drawn."""
 
     def __init__(self, *numbers: int | str) -> None:
         self._random = random.Random("/".join(map(str, numbers)))

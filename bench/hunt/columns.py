@@ -20,24 +20,13 @@ NANOSECONDS = {
 
 @dataclass(frozen=True)
 class TimeType:
-    """A type of a time column.
-
-    Parameters
-    ----------
-    name : str
-    arrow : pa.DataType
-    family : {"integer", "float", "timestamp", "timestamp_ntz", "duration"}
-    step : str or None
-        Unit of the whole number of a timestamp, date or duration; None: the join's unit says it.
-    bits : int
-        Of a whole number; of a float's significand.
-    """
+    """A type of a time column."""
 
     name: str
     arrow: pa.DataType
-    family: str
-    step: str | None = None
-    bits: int = 64
+    family: str  # integer, float, timestamp, timestamp_ntz or duration
+    step: str | None = None  # unit of a timestamp, date or duration; None: the join's unit says it
+    bits: int = 64  # of a whole number; of a float's significand
 
     @property
     def range(self) -> tuple[int, int]:
@@ -92,15 +81,7 @@ TIME_TYPES: dict[str, list[TimeType]] = {
 
 @dataclass(frozen=True)
 class ValueType:
-    """A type of keys or of a column that is handed out, and the values that are drawn.
-
-    Parameters
-    ----------
-    name : str
-    arrow : pa.DataType
-    values : tuple
-        None apart.
-    """
+    """A type of keys or of an output column, and the values that are drawn, None apart."""
 
     name: str
     arrow: pa.DataType

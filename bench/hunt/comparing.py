@@ -36,14 +36,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Found:
-    """What a way has found.
-
-    Parameters
-    ----------
-    table : pa.Table
-    left, right : Counts or None
-        None where the way does not say.
-    """
+    """What a way has found; counts are None where it does not say."""
 
     table: pa.Table
     left: Counts | None = None

@@ -38,50 +38,26 @@ class Names:
 
 @dataclass(frozen=True)
 class Side:
-    """The events of one side.
+    """The events of one side."""
 
-    Parameters
-    ----------
-    types : (TimeType, TimeType)
-        Of the min and the max column.
-    rows : tuple of Row
-    instants : bool
-        One column of times; `Row.high` is `Row.low` then.
-    templates : Templates or None
-        The times are of histograms, as `Row.template` names them; else exact instants.
-    """
-
-    types: tuple[TimeType, TimeType]
+    types: tuple[TimeType, TimeType]  # of the min and the max column
     rows: tuple[Row, ...]
-    instants: bool = False
-    templates: Templates | None = None
+    instants: bool = False  # one column of times; `Row.high` is `Row.low` then
+    templates: Templates | None = None  # times are of histograms, as `Row.template` names them
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """What is joined, under which condition.
-
-    Parameters
-    ----------
-    left, right : Side
-    key_types : tuple of ValueType
-    extra : ValueType or None
-        Of a further column to hand out.
-    names : Names
-    unit : str or None
-        What numbers in time columns count, or that timestamps be counted in nanoseconds.
-    lo, hi : int
-        Ends of the window, ticks.
-    confidence : float
-    """
+    """What is joined, under which condition."""
 
     left: Side
     right: Side
     key_types: tuple[ValueType, ...]
-    extra: ValueType | None
+    extra: ValueType | None  # of a further output column
     names: Names
+    # What numbers in time columns count, or that timestamps be counted in nanoseconds.
     unit: str | None
-    lo: int
+    lo: int  # ends of the window, ticks
     hi: int
     confidence: float
 

@@ -43,14 +43,7 @@ _FLOAT_SENTINELS = (math.nan, math.inf, -math.inf, 1e300, -1e300, 2.0**61, 25340
 
 
 def draw_data(chance: Chance, profile: Profile) -> DataSet:
-    """A data set.
-
-    Parameters
-    ----------
-    chance : Chance
-    profile : Profile
-        What the ways it is for can take.
-    """
+    """A data set that the ways of a profile can take."""
     clock = draw_clock(chance, profile)
     keys = _draw_keys(chance) + _WORLD[: profile.worlds > 1]
     extra = chance.choice(EXTRA_TYPES) if chance.happens(25) else None

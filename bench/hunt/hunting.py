@@ -30,26 +30,7 @@ def hunt(
     workers: int = 1,
     shrink_seconds: float = 5.0,
 ) -> None:
-    """Hunt, and report.
-
-    Parameters
-    ----------
-    bench : Bench
-    ways : sequence of Way
-    profile : callable
-        Of a case's data, by its number.
-    cases : int
-        How many, where neither that nor a time is given.
-    workers : int
-        Threads.
-    shrink_seconds : float
-        How long to make a difference smaller.
-
-    Raises
-    ------
-    CheckFailedError
-        If a case differed.
-    """
+    """Hunt, and report; `cases` where neither their number nor a time is given."""
     given = bench.options
     seed, tally = given["seed"], Tally(bench, ways, shrink_seconds)
     bench.note(seed=seed, start=given["start"])

@@ -29,29 +29,16 @@ UNITS = {nanoseconds: unit for unit, nanoseconds in NANOSECONDS.items()}
 
 @dataclass(frozen=True)
 class Job:
-    """One join of a data set.
-
-    Parameters
-    ----------
-    how, emit : str
-    probability : bool
-    options : dict
-        Of `CorrelateOptions`; lengths in ticks.
-    text : bool
-        Whether durations are given as text with a unit.
-    handed_out : (bool, bool)
-        Whether the column ``extra`` is asked for, left and right.
-    nonsense : str or None
-        A name of `NONSENSE`.
-    """
+    """One join of a data set."""
 
     how: str
     emit: str
     probability: bool
-    options: dict[str, Any] = field(default_factory=dict)
-    text: bool = False
+    options: dict[str, Any] = field(default_factory=dict)  # of `CorrelateOptions`; lengths in ticks
+    text: bool = False  # whether durations are given as text with a unit
+    # Whether the column ``extra`` is asked for, left and right.
     handed_out: tuple[bool, bool] = (False, False)
-    nonsense: str | None = None
+    nonsense: str | None = None  # a name of `NONSENSE`
 
     @property
     def longest(self) -> tuple[int | None, int | None]:
@@ -67,17 +54,7 @@ class Job:
 def draw_job(
     chance: Chance, data: DataSet, oracle: Oracle, ways_options: Callable[[Chance], dict[str, Any]]
 ) -> Job:
-    """A job that has a meaning, or one of `NONSENSE`.
-
-    Parameters
-    ----------
-    chance : Chance
-    data : DataSet
-    oracle : Oracle
-        Of the data, without declared lengths.
-    ways_options : callable
-        Options that only the way itself takes.
-    """
+    """A job that has a meaning, or one of `NONSENSE`; the oracle is without declared lengths."""
     how, emit, probability = chance.choice(SHAPES)
     options: dict[str, Any] = {
         "threads": chance.choice((1, 1, 2)), **_lengths(chance, oracle), **ways_options(chance),

@@ -21,24 +21,7 @@ from bench.hunt.templates import Templates
 def write_parquet(
     folder: Path, table: pa.Table, chance: Chance, *, order_by: str, old_times: bool = False
 ) -> Path:
-    """Write a table to one file or a folder of some, in row groups of some size, in some order.
-
-    Parameters
-    ----------
-    folder : Path
-        A new one.
-    table : pa.Table
-    chance : Chance
-    order_by : str
-        The column of min times.
-    old_times : bool
-        Whether timestamps may be INT96.
-
-    Returns
-    -------
-    Path
-        The file or the folder.
-    """
+    """Write a table to a new folder, as one file or some, in row groups of some size and order."""
     folder.mkdir(parents=True)
     table = _ordered(table, chance, order_by)
     cuts = sorted(chance.integer(0, table.num_rows) for _ in range(chance.choice((0, 0, 0, 1, 2))))

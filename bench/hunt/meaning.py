@@ -27,24 +27,13 @@ class TooFineError(Exception):
 
 @dataclass(frozen=True)
 class Event:
-    """A row that can be joined, or can match nothing.
-
-    Parameters
-    ----------
-    row : Row
-    low, high : int
-        Ticks; 0 where it matches nothing.
-    matchable : bool
-        Whether neither a time nor a key is null.
-    shape : Shape or None
-        Of a histogram.
-    """
+    """A row that can be joined, or can match nothing: then its ends are 0."""
 
     row: Row
-    low: int
+    low: int  # ticks
     high: int
-    matchable: bool
-    shape: Shape | None = None
+    matchable: bool  # whether neither a time nor a key is null
+    shape: Shape | None = None  # of a histogram
 
     @property
     def buckets(self) -> Shape:
@@ -54,24 +43,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Meaning:
-    """The rows of one side.
+    """The rows of one side."""
 
-    Parameters
-    ----------
-    events : list of Event
-        Those that are not invalid, in the order of the rows.
-    rows : int
-        All.
-    invalid : Counter of str
-        By reason.
-    too_fine : bool
-        Whether a time is no whole number of ticks.
-    """
-
-    events: list[Event]
-    rows: int
-    invalid: Counter[str] = field(default_factory=Counter)
-    too_fine: bool = False
+    events: list[Event]  # those that are not invalid, in the order of the rows
+    rows: int  # all
+    invalid: Counter[str] = field(default_factory=Counter)  # by reason
+    too_fine: bool = False  # whether a time is no whole number of ticks
 
     @property
     def unmatchable(self) -> int:

@@ -16,14 +16,7 @@ Partner = tuple[Fraction, Event]
 
 
 class Oracle:
-    """Everything that is asked of a data set's right answer.
-
-    Parameters
-    ----------
-    data : DataSet
-    longest : (int or None, int or None)
-        Declared longest lengths, ticks: longer timestamps are invalid.
-    """
+    """A data set's right answer; timestamps beyond declared longest lengths, ticks, are invalid."""
 
     def __init__(
         self, data: DataSet, longest: tuple[int | None, int | None] = (None, None)
@@ -87,10 +80,7 @@ def event_probability(left: Event, right: Event, lo: int, hi: int) -> Fraction:
 
 
 def clear_confidence(data: DataSet) -> float:
-    """The threshold, lowered until float64 can decide every pair as exact arithmetic does.
-
-    Histograms are decided exactly, whatever the threshold.
-    """
+    """The threshold, lowered until float64 decides every pair of intervals as exact arithmetic does."""
     oracle, confidence = Oracle(data), data.confidence
     if data.has_histograms:
         return confidence

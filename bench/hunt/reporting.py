@@ -22,15 +22,7 @@ _VARIABLE = re.compile(r"\d+|'[^']*'|\([^)]*\)|\[[^\]]*\]")
 
 
 class Tally:
-    """Cases, differences and time, by way.
-
-    Parameters
-    ----------
-    bench : Bench
-    ways : sequence of Way
-    shrink_seconds : float
-        How long to make a difference smaller.
-    """
+    """Cases, differences and time, by way."""
 
     def __init__(self, bench: Bench, ways: Sequence[Way], shrink_seconds: float) -> None:
         self._bench, self._shrink_seconds = bench, shrink_seconds

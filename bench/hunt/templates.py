@@ -26,18 +26,11 @@ _MASSES: tuple[tuple[float, ...], ...] = (
 
 @dataclass(frozen=True)
 class Templates:
-    """The templates of one side.
+    """The templates of one side."""
 
-    Parameters
-    ----------
-    given : tuple of (id, edges, masses)
-        Edges in ticks; ids are all texts or all integers.
-    delays : bool
-        Whether edges are delays of detection.
-    """
-
+    # Ids, all texts or all integers; edges in ticks; masses.
     given: tuple[tuple[Any, tuple[int, ...], tuple[float, ...]], ...]
-    delays: bool
+    delays: bool  # whether edges are delays of detection
 
     @property
     def column(self) -> pa.DataType:

@@ -15,27 +15,13 @@ EPOCH_SECONDS = 1_700_000_000
 
 @dataclass(frozen=True)
 class Profile:
-    """What a set of ways can take.
+    """What a set of ways can take."""
 
-    Parameters
-    ----------
-    dataframes : bool
-        Only types that a Spark DataFrame has.
-    most : int
-        Rows a side, mostly.
-    many : int
-        Rows a side, now and then.
-    odd_names : bool
-        Whether columns may have names with blanks, dots and quotes.
-    worlds : int
-        So many sets of rows in one join, each a world of its own: one more key tells them apart.
-    """
-
-    dataframes: bool = False
-    most: int = 16
-    many: int = 120
-    odd_names: bool = True
-    worlds: int = 1
+    dataframes: bool = False  # only types that a Spark DataFrame has
+    most: int = 16  # rows a side, mostly
+    many: int = 120  # rows a side, now and then
+    odd_names: bool = True  # whether columns may have names with blanks, dots and quotes
+    worlds: int = 1  # sets of rows in one join, which one more key tells apart
 
 
 @dataclass(frozen=True)
@@ -48,20 +34,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where events lie, in ticks.
-
-    Parameters
-    ----------
-    origin : int
-    step : int
-        Lengths and windows are a few steps.
-    steps : int
-        Over so many the starts spread.
-    """
+    """Where events lie, in ticks."""
 
     origin: int
-    step: int
-    steps: int
+    step: int  # lengths and windows are a few steps
+    steps: int  # over so many the starts spread
 
 
 def draw_clock(chance: Chance, profile: Profile) -> Clock:

@@ -22,14 +22,7 @@ _STABS_AT_ONCE = 10_000
 
 
 class Sets(NamedTuple):
-    """Of each reading the queries that hold it.
-
-    Attributes
-    ----------
-    offsets : int64 array, shape (n + 1,)
-    rows : int32 array
-        Those of a reading in ascending order.
-    """
+    """Of each reading the queries that hold it, ascending: offsets, shape (n + 1,), and rows."""
 
     offsets: np.ndarray
     rows: np.ndarray

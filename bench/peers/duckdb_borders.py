@@ -53,14 +53,7 @@ PLANS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 class DuckDBBorders:
-    """A database in memory that holds moves and queries of one dimension.
-
-    Parameters
-    ----------
-    ranges : Ranges
-    walks : Walks
-    threads : int
-    """
+    """A database in memory that holds moves and queries of one dimension."""
 
     def __init__(self, ranges: Ranges, walks: Walks, threads: int) -> None:
         self._connection = duckdb.connect()

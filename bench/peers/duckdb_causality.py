@@ -17,18 +17,7 @@ _SQUARED = "((e.x - c.x) * (e.x - c.x) + (e.y - c.y) * (e.y - c.y))"
 
 
 class DuckDBCausality:
-    """A database in memory that holds causes and effects.
-
-    Parameters
-    ----------
-    causes, effects : pa.Table
-        ``id``, ``time`` (int64 ticks), and ``x`` and ``y``, or ``lat`` and ``lon`` in degrees.
-    window : int
-        Most ticks from a cause to its effect.
-    radius : float
-        In the unit of coordinates; kilometres on the sphere.
-    threads : int
-    """
+    """A database in memory that holds causes and effects, with places in a plane or in degrees."""
 
     def __init__(
         self, causes: pa.Table, effects: pa.Table, window: int, radius: float, threads: int

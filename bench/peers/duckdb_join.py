@@ -32,15 +32,7 @@ _SHIFT = "(r.max_time - l.max_time)::DOUBLE"
 
 
 class DuckDBJoin:
-    """A database in memory that holds both streams, as tables and as registered Arrow.
-
-    Parameters
-    ----------
-    left, right : pa.Table
-        ``id``, ``min_time``, ``max_time``: int64, microseconds.
-    threads : int
-    condition : Condition
-    """
+    """A database in memory that holds both streams (microseconds), as tables and as registered Arrow."""
 
     def __init__(
         self, left: pa.Table, right: pa.Table, threads: int, condition: Condition = Condition()
@@ -89,14 +81,7 @@ class DuckDBJoin:
 
 
 class DuckDBFiles:
-    """The join of two Parquet files of timestamps into a third, by ``COPY``.
-
-    Parameters
-    ----------
-    left, right : Path
-    threads : int
-    condition : Condition
-    """
+    """The join of two Parquet files of timestamps into a third, by ``COPY``."""
 
     def __init__(
         self, left: Path, right: Path, threads: int, condition: Condition = Condition()

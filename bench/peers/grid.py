@@ -12,17 +12,7 @@ _POINTS_AT_ONCE = 1 << 12
 
 
 class Grid:
-    """Squares in the cells of a grid, in ascending order in each.
-
-    Parameters
-    ----------
-    ranges : Ranges
-        Of two dimensions.
-    side : float
-        Of the domain, from 0.
-    cells : int
-        Along a side.
-    """
+    """Squares in the cells of a grid over a domain from 0, ascending in each cell."""
 
     def __init__(self, ranges: Ranges, side: float, cells: int) -> None:
         self._lower, self._upper = (np.ascontiguousarray(each) for each in ranges)

@@ -14,10 +14,7 @@ from coincide.model.timestamps import HistogramEvents
 
 
 def probe_each(left: HistogramEvents, right: HistogramEvents, window: Window, last: int) -> int:
-    """Pairs of the first `last` left events: Theorem 1 at each candidate of Equations 4 and 5.
-
-    Both sides are sorted by max_time.
-    """
+    """Pairs of the first left events, by max_time: Theorem 1 at each candidate of Equations 4 and 5."""
     threshold = window.confidence - 2.0**-50
     longest = int(left.table.lengths.max()), int(right.table.lengths.max())
     return int(

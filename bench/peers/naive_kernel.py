@@ -21,14 +21,7 @@ def naive_counts(left: pa.Table, right: pa.Table, threads: int) -> int:
 
 
 def naive_pairs(left: pa.Table, right: pa.Table, threads: int) -> int:
-    """Make all pairs of ids; their number.
-
-    Parameters
-    ----------
-    left, right : pa.Table
-        ``id``, ``min_time``, ``max_time``: int64, microseconds.
-    threads : int
-    """
+    """Make all pairs of ids of two tables of microseconds; their number."""
     sides = _by_max_time(left), _by_max_time(right)
     offsets = np.append(0, np.cumsum(_counts(sides, threads)))
     left_ids, right_ids = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)

@@ -10,14 +10,7 @@ from bench.events import Condition
 
 
 def ncls_pairs(left: pa.Table, right: pa.Table, condition: Condition) -> pa.Table:
-    """All pairs of ids.
-
-    Parameters
-    ----------
-    left, right : pa.Table
-        ``id``, ``min_time``, ``max_time``: int64, microseconds.
-    condition : Condition
-    """
+    """All pairs of ids of two tables of microseconds."""
     low1, high1, low2, high2 = (
         table[name].to_numpy() for table in (left, right) for name in ("min_time", "max_time")
     )

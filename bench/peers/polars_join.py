@@ -13,16 +13,7 @@ VARIANTS = ("join_where", "buckets")
 def polars_pairs(
     left: pa.Table, right: pa.Table, condition: Condition = Condition(), variant: str = VARIANTS[0]
 ) -> pl.DataFrame:
-    """All pairs of ids.
-
-    Parameters
-    ----------
-    left, right : pa.Table
-        ``id``, ``min_time``, ``max_time``: int64, microseconds.
-    condition : Condition
-    variant : str
-        One of `VARIANTS`.
-    """
+    """All pairs of ids of two tables of microseconds, by one of `VARIANTS`."""
     join = _near if variant == "join_where" else _in_buckets
     candidates = join(_events(left), _events(right), condition)
     return candidates.filter(_qualifies(condition)).select("id", "id_right").collect()

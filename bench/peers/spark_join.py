@@ -55,17 +55,7 @@ def sql_join(
     variant: str,
     condition: Condition = Condition(),
 ) -> DataFrame:
-    """The join, with the columns that `correlate` gives.
-
-    Parameters
-    ----------
-    left, right : DataFrame
-        ``id``, and timestamps ``min_time`` and ``max_time``.
-    emit : {"pairs", "counts", "lists"}
-    variant : str
-        One of `variants`.
-    condition : Condition
-    """
+    """The join by one of `variants`, with the columns that `correlate` gives."""
     from pyspark.sql import functions as F
 
     base, targets = bucketed(left, right, condition)

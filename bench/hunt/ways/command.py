@@ -40,16 +40,7 @@ def _judge_ipc(case: Case, folder: Path) -> Verdict:
 
 
 def joined(case: Case, inputs: list[str], folder: Path, engine: str, *more: str) -> Found:
-    """The output of the command line, and what its summary says.
-
-    Raises
-    ------
-    NotDirect
-        If the direct way was asked for and is closed.
-    RefusedError
-        Exit code 2: one line, and no output.
-    FailedError
-    """
+    """The output of the command line, and what its summary says; an error of how it ended."""
     output = folder / "results" / "out"
     output.parent.mkdir()
     words = ["join", *inputs, "-o", str(output), *command_words(case, folder, engine), *more]

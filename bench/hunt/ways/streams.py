@@ -31,20 +31,11 @@ _MOST = 2**58
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The events of one side in order of arrival.
-
-    Parameters
-    ----------
-    events : list of Event
-    instants : list of int or None
-        When each arrives; None: at the largest max_time so far.
-    delay : int
-        How late they may be.
-    """
+    """The events of one side in order of arrival."""
 
     events: list[Event]
-    instants: list[int] | None
-    delay: int
+    instants: list[int] | None  # when each arrives; None: at the largest max_time so far
+    delay: int  # how late they may be
 
     def timely(self) -> list[int]:
         """Numbers of the events that are not late: by the definition, one after the other."""
