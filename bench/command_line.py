@@ -1,4 +1,4 @@
-"""The command line: ``python -m bench list``, ``run NAME``, ``run all`` and ``report``."""
+"""The command line: ``python -m bench list``, ``run NAME``, ``run all``, ``report`` and ``picture``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bench.documentation import write_report
 from bench.experiment import Bench, CheckFailedError, Experiment
 from bench.machine import ROOT
 from bench.report import Report
+from bench.speed import picture
 from coincide.model.errors import BackendError
 
 RESULTS = Path(__file__).parent / "results"
@@ -82,6 +83,20 @@ def write_page(
         raise typer.BadParameter(str(error)) from error
     note = f"; without a result: {', '.join(missing)}" if missing else ""
     Console().print(f"written to {page}{note}", soft_wrap=True)
+
+
+@app.command("picture")
+def draw_picture(
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = RESULTS,
+    folder: Annotated[Path, typer.Option(help="Folder to write to.")] = ROOT / "docs" / "images",
+) -> None:
+    """Draw the speed of Coincide and of its peers, for README, from the results of `run peers`."""
+    try:
+        written = picture(results, folder)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
+    for path in written:
+        Console().print(f"written to {path}", soft_wrap=True)
 
 
 class NoBackendError(typer.Exit):

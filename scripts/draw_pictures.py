@@ -1,0 +1,143 @@
+"""Draws the pictures of README and the pages into docs/images, each for light and for dark pages.
+
+`python -m bench picture` draws the one of speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.drawing import Drawing, write
+from cpu_fallback.reference.decision import satisfaction_probability
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+
+
+def window(drawing: Drawing) -> None:
+    """Two uncertain timestamps, and how likely it is that one is within the window of the other.
+
+    The numbers are those of README's first example, in milliseconds.
+    """
+    badge, door, lo, hi = (9_600, 10_400), (11_000, 13_000), 0, 3_000
+    probability = float(satisfaction_probability(*badge, *door, lo, hi))
+
+    def at(moment: float) -> float:
+        return 30 + (moment - 9_400) * 0.185
+
+    drawing.text(at(badge[0]), 34, "badge: 10.0 s, a clock that is ± 0.4 s", "left")
+    drawing.bar(at(badge[0]), 46, at(badge[1]) - at(badge[0]), 22, "left")
+    drawing.text(at(door[1]), 108, "door: opened between 11 s and 13 s", "right", "end")
+    drawing.bar(at(door[0]), 120, at(door[1]) - at(door[0]), 22, "right")
+    drawing.arrow((20, 164), (740, 164), "grey")
+
+    def x(delay: float) -> float:
+        return 60 + delay * 0.16
+
+    base, top = 370.0, 262.0
+    drawing.bar(x(lo), 222, x(hi) - x(lo), base - 222, "window")
+    drawing.text(x(lo) + 10, 248, "window: 0 to 3 s after", "grey")
+    rise, flat = door[0] - badge[1], door[0] - badge[0]
+    fall, end = door[1] - badge[1], door[1] - badge[0]
+    cut = base - (base - top) * (end - hi) / (end - fall)
+    inside = [(x(rise), base), (x(flat), top), (x(fall), top), (x(hi), cut), (x(hi), base)]
+    drawing.area(inside, "found")
+    drawing.area([(x(hi), base), (x(hi), cut), (x(end), base)], "right")
+    drawing.text(
+        (x(flat) + x(fall)) / 2, 335, f"{probability * 100:.0f} %", "page", "middle", 44, True
+    )
+    drawing.text(x(hi) + 30, 335, f"{100 - probability * 100:.0f} % outside", "right")
+    drawing.arrow((20, base), (740, base), "grey")
+    for second in range(5):
+        drawing.text(x(second * 1000), 400, f"{second} s", "grey", "middle")
+    said = f"{probability * 100:.0f} % is at least the confidence of 90 %: a pair"
+    drawing.text(380, 446, said, "found", "middle", bold=True)
+    drawing.text(20, 204, "How long after the badge did the door open?", bold=True)
+
+
+def streams(drawing: Drawing) -> None:
+    """Requests and answers as they arrive: what is final, and what is still open."""
+    now, final = 640, 430
+    drawing.bar(20, 40, final - 20, 190, "window")
+    drawing.text(30, 30, "final: rows are returned", "grey")
+    drawing.text(final + 10, 30, "may still change", "grey")
+    drawing.line([(now, 40), (now, 230)], "ink", 3, dashed=True)
+    drawing.text(now + 10, 140, "now", bold=True)
+    for y, word in ((90, "left"), (190, "right")):
+        drawing.arrow((20, y), (740, y), "grey")
+        drawing.text(30, y - 14, "requests" if word == "left" else "answers", word)
+    for request, answer in ((185, 225), (350, 400), (575, None), (270, None)):
+        drawing.bar(request - 16, 80, 32, 20, "left")
+        if answer is not None:
+            drawing.bar(answer - 22, 180, 44, 20, "right")
+            drawing.line([(request, 102), (answer, 178)], "found", 4)
+    drawing.text(270, 140, "missed", "right", "middle", bold=True)
+    drawing.text(575, 140, "?", "grey", "middle", bold=True)
+
+
+def borders(drawing: Drawing) -> None:
+    """Readings of a stream, the range of a query, and the intervals in which it was entered and left."""
+    lower, upper = 180, 80
+    drawing.bar(20, upper, 720, lower - upper, "window")
+    drawing.text(30, upper + 30, "range of a query", "grey")
+    readings = [(60, 240), (200, 215), (330, 120), (470, 100), (600, 205), (700, 235)]
+    drawing.line(readings, "left", 2, dashed=True)
+    for x, y in readings:
+        drawing.dot(x, y, "left")
+    drawing.text(60, 212, "readings", "left")
+    drawing.arrow((20, 300), (740, 300), "grey")
+    for word, begin, end in (("enters", 200, 330), ("leaves", 470, 600)):
+        drawing.bar(begin, 288, end - begin, 24, "right")
+        drawing.text((begin + end) / 2, 344, word, "right", "middle", bold=True)
+    for x, y in readings[1:5]:
+        drawing.line([(x, y), (x, 288)], "grey", 1, dashed=True)
+    drawing.text(
+        380, 30, "A crossing is an interval between two readings", "ink", "middle", bold=True
+    )
+
+
+def causality(drawing: Drawing) -> None:
+    """A cause, and the effects that lie between two speeds."""
+    x, y = 60, 230
+    drawing.area([(x, y), (420, 20), (720, 20), (720, 130)], "window")
+    drawing.line([(x, y), (420, 20)], "grey", 2)
+    drawing.line([(x, y), (720, 130)], "grey", 2)
+    drawing.text(390, 34, "fastest", "grey", "end")
+    drawing.text(600, 190, "slowest", "grey")
+    for effect in ((350, 110), (480, 90), (620, 70)):
+        drawing.line([(x, y), effect], "found", 2)
+        drawing.dot(*effect, "found", 10)
+    for other in ((200, 96), (440, 215)):
+        drawing.dot(*other, "right", 10)
+    drawing.dot(x, y, "left", 13)
+    drawing.text(82, 254, "cause", "left", bold=True)
+    drawing.text(626, 56, "effects", "found", bold=True)
+    drawing.text(458, 224, "too late", "right")
+    drawing.text(184, 104, "too early", "right", "end")
+    drawing.arrow((20, 276), (740, 276), "grey")
+    drawing.text(740, 308, "time", "grey", "end")
+    drawing.text(20, 30, "distance", "grey")
+
+
+PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
+    "window": (460, window),
+    "streams": (240, streams),
+    "borders": (360, borders),
+    "causality": (320, causality),
+}
+"""The height of each picture, and who draws it."""
+
+
+def main(folder: Path = IMAGES) -> list[Path]:
+    """Draw all pictures."""
+    return [
+        path
+        for name, (height, draw) in PICTURES.items()
+        for path in write(name, height, draw, folder)
+    ]
+
+
+if __name__ == "__main__":
+    for path in main():
+        print(path.relative_to(ROOT))
