@@ -8,7 +8,7 @@ PRODUCT := $(VENV)/.coincide-product
 DEVELOPMENT := $(VENV)/.coincide-development
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids lint docs notebooks dist conda bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids gpu lint docs notebooks dist conda bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,13 @@ test-slow: $(DEVELOPMENT) ## Run the tests of clusters, of Spark Connect, beside
 
 test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU
 	@$(WITH_JAVA) $(PYTHON) -m pytest -m rapids $(ARGS)
+
+# Without a GPU doctor fails, and says why: tests would only be skipped.
+gpu: $(DEVELOPMENT) ## Where a GPU is: install its packages, test all kernels on it, measure, and write bench/results/gpu.json
+	@scripts/install.sh $(VENV) -e ".[gpu]"
+	$(VENV)/bin/coincide doctor --gpu
+	$(PYTHON) -m pytest tests/gpu_kernels $(ARGS)
+	$(PYTHON) -m bench run gpu
 
 lint: $(DEVELOPMENT) ## Check style, types, words and which package imports which
 	$(VENV)/bin/ruff check .

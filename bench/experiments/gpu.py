@@ -48,10 +48,10 @@ def _time(bench: Bench, both: dict[str, Any]) -> None:
         lambda: time_end_to_end(bench),
         lambda: time_dense(bench, both, dense),
         lambda: time_copies(bench, both[GPU], dense),
-        lambda: sweep_counts(bench, both),
-        lambda: sweep_blocks(bench),
         lambda: time_borders(bench, both),
         lambda: time_causality(bench, both),
+        lambda: sweep_counts(bench, both),
+        lambda: sweep_blocks(bench),
     )
     for part in parts:
         part()

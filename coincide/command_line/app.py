@@ -182,4 +182,4 @@ _add(
     "transitions", options.TRANSITIONS, help_texts.TRANSITIONS_HELP, help_texts.TRANSITIONS_EXAMPLES
 )
 _add("demo", options.DEMO, help_texts.DEMO_HELP)
-_add("doctor", [], help_texts.DOCTOR_HELP)
+_add("doctor", options.DOCTOR, help_texts.DOCTOR_HELP)

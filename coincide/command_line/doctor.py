@@ -47,14 +47,11 @@ class Finding:
     advice: str = ""
 
 
-def run() -> int:
-    """Print what is here; 0 if joins run on the CPU, on Spark and in one process, else 1."""
-    findings = [check() for check in CHECKS]
-    name_width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        print(f"{finding.state:<7}  {finding.name:<{name_width}}  {finding.found}")
-        if finding.advice:
-            print(f"{'':<7}  {'':<{name_width}}  → {finding.advice}")
+def run(gpu: bool = False) -> int:
+    """Print what is here; 0 if joins run, on the CPU or as asked on the GPU, else 1."""
+    if gpu:
+        return _prove_gpu()
+    findings = _print([check() for check in CHECKS])
     missing = [finding.name for finding in findings if finding.state == _MISSING]
     gpu = any(finding.name == "backend gpu" and finding.state == _OK for finding in findings)
     print()
@@ -63,6 +60,31 @@ def run() -> int:
         return 1
     print("Ready: joins run on the CPU" + (" and on the GPU." if gpu else "; a GPU is not used."))
     return 0
+
+
+def _prove_gpu() -> int:
+    """Check the GPU alone, and join on it; 0 if all of that is well."""
+    findings = _print([check() for check in GPU_CHECKS])
+    if all(finding.state == _OK for finding in findings):
+        from coincide.command_line.gpu_proof import prove
+
+        print("joining on both backends; the first join on a GPU takes longer: it compiles kernels")
+        equal, found = prove()
+        advice = "" if equal else "use the CPU (--backend cpu), and report this"
+        findings += _print([Finding("a join", _OK if equal else _MISSING, found, advice)])
+    faults = [finding.name for finding in findings if finding.state != _OK]
+    print()
+    print(f"Not ready: {', '.join(faults)}." if faults else "Ready: joins run on the GPU.")
+    return 1 if faults else 0
+
+
+def _print(findings: list[Finding]) -> list[Finding]:
+    name_width = max(len("backend gpu"), *(len(finding.name) for finding in findings))
+    for finding in findings:
+        print(f"{finding.state:<7}  {finding.name:<{name_width}}  {finding.found}")
+        if finding.advice:
+            print(f"{'':<7}  {'':<{name_width}}  → {finding.advice}")
+    return findings
 
 
 def check_python() -> Finding:
@@ -218,6 +240,10 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_gpu_backend,
     check_rapids,
 )
+
+
+GPU_CHECKS = (check_gpu, check_numba_cuda, check_cupy, check_gpu_backend)
+"""What `coincide doctor --gpu` checks before it joins."""
 
 
 def _imported(module: str, *distributions: str) -> tuple[str, str]:

@@ -190,5 +190,6 @@ DEMO_HELP = (
 DOCTOR_HELP = (
     "Say what is here: Java, Spark, Python, GPU, backends; and what to do about what is"
     " missing.\n\n"
-    "Exit code 0 if joins run on the CPU, on Spark and in one process; 1 if not."
+    "Exit code 0 if joins run on the CPU, on Spark and in one process; 1 if not. With --gpu: 0 if they"
+    " run on the GPU and give the CPU's answers."
 )

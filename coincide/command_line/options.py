@@ -502,3 +502,7 @@ DEMO = [
         },
     ),
 ]
+DOCTOR = _group(
+    "Options",
+    {"--gpu": "Check the GPU alone: join a million events on it, and compare with the CPU."},
+)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from coincide import BackendError
@@ -193,9 +195,9 @@ def test_numba_without_a_cache_folder(monkeypatch):
 # The whole, as a process
 
 
-def run_doctor(stubs: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_doctor(stubs: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "coincide.command_line", "doctor"],
+        [sys.executable, "-m", "coincide.command_line", "doctor", *words],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(stubs), str(ROOT)]), **environment},
         capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
@@ -255,3 +257,50 @@ def test_gpu_packages_are_missing_and_that_is_fine(tmp_path, java):
     assert answer.returncode == 0
     assert line_of(answer, "CuPy").startswith("none")
     assert line_of(answer, "Numba-CUDA").startswith("none")
+
+
+def test_the_gpu_alone_is_asked_for_and_is_not_here(tmp_path):
+    answer = run_doctor(broken(tmp_path, "cupy"), "--gpu", CUDA_VISIBLE_DEVICES="")
+    assert answer.returncode == 1
+    assert line_of(answer, "CuPy").startswith("none")
+    assert "Java" not in answer.stdout
+    assert answer.stdout.splitlines()[-1].startswith("Not ready: ")
+
+
+IN_SIMULATOR = """
+from coincide.command_line.gpu_proof import prove
+from tests.helpers.simulator import prepare
+prepare()
+print(prove(60))
+"""
+
+
+def test_a_join_on_both_backends_is_compared():
+    answer = subprocess.run(
+        [sys.executable, "-c", IN_SIMULATOR], cwd=ROOT, capture_output=True, text=True,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}, check=True,
+    )  # fmt: skip
+    assert "is_equal=True" in answer.stdout
+    assert "60 x 60 events" in answer.stdout
+
+
+@pytest.mark.parametrize("change", ["a row fewer", "another bit"])
+def test_a_gpu_that_is_wrong_is_found_out(monkeypatch, change):
+    from coincide.command_line import gpu_proof
+
+    on_cpu = gpu_proof.correlate_tables
+
+    def correlate_tables(*sides, backend, **more):
+        found = on_cpu(*sides, backend="cpu", **more)
+        if backend == "cpu":
+            return found
+        if change == "a row fewer":
+            return found[1:]
+        probability = found["probability"].to_numpy().copy()
+        probability[-1] = np.nextafter(probability[-1], 0)
+        return found.set_column(
+            found.column_names.index("probability"), "probability", pa.array(probability)
+        )
+
+    monkeypatch.setattr(gpu_proof, "correlate_tables", correlate_tables)
+    assert not gpu_proof.prove(500).is_equal
