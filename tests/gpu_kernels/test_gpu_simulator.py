@@ -6,7 +6,10 @@ import subprocess
 
 import pytest
 
-from tests.helpers.simulator import run_tests_in_simulator
+from tests.helpers.pytest_processes import all_passed, run_tests
+
+SIMULATOR = {"NUMBA_ENABLE_CUDASIM": "1"}
+"""Chosen before Numba is imported."""
 
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_blocks.py": 25,
@@ -24,20 +27,18 @@ LEAST_TESTS = {
 @pytest.fixture(scope="module")
 def done() -> subprocess.CompletedProcess[str]:
     """One process for all modules: to start it takes longer than most of them."""
-    return run_tests_in_simulator(*LEAST_TESTS, "-rpsfE", "-m", "not slow")
+    return run_tests(SIMULATOR, *LEAST_TESTS, "-rpsfE", "-m", "not slow")
 
 
 @pytest.mark.parametrize("module", LEAST_TESTS)
 def test_gpu_tests_pass_in_the_simulator(
     done: subprocess.CompletedProcess[str], module: str
 ) -> None:
-    outcomes = [line.split()[0] for line in done.stdout.splitlines() if f"{module}:" in line]
-    assert set(outcomes) == {"PASSED"}, done.stdout[-8000:] + done.stderr[-2000:]
-    assert len(outcomes) >= LEAST_TESTS[module]
+    all_passed(done, module, LEAST_TESTS[module])
 
 
 @pytest.mark.slow
 def test_slow_gpu_tests_pass_in_the_simulator() -> None:
-    done = run_tests_in_simulator(*LEAST_TESTS, "-m", "slow")
+    done = run_tests(SIMULATOR, *LEAST_TESTS, "-m", "slow")
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     assert done.stdout.splitlines()[-1].startswith("2 passed")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -15,9 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tests.helpers.places import ROOT
-
-_MOST_SECONDS = 280
 _LONGEST_WAIT = 20
 _MOST_THREADS = 64
 _order = random.Random(1)
@@ -123,16 +118,3 @@ def gpu_problem() -> str | None:
         prepare()
     reason = device.problem()
     return None if reason is None else f"{reason}; test_gpu_simulator runs these"
-
-
-def run_tests_in_simulator(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest in a process of its own: the simulator is chosen before Numba is imported."""
-    environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
-        cwd=ROOT,
-        env=environment | {"NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-        timeout=_MOST_SECONDS,
-    )

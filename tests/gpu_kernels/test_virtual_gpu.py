@@ -1,0 +1,72 @@
+"""The tests of the GPU kernels on the virtual GPU: all host code, and the PTX that a GPU would be given."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gpu_kernels.kernels.simulation import SIMULATED
+
+if SIMULATED:
+    pytest.skip("the simulator compiles nothing", allow_module_level=True)
+if shutil.which("gcc") is None:
+    pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
+
+from coincide.model.timestamps import HistogramRule
+from tests.helpers.gpu_compilation import KERNELS, RULE_KERNELS
+from tests.helpers.pytest_processes import all_passed, run_tests
+from tests.virtual_gpu import environment
+from tests.virtual_gpu.log import Log, kernel_name
+
+LEAST_TESTS = {
+    "tests/gpu_kernels/test_gpu_blocks.py": 24,
+    "tests/gpu_kernels/test_gpu_borders.py": 20,
+    "tests/gpu_kernels/test_gpu_causality.py": 15,
+    "tests/gpu_kernels/test_gpu_histograms.py": 6,
+    "tests/gpu_kernels/test_gpu_join.py": 30,
+    "tests/gpu_kernels/test_gpu_streams.py": 24,
+    "tests/gpu_kernels/test_gpu_stream_faults.py": 9,
+    "tests/gpu_kernels/test_gpu_stream_histograms.py": 10,
+}
+_MANY = "-p", "tests.virtual_gpu.plugin", "-rpfE"
+
+
+class Run(NamedTuple):
+    """What pytest printed, and what the driver wrote."""
+
+    done: subprocess.CompletedProcess[str]
+    log: Log
+
+
+def ran(folder: Path, *arguments: str, seed: int = 1, seconds: int = 280) -> Run:
+    log = folder / "log"
+    done = run_tests(environment(log, seed), *_MANY, *arguments, seconds=seconds)
+    assert log.exists(), done.stdout[-4000:] + done.stderr[-2000:]
+    return Run(done, Log.read(log))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return ran(tmp_path_factory.mktemp("virtual"), *LEAST_TESTS, "-m", "not slow")
+
+
+@pytest.mark.parametrize("module", LEAST_TESTS)
+def test_gpu_tests_pass_on_the_virtual_gpu(run: Run, module: str) -> None:
+    all_passed(run.done, module, LEAST_TESTS[module])
+
+
+def test_nothing_is_wrong_though_the_answers_are_right(run: Run) -> None:
+    assert run.log.faults == []
+    # Each looks first whether the atomic is worth its time: an old value does no harm.
+    assert {each.partition(" ")[0] for each in run.log.notes} == {
+        "join.most_probable", "join.nearest", "join.foremost",
+    }  # fmt: skip
+
+
+def test_every_kernel_was_launched(run: Run) -> None:
+    kernels = (*KERNELS, *(kernel.of(HistogramRule) for kernel in RULE_KERNELS))
+    assert {kernel_name(kernel) for kernel in kernels} == run.log.launched

@@ -1,0 +1,16 @@
+"""A plugin of pytest: a test fails that leaves a fault of the virtual GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.virtual_gpu.faults import real_faults
+
+
+@pytest.fixture(autouse=True)
+def _no_faults() -> Iterator[None]:
+    yield
+    found = real_faults()
+    assert not found, "\n".join(found)
