@@ -12,7 +12,7 @@ from coincide.engine.borders.tables import (
 from coincide.engine.causality.clusters import clusters as clusters
 from coincide.engine.causality.tables import causality_tables as causality_tables
 from coincide.engine.events.delays import templates_from_delays as templates_from_delays
-from coincide.engine.events.given_times import (
+from coincide.engine.events.time_arguments import (
     Around as Around,
     Histograms as Histograms,
     around as around,
@@ -84,7 +84,7 @@ from coincide.model.errors import (
     RoundedTimesWarning as RoundedTimesWarning,
     SchemaError as SchemaError,
     ShortShiftsWarning as ShortShiftsWarning,
-    ToldTwiceWarning as ToldTwiceWarning,
+    AmbiguousCrossingsWarning as AmbiguousCrossingsWarning,
     UnmatchableRowsWarning as UnmatchableRowsWarning,
 )
 from coincide.model.options import CorrelateOptions as CorrelateOptions

@@ -11,7 +11,7 @@ import numpy as np
 
 from coincide.model.borders.crossings import Found
 from coincide.model.borders.index import BorderIndex
-from coincide.model.results import offsets_of, runs_of_about
+from coincide.model.counters import offsets_of, runs_of_about
 from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current

@@ -13,7 +13,7 @@ from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.deciding import PairRule
 from coincide.model.causality.places import Layout, Sides, Way, choose_layout
 from coincide.model.causality.spaces import PlacedEvents
-from coincide.model.results import offsets_of, runs_of_about
+from coincide.model.counters import offsets_of, runs_of_about
 from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current

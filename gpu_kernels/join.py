@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from coincide.model.classes import ShapeClasses, checked, length_sample
-from coincide.model.results import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
 from coincide.model.sides import LEFT
 from coincide.model.timestamps.protocol import Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
@@ -374,7 +374,7 @@ class BlockJoin(CountedJoin):
         left, right = self._fill(start, stop, (left_values, right_values))
         return left, right
 
-    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+    def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the right side only: int64 array, shape (matches,)."""
         return self._fill(start, stop, (None, right_values))[0]
 
@@ -424,7 +424,7 @@ _Best = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
-    """The most probable partner of each base event of a run, in parts of a bounded number of candidates."""
+    """The most probable match of each base event of a run, in parts of a bounded number of candidates."""
     placed = Candidates(banded, start, stop)
     if placed.count <= _CANDIDATES_AT_ONCE:
         return placed.best(ranks)
@@ -521,7 +521,7 @@ class EventJoin(BlockJoin):
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner of the base positions start ... stop. Needs no counts."""
+        """The most probable match of the base positions start ... stop. Needs no counts."""
         best, merits = np.full(stop - start, -1, np.int64), np.full(stop - start, np.nan)
         tally = np.zeros(3, np.int64)
 

@@ -78,9 +78,9 @@ SPARK_SETTINGS = {
 @pytest.fixture(scope="session")
 def java_home() -> str:
     """Where Spark's Java is. Skips only if there is none at all."""
-    from spark_plugin.cluster.session import Java, installed_java, look_for_java
+    from spark_plugin.cluster.session import Java, installed_java, java_or_fault
 
-    java = look_for_java()
+    java = java_or_fault()
     if not isinstance(java, Java):
         why, java = java, installed_java()
         if java is None:

@@ -201,7 +201,7 @@ def _figure_3(bench: Bench, left: TemplateTable, right: TemplateTable) -> None:
         Chart(
             "figure3",
             "One event against all templates, d = 1,500 ms (Figure 3)",
-            "max_time of the partner, less that of the event (ms)",
+            "max_time of the match, less that of the event (ms)",
             "satisfaction probability",
             (ends / MS).tolist(),
             {

@@ -70,9 +70,7 @@ def _counts(bench: Bench, left: pa.Table, right: pa.Table) -> None:
     ours, single, grouped, naive = times.values()
     pairs = {"Coincide": ours.answer[1], "DuckDB": single.answer, "naive kernel": naive.answer}
     bench.check_equal("pairs counted", pairs)
-    bench.check_equal(
-        "events with a partner", {"Coincide": ours.answer[0], "DuckDB": grouped.answer}
-    )
+    bench.check_equal("events with a match", {"Coincide": ours.answer[0], "DuckDB": grouped.answer})
     bench.ratio("counts: DuckDB count(*)", single, ours, COUNTS_BAR)
     bench.ratio("counts: DuckDB GROUP BY", grouped, ours)
     bench.ratio("counts: naive kernel", naive, ours)

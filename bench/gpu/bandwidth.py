@@ -100,7 +100,7 @@ class _Resident:
             block.fill(None, self._join.right_order)
 
     def best(self) -> None:
-        """The most probable partners."""
+        """The most probable matches."""
         from gpu_kernels.join import find_best
 
         for part in self.parts:

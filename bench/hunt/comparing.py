@@ -14,7 +14,7 @@ import pyarrow as pa
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import Job
 from bench.hunt.meaning import Event, Meaning
-from bench.hunt.oracle import Oracle, Partner, reference_matches, reference_row
+from bench.hunt.oracle import Match, Oracle, reference_matches, reference_row
 from cpu_fallback.reference.join import BEST_TOLERANCE, best_of_matches_is_acceptable
 
 PROBABILITY_TOLERANCE = Fraction(3e-16)
@@ -75,13 +75,13 @@ def _compare_counts(side: str, counts: Counts | None, meaning: Meaning) -> str |
 
 
 def _columns(data: DataSet, job: Job) -> list[str]:
-    names = [*data.names.keys, "left_id", *["left_extra"] * job.handed_out[0]]
+    names = [*data.names.keys, "left_id", *["left_extra"] * job.has_extra[0]]
     if job.per_event:
         return names
     if job.emit == "counts":
         return [*names, "matches"]
-    partner = ["right_id", *["right_extra"] * job.handed_out[1]]
-    return [*names, *partner, *["probability"] * job.probability]
+    match = ["right_id", *["right_extra"] * job.has_extra[1]]
+    return [*names, *match, *["probability"] * job.probability]
 
 
 class _Comparison:
@@ -104,42 +104,40 @@ class _Comparison:
             "best": self._best,
         }[self._job.emit](rows)
 
-    def _events(self) -> Iterable[tuple[Event, list[Partner]]]:
-        """Left events that the answer must tell of, with their partners."""
-        for event, partners in zip(
-            self._oracle.sides[0].events, self._oracle.partners, strict=True
-        ):
-            is_wanted = not partners if self._job.how == "anti" else bool(partners)
+    def _events(self) -> Iterable[tuple[Event, list[Match]]]:
+        """Left events that the answer must tell of, with their matches."""
+        for event, matches in zip(self._oracle.sides[0].events, self._oracle.matches, strict=True):
+            is_wanted = not matches if self._job.how == "anti" else bool(matches)
             if is_wanted or self._job.how in ("left", "full"):
-                yield event, partners
+                yield event, matches
 
     def _rights_alone(self) -> Iterable[Event]:
-        """Right events without a partner that the answer must tell of."""
+        """Right events without a match that the answer must tell of."""
         if self._job.how not in ("right", "full"):
             return
-        taken = {id(other) for partners in self._oracle.partners for _, other in partners}
+        taken = {id(other) for matches in self._oracle.matches for _, other in matches}
         for event in self._oracle.sides[1].events:
             if id(event) not in taken:
                 yield event
 
     def _nobody(self, right: Event) -> Values:
         """The head of a row without a left event."""
-        return plain((*right.row.keys, None, *[None] * self._job.handed_out[0]))
+        return plain((*right.row.keys, None, *[None] * self._job.has_extra[0]))
 
     def _head(self, event: Event) -> Values:
-        extra = (event.row.extra,) if self._job.handed_out[0] else ()
+        extra = (event.row.extra,) if self._job.has_extra[0] else ()
         return plain((*event.row.keys, event.row.number, *extra))
 
-    def _partner(self, event: Event) -> Values:
-        extra = (event.row.extra,) if self._job.handed_out[1] else ()
+    def _match(self, event: Event) -> Values:
+        extra = (event.row.extra,) if self._job.has_extra[1] else ()
         return plain((event.row.number, *extra))
 
     @property
     def _width(self) -> int:
-        return len(self._data.names.keys) + 1 + self._job.handed_out[0]
+        return len(self._data.names.keys) + 1 + self._job.has_extra[0]
 
     def _split(self, row: dict[str, Any]) -> tuple[Values, Values, Any]:
-        """Head, partner and probability of a row found."""
+        """Head, match and probability of a row found."""
         values = list(row.values())
         probability = values.pop() if self._job.probability else None
         return plain(values[: self._width]), tuple(values[self._width :]), probability
@@ -150,28 +148,28 @@ class _Comparison:
 
     def _counts(self, rows: list[dict[str, Any]]) -> str | None:
         found = Counter(plain(row.values()) for row in rows)
-        wanted = Counter((*self._head(e), len(partners)) for e, partners in self._events())
+        wanted = Counter((*self._head(e), len(matches)) for e, matches in self._events())
         return differing(found, wanted)
 
     def _pairs(self, rows: list[dict[str, Any]]) -> str | None:
-        nothing = (None,) * (1 + self._job.handed_out[1])
+        nothing = (None,) * (1 + self._job.has_extra[1])
         exact: dict[Values, Fraction | None] = {}
         wanted: Counter[Values] = Counter()
-        for event, partners in self._events():
+        for event, matches in self._events():
             head = self._head(event)
-            if not partners:
+            if not matches:
                 wanted[*head, *nothing] += 1
                 exact[*head, *nothing] = None
-            for p, other in partners:
-                pair = (*head, *self._partner(other))
+            for p, other in matches:
+                pair = (*head, *self._match(other))
                 wanted[pair] += 1
                 exact[pair] = p
         for other in self._rights_alone():
-            alone = (*self._nobody(other), *self._partner(other))
+            alone = (*self._nobody(other), *self._match(other))
             wanted[alone] += 1
             exact[alone] = None
         split = [self._split(row) for row in rows]
-        found = [((*head, *plain(partner)), p) for head, partner, p in split]
+        found = [((*head, *plain(match)), p) for head, match, p in split]
         return differing(Counter(pair for pair, _ in found), wanted) or self._probabilities(
             (exact[pair], p) for pair, p in found
         )
@@ -179,11 +177,11 @@ class _Comparison:
     def _lists(self, rows: list[dict[str, Any]]) -> str | None:
         wanted: Counter[Values] = Counter()
         exact: dict[Values, Fraction] = {}
-        for event, partners in self._events():
+        for event, matches in self._events():
             head = self._head(event)
-            pairs = [self._partner(other) for _, other in partners]
+            pairs = [self._match(other) for _, other in matches]
             wanted[*head, _multiset(pairs)] += 1
-            exact |= {(*head, *pair): p for (p, _), pair in zip(partners, pairs, strict=True)}
+            exact |= {(*head, *pair): p for (p, _), pair in zip(matches, pairs, strict=True)}
         found: Counter[Values] = Counter()
         near: list[tuple[Fraction | None, float | None]] = []
         for row in rows:
@@ -210,8 +208,8 @@ class _Comparison:
         return differing(found, wanted) or self._probabilities(near)
 
     def _best(self, rows: list[dict[str, Any]]) -> str | None:
-        """Each left event once, with a partner that the reference accepts."""
-        by_head = {self._head(event): (event, partners) for event, partners in self._events()}
+        """Each left event once, with a match that the reference accepts."""
+        by_head = {self._head(event): (event, matches) for event, matches in self._events()}
         wanted = Counter(self._head(event) for event, _ in self._events())
         split = [self._split(row) for row in rows]
         wrong = differing(Counter(head for head, _, _ in split), wanted)
@@ -220,15 +218,15 @@ class _Comparison:
         data, near = self._data, []
         # Of histograms probabilities are compared as multiples of this.
         rounding = (HISTOGRAM_STEP, HISTOGRAM_STEP) if data.has_histograms else (BEST_TOLERANCE,)
-        for head, partner, p in split:
-            event, partners = by_head[head]
-            chosen = [q for q, other in partners if self._partner(other) == plain(partner)]
-            matches = reference_matches(partners)
-            if not chosen if partners else partner[0] is not None:
-                return f"{head} has the best partner {partner}, which is none of its partners"
-            given = reference_row(event), matches, partner[0], data.lo, data.hi
+        for head, match, p in split:
+            event, matches = by_head[head]
+            chosen = [q for q, other in matches if self._match(other) == plain(match)]
+            candidates = reference_matches(matches)
+            if not chosen if matches else match[0] is not None:
+                return f"{head} has the best match {match}, which is none of its matches"
+            given = reference_row(event), candidates, match[0], data.lo, data.hi
             if not best_of_matches_is_acceptable(*given, *rounding):
-                return f"{head} has the best partner {partner}, but another is better"
+                return f"{head} has the best match {match}, but another is better"
             if self._job.probability:
                 near.append((chosen[0] if chosen else None, p))
         return self._probabilities(near)

@@ -37,7 +37,7 @@ def _lines(experiment: str, case: Case, verdict: Verdict) -> Iterator[str]:
     keys = zip(data.names.keys, data.key_types, strict=True)
     yield f"keys { ({name: kind.name for name, kind in keys}) }"
     if data.extra is not None:
-        yield f"extra {data.extra.name}, handed out {job.handed_out}"
+        yield f"extra {data.extra.name}, in the output {job.has_extra}"
     for i, name in enumerate(("left", "right")):
         yield from _side(name, data.sides[i], data, i)
 

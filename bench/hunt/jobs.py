@@ -12,7 +12,7 @@ from bench.hunt.data import DataSet
 from bench.hunt.meaning import LIMIT
 from bench.hunt.oracle import Oracle
 from coincide import CorrelateOptions, TimingCondition, deadline, histograms, within
-from coincide.engine.events.given_times import Histograms
+from coincide.engine.events.time_arguments import Histograms
 from coincide.model.templates.template import GivenTemplate
 
 SHAPES = [
@@ -37,7 +37,7 @@ class Job:
     options: dict[str, Any] = field(default_factory=dict)  # of `CorrelateOptions`; lengths in ticks
     text: bool = False  # whether durations are given as text with a unit
     # Whether the column ``extra`` is asked for, left and right.
-    handed_out: tuple[bool, bool] = (False, False)
+    has_extra: tuple[bool, bool] = (False, False)
     nonsense: str | None = None  # a name of `NONSENSE`
 
     @property
@@ -72,7 +72,7 @@ def draw_job(
     return Job(
         how, emit, probability, options,
         text=data.tick is not None and chance.happens(30),
-        handed_out=(extra, extra and chance.happens(70)),
+        has_extra=(extra, extra and chance.happens(70)),
         nonsense=nonsense,
     )  # fmt: skip
 
@@ -122,8 +122,8 @@ def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]
         "left_time": _timestamps(data, 0, duration),
         "right_time": _timestamps(data, 1, duration),
         "by": list(data.names.keys),
-        "left_columns": ["id", *["extra"] * job.handed_out[0]],
-        "right_columns": ["id", *["extra"] * job.handed_out[1]],
+        "left_columns": ["id", *["extra"] * job.has_extra[0]],
+        "right_columns": ["id", *["extra"] * job.has_extra[1]],
         "how": job.how,
         "emit": job.emit,
         "probability": job.probability,

@@ -12,7 +12,7 @@ from bench.hunt.meaning import Event, Meaning, meaning_of
 from bench.hunt.templates import shape_probability
 from cpu_fallback.reference.decision import decision_is_clear, qualifies, satisfaction_probability
 
-Partner = tuple[Fraction, Event]
+Match = tuple[Fraction, Event]
 
 
 class Oracle:
@@ -45,15 +45,15 @@ class Oracle:
         return any(side.too_fine for side in self.sides)
 
     @cached_property
-    def partners(self) -> list[list[Partner]]:
-        """For each left event its partners with their probabilities."""
+    def matches(self) -> list[list[Match]]:
+        """For each left event its matches with their probabilities."""
         confidence = self.data.confidence
         return [
             [(p, right) for p, right in found if qualifies(p, confidence)]
             for found in self.probabilities()
         ]
 
-    def probabilities(self, *, keys: bool = True) -> list[list[Partner]]:
+    def probabilities(self, *, keys: bool = True) -> list[list[Match]]:
         """For each left event all right ones that it may meet; `keys`: of equal keys only."""
         left, right = (side.events for side in self.sides)
         others = [event for event in right if event.matchable or not keys]
@@ -96,6 +96,6 @@ def reference_row(event: Event) -> dict[str, Any]:
     return {**ends, "id": event.row.number, "shape": event.shape}
 
 
-def reference_matches(partners: Sequence[Partner]) -> list[tuple[Fraction, dict[str, Any]]]:
-    """Partners likewise, with their probabilities."""
-    return [(p, reference_row(event)) for p, event in partners]
+def reference_matches(matches: Sequence[Match]) -> list[tuple[Fraction, dict[str, Any]]]:
+    """Matches likewise, with their probabilities."""
+    return [(p, reference_row(event)) for p, event in matches]

@@ -9,7 +9,7 @@ from bench.hunt.cases import Case
 from bench.hunt.jobs import UNITS, arguments
 from bench.hunt.layouts import write_templates
 from coincide import CorrelateOptions
-from coincide.engine.events.given_times import Histograms
+from coincide.engine.events.time_arguments import Histograms
 
 _SAME = ("unit", "invalid", "slices", "classes", "batch_pairs", "threads", "left_longest",
          "right_longest")  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu_kernels.device.packages import version_problem
 from spark_plugin.cluster.rapids import RAPIDS_PLUGIN, find_jar, is_accelerated
-from spark_plugin.cluster.session import Java, active_session, look_for_java
+from spark_plugin.cluster.session import Java, active_session, java_or_fault
 from spark_plugin.cluster.worker_python import DEFAULT, VARIABLE, fault_of
 
 _OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
@@ -114,7 +114,7 @@ def check_worker_python() -> Finding:
 
 def check_java() -> Finding:
     """The Java that a Spark session would start."""
-    java = look_for_java()
+    java = java_or_fault()
     if not isinstance(java, Java):
         return Finding("Java", _MISSING, *java)
     how = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "found; JAVA_HOME is not set"

@@ -54,7 +54,7 @@ EXPLORE_HELP = (
     "Choose a confidence: make a page that shows what a join of two files, or of one stream with itself,"
     " finds at any.\n\n"
     "All pairs that could qualify are looked at once: how probable they are, how many qualify at each"
-    " confidence, how many partners events have, and how their delays change with the time of day. The"
+    " confidence, how many matches events have, and how their delays change with the time of day. The"
     " page needs no network and no other file.\n\n"
     "It takes the inputs of [b]coincide join[/b], of which no id is needed, and runs in one process, in the"
     " memory of which times and keys of both inputs must fit. Where there are more than --most-pairs, it"

@@ -207,26 +207,33 @@ _PROPAGATION = {
 
 
 def _results(
-    sides: Mapping[str, str], event: str, partner: str, *, how: str, row: str, best: str = ""
+    sides: Mapping[str, str],
+    event: str,
+    match: str,
+    matches: str,
+    *,
+    how: str,
+    row: str,
+    best: str = "",
 ) -> list[Parameter]:
-    """Which rows there are, with which columns, and which partner of an event is the best one."""
+    """Which rows there are, with which columns, and which match of an event is the best one."""
     right = [*sides.values()][1]
     rows = {
         "--how KIND = inner": how,
         "--emit pairs|lists|counts|best = pairs": f"A row is {row}; or a {event} with arrays of its"
-        f" {partner}s, with their number, or with the best one, as --prefer says.",
+        f" {matches}, with their number, or with the best one, as --prefer says.",
         "--probability": "Add the probability of each pair.",
     }
     choices = {
         "--shifts D,D,…: list": "Tell how many pairs chance alone makes: they are counted again with the"
         f" times of {right} moved by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the"
         " window. Their mean is what to expect among the pairs found, their standard deviation its spread.",
-        "--prefer WHICH = probability": f"With --emit best or --matching, which {partner} is the best one."
+        "--prefer WHICH = probability": f"With --emit best or --matching, which {match} is the best one."
         f" [cyan]probability[/cyan]: the most probable. [cyan]nearest[/cyan]: that with the nearest"
         f" midpoint.{best} [cyan]first[/cyan], [cyan]last[/cyan]: the earliest, the latest."
         " [cyan]snr[/cyan], [cyan]-snr[/cyan]: that with the least, or the greatest, value of this column"
         f" of {right}.",
-        "--k K: int = 1": f"With --emit best, how many {partner}s of each {event}, ranked from 1.",
+        "--k K: int = 1": f"With --emit best, how many {matches} of each {event}, ranked from 1.",
         "--matching KIND": "Pairs one to one. [cyan]mutual[/cyan]: each is the other's best."
         " [cyan]optimal[/cyan]: those that are most probable together; with --prefer nearest the most pairs"
         " with the least distances. [cyan]unambiguous[/cyan]: neither has another.",
@@ -292,10 +299,11 @@ JOIN = [
     *_results(
         _JOIN,
         "left event",
-        "partner",
-        how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and left events without a partner."
+        "match",
+        "matches",
+        how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and left events without a match."
         " [cyan]right[/cyan]: pairs, and right events without one. [cyan]full[/cyan]: both."
-        " [cyan]semi[/cyan]: left events that have a partner. [cyan]anti[/cyan]: those that have none.",
+        " [cyan]semi[/cyan]: left events that have a match. [cyan]anti[/cyan]: those that have none.",
         row="a pair",
     ),
     *_group("Result", {"--pair-columns delta: list": _DELTA}),
@@ -326,7 +334,7 @@ EXPLORE = [
         "Result",
         {
             "--confidence CT: float = 0.5": "At which delays are shown, 0 < CT ≤ 1.",
-            "--confidences CT,CT,…": "At which partners are counted by event, at most six. Default:"
+            "--confidences CT,CT,…": "At which matches are counted by event, at most six. Default:"
             " 0.1,0.5,0.9.",
             "--shifts D,D,…: list": "Show how many pairs chance alone makes, at each confidence: with the"
             " times of RIGHT moved by each of these, such as [cyan]30s,-30s,47s[/cyan].",
@@ -368,6 +376,7 @@ CAUSALITY = [
         _CAUSALITY,
         "cause",
         "effect",
+        "effects",
         how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and causes without an effect."
         " [cyan]semi[/cyan]: causes that have an effect. [cyan]anti[/cyan]: those that have none.",
         row="a pair, with delta_us (of microseconds) and distance",

@@ -50,7 +50,7 @@ class Summary:
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
             "start_seconds": None if self.start_seconds is None else round(self.start_seconds, 3),
-            "lines_left_out": dict(self.skipped) or None,
+            "lines_skipped": dict(self.skipped) or None,
         }
         return {name: value for name, value in values.items() if value is not None}
 

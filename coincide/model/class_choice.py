@@ -171,7 +171,7 @@ def _choices(sample: np.ndarray, ends: list[np.ndarray]) -> list[ShapeClasses]:
 def _targets_per_half_tick(
     left: Population, right: Population, groups: int, outer: tuple[int, int]
 ) -> float:
-    """Mean density of partners around a base event, per unit of D, from a sample of base events."""
+    """Mean density of matches around a base event, per unit of D, from a sample of base events."""
     # As floats: sums with a window cannot overflow.
     base = left.keys_apart(max(1, left.size // _SAMPLED_KEYS)).astype(np.float64)
     # Every so many targets, in order, stand for all: enough for a mean.

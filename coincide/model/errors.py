@@ -210,7 +210,7 @@ class LateRowsWarning(CoincideWarning):
     """Rows came later than a delay allows, or most of them are of a time again: they were left out."""
 
 
-class ToldTwiceWarning(CoincideWarning):
+class AmbiguousCrossingsWarning(CoincideWarning):
     """Events are told as crossed and as stayed, since the confidence is no more than 0.5."""
 
 

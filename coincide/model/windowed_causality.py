@@ -237,8 +237,8 @@ class WindowTerms(NamedTuple):
     """What is asked of pairs, and by what policy tuples go."""
 
     rule: PairRule
-    lo: int  # Between which deltas partners are looked for, ticks
-    hi: int  # Between which deltas partners are looked for, ticks
+    lo: int  # Between which deltas matches are looked for, ticks
+    hi: int  # Between which deltas matches are looked for, ticks
     longest: int  # The most delta of a pair, exactly
     own: bool
     policy: int

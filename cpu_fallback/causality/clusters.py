@@ -12,7 +12,7 @@ from coincide.model.causality.deciding import squared_gap
 from coincide.model.causality.places import Way
 from coincide.model.causality.spaces import H, PlacedEvents, X, Y, Z
 from coincide.model.compiled import compiled
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from cpu_fallback.causality.join import CausalityJoin
 from cpu_fallback.causality.kernels import RUN, first_bucket, links_of, new_found, place
 
@@ -84,7 +84,7 @@ def flatten(parent):
 
 @compiled(allocates=True)
 def connect_block(start, stop, sides, parent, tally):
-    """Connect the events start ... stop with their partners."""
+    """Connect the events start ... stop with their matches."""
     base, found = sides.base, new_found(sides.layout)
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:

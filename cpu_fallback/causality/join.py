@@ -10,7 +10,7 @@ import numpy as np
 from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.places import Way, choose_layout
 from coincide.model.causality.spaces import PlacedEvents, no_points
-from coincide.model.results import CountedJoin
+from coincide.model.counters import CountedJoin
 from cpu_fallback.blocks import blocks_of, run_tasks
 from cpu_fallback.causality import kernels
 
@@ -67,7 +67,7 @@ class CausalityJoin(CountedJoin):
         """Values of the pairs of the base positions start ... stop, cause by cause: int64 arrays."""
         return self._fill(start, stop, left_values, right_values)[:2]
 
-    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+    def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the effects only: int64 array, shape (pairs,)."""
         return self._fill(start, stop, _NO_INTS, right_values)[1]
 

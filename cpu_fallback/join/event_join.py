@@ -9,7 +9,7 @@ import numpy as np
 
 from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
-from coincide.model.results import CountedJoin, JoinCounters
+from coincide.model.counters import CountedJoin, JoinCounters
 from coincide.model.sides import LEFT
 from coincide.model.timestamps.protocol import Events, PairModel
 from cpu_fallback.blocks import blocks_of, run_tasks
@@ -23,7 +23,7 @@ class EventJoin(CountedJoin):
     """A join of two sides, sorted and ready to be counted and filled.
 
     Nothing is evaluated before it is asked for; `counts` is evaluated once. Threads may call `pairs`,
-    `partners` and `best` of several runs at the same time.
+    `matches` and `best` of several runs at the same time.
     """
 
     def __init__(
@@ -89,14 +89,14 @@ class EventJoin(CountedJoin):
         """Values of the matches of the base positions start ... stop: int64 arrays, shape (matches,)."""
         return self._fill(start, stop, left_values, right_values, True)
 
-    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+    def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the right side only: int64 array, shape (matches,)."""
         return self._fill(start, stop, right_values[:0], right_values, False)[1]
 
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner of the base positions start ... stop, and its merit. Needs no counts.
+        """The most probable match of the base positions start ... stop, and its merit. Needs no counts.
 
         Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
         """

@@ -280,18 +280,18 @@ def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
         left, right = groups.left[pairs], groups.right[pairs]
         table = np.zeros(groups.sizes[group])
         table[left, right] = ordered[pairs]
-        partners = np.full(table.shape[0], -1)
+        matches = np.full(table.shape[0], -1)
         rows, columns = linear_sum_assignment(table, maximize=True)
-        partners[rows] = columns
+        matches[rows] = columns
         # What is no pair has no gain, and no number either.
-        chosen[pairs] = partners[left] == right
+        chosen[pairs] = matches[left] == right
     return groups.order[chosen]
 
 
 def _choose_of_stars(
     groups: Groups, is_star: np.ndarray, gains: np.ndarray, chosen: np.ndarray
 ) -> None:
-    """Groups of one event with its partners, of which most groups are: its best pair."""
+    """Groups of one event with its matches, of which most groups are: its best pair."""
     of_pair = np.repeat(np.arange(is_star.size), np.diff(groups.offsets))
     pairs = np.flatnonzero(is_star[of_pair])
     by_gain = pairs[np.lexsort((pairs, -gains[pairs], of_pair[pairs]))]

@@ -76,7 +76,7 @@ def fill_block(
 
 @compiled(allocates=True)
 def best_block(start, stop, sides, ranks, best, merits):
-    """Find the most probable partner of the base events start ... stop.
+    """Find the most probable match of the base events start ... stop.
 
     Ties go to the smaller distance from the middle of the window, then to the smaller rank.
     """

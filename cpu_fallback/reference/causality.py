@@ -340,14 +340,14 @@ def pairs(asked: Asked) -> list[Pair]:
     return found
 
 
-def place(asked: Asked, pair: Pair, prefer: str, partner: str) -> tuple[Any, ...]:
-    """Where a pair stands among those of its event; `partner` says what the other one is."""
+def place(asked: Asked, pair: Pair, prefer: str, match: str) -> tuple[Any, ...]:
+    """Where a pair stands among those of its event; `match` says what the other one is."""
     least = {
         "probability": -pair.probability, "nearest": abs(pair.between), "first": pair.between,
         "last": -pair.between, "distance": pair.distance2,
     }[prefer]  # fmt: skip
-    row = pair.effect if partner == "effect" else pair.cause
-    side = asked.effects if partner == "effect" else asked.causes
+    row = pair.effect if match == "effect" else pair.cause
+    side = asked.effects if match == "effect" else asked.causes
     earliest, latest, _ = side[row]
     return (least, -pair.probability, pair.from_middle, pair.distance2, latest, earliest, row)
 

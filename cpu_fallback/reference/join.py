@@ -1,4 +1,4 @@
-"""The oracle of the join: every pair, in rational arithmetic, and the partners that shapes hand out."""
+"""The oracle of the join: every pair, in rational arithmetic, and the matches that shapes hand out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 ResultRow = dict[str, Any]
 Match = tuple[Fraction, Row]
 
-# How far below the exact best a partner chosen by float64 probabilities may lie.
+# How far below the exact best a match chosen by float64 probabilities may lie.
 BEST_TOLERANCE = Fraction(1, 10**15)
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -39,13 +39,13 @@ def correlate(
     _check_options(lo, hi, confidence, how, emit, probability)
     emitter = _EMITTERS[how if how in ("semi", "anti") else emit]
     keep_unmatched = how in ("left", "full", "anti")
-    has_partner = [False] * len(right)
+    has_match = [False] * len(right)
     result: list[ResultRow] = []
     for left_row in left:
-        partners = [row for row in right if admits(left_row, row)]
-        matches = _matches(left_row, partners, lo, hi, confidence, by)
+        candidates = [row for row in right if admits(left_row, row)]
+        matches = _matches(left_row, candidates, lo, hi, confidence, by)
         for number, row in enumerate(right):
-            has_partner[number] |= any(row is partner for _, partner in matches)
+            has_match[number] |= any(row is match for _, match in matches)
         if not matches and not keep_unmatched:
             continue
         head = {**{name: left_row[name] for name in by}, "left_id": left_row["id"]}
@@ -53,7 +53,7 @@ def correlate(
             extra = {"probability": probabilities} if probability else {}
             result.append({**head, **tail, **extra})
     if how in ("right", "full"):
-        for row, is_found in zip(right, has_partner, strict=True):
+        for row, is_found in zip(right, has_match, strict=True):
             if not is_found:
                 alone = {**{name: row[name] for name in by}, "left_id": None, "right_id": row["id"]}
                 result.append(alone | ({"probability": None} if probability else {}))
@@ -146,7 +146,7 @@ def _check_options(
 def _matches(
     left_row: Row, right: Sequence[Row], lo: int, hi: int, confidence: float, by: Sequence[str]
 ) -> list[Match]:
-    """The partners of one left event with their probabilities, in time order."""
+    """The matches of one left event with their probabilities, in time order."""
     found = []
     for right_row in right:
         if not _comparable(left_row, right_row, by):
@@ -177,13 +177,13 @@ def _pair_probability(left_row: Row, right_row: Row, lo: int, hi: int) -> Fracti
 
 
 def _time_order(right_row: Row) -> tuple[Any, ...]:
-    """Sort key of a list of partners: midpoint, upper end, id."""
+    """Sort key of a list of matches: midpoint, upper end, id."""
     doubled_midpoint = right_row["min_time"] + right_row["max_time"]
     return (doubled_midpoint, right_row["max_time"], right_row["id"])
 
 
 def _tie_order(left_row: Row, right_row: Row, lo: int, hi: int) -> tuple[Any, ...]:
-    """Sort key among equally probable partners: midpoint distance, right time, id."""
+    """Sort key among equally probable matches: midpoint distance, right time, id."""
     doubled_left = left_row["min_time"] + left_row["max_time"]
     doubled_right = right_row["min_time"] + right_row["max_time"]
     doubled_distance = abs(doubled_right - doubled_left - (lo + hi))
@@ -244,12 +244,12 @@ def best_is_acceptable(
     by: Sequence[str] = (),
     tolerance: Fraction = BEST_TOLERANCE,
 ) -> bool:
-    """Whether a partner chosen by comparing float64 probabilities is a right answer.
+    """Whether a match chosen by comparing float64 probabilities is a right answer.
 
     `correlate` compares exact fractions. Rounding may order nearly equal probabilities
-    otherwise, so any partner within `tolerance` of the best one is accepted. The tie rule is
-    still demanded where float64 cannot hide a tie: between two partners of probability exactly
-    1, and between partners with the same timestamp.
+    otherwise, so any match within `tolerance` of the best one is accepted. The tie rule is
+    still demanded where float64 cannot hide a tie: between two matches of probability exactly
+    1, and between matches with the same timestamp.
     """
     matches = _matches(left_row, right_rows, lo, hi, confidence, by)
     return best_of_matches_is_acceptable(left_row, matches, chosen_id, lo, hi, tolerance)
@@ -264,7 +264,7 @@ def best_of_matches_is_acceptable(
     tolerance: Fraction,
     step: Fraction | None = None,
 ) -> bool:
-    """The same of given partners with their probabilities, whatever their timestamps are.
+    """The same of given matches with their probabilities, whatever their timestamps are.
 
     A row may have a ``shape``, which timestamps of the same ends have in common or not. With a `step`,
     to multiples of which probabilities are rounded before they are compared, the tie rule is demanded of
@@ -343,10 +343,10 @@ def pairs(asked: Asked) -> list[Pair]:
     return found
 
 
-def place(asked: Asked, pair: Pair, prefer: str, partner: str) -> tuple[Any, ...]:
-    """Where a pair stands among those of its event; `partner` is the side of the other one."""
+def place(asked: Asked, pair: Pair, prefer: str, match: str) -> tuple[Any, ...]:
+    """Where a pair stands among those of its event; `match` is the side of the other one."""
     left, right = asked.left[pair.left], asked.right[pair.right]
-    number, other = (pair.right, right) if partner == "right" else (pair.left, left)
+    number, other = (pair.right, right) if match == "right" else (pair.left, left)
     middle = Fraction(right["min_time"] + right["max_time"], 2) - Fraction(
         left["min_time"] + left["max_time"], 2
     )
@@ -367,8 +367,8 @@ def by_column(right: Row, prefer: str) -> tuple[int, Any]:
     return 0, -value if prefer.startswith("-") else value
 
 
-def best_partners(asked: Asked, prefer: str, k: int) -> list[tuple[int, int, int]]:
-    """Left row, right row and rank of the k best partners of each left event."""
+def best_matches(asked: Asked, prefer: str, k: int) -> list[tuple[int, int, int]]:
+    """Left row, right row and rank of the k best matches of each left event."""
     found, chosen = pairs(asked), []
     for i in range(len(asked.left)):
         own = [pair for pair in found if pair.left == i]

@@ -1,7 +1,7 @@
 """The oracle of region transitions: two windows, event by event, decided in exact arithmetic.
 
 Tran-Seq (section 6.4 of the BMQ paper), with what is too old told as a stay before, and not after,
-the new event looks for its partner. An event is a tuple (query, stream, "I" or "O", min_time,
+the new event looks for its match. An event is a tuple (query, stream, "I" or "O", min_time,
 max_time) of integer ticks; a row is (query, stream, transition, min and max of the first event, min
 and max of when it came true).
 """
@@ -44,9 +44,9 @@ def transitions(
             if place in window and _qualifies_longer(window[place], event, within, confidence):
                 rows.append(_stay(window[place], within))
         # Whoever waits in the other window, and not longer than `within`, has gone over.
-        partner = windows[other].pop(place, None)
-        if partner is not None and qualifies(_shorter(partner, event, within), confidence):
-            rows.append((*place, f"{other}>{kind}", *partner[3:], *event[3:]))
+        match = windows[other].pop(place, None)
+        if match is not None and qualifies(_shorter(match, event, within), confidence):
+            rows.append((*place, f"{other}>{kind}", *match[3:], *event[3:]))
         windows[kind][place] = event
     left = [event for window in windows.values() for event in window.values()]
     sure = [event for event in left if qualifies(_passed(event, within, until), confidence)]

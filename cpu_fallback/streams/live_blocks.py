@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.model.classes import ShapeClasses
-from coincide.model.results import offsets_of
+from coincide.model.counters import offsets_of
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.state import (
     SMALLEST,

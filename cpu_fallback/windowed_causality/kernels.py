@@ -188,7 +188,7 @@ def _meet(window, terms, slot, first, last, wanted, out, pairs):
         if (
             terms.own
             and delta <= 0
-            and _is_told_swapped(rule, gap, points[H, other] - h, delta, wanted)
+            and _is_reported_swapped(rule, gap, points[H, other] - h, delta, wanted)
         ):
             continue
         if slots[FOLLOWS, other]:
@@ -205,7 +205,7 @@ def _meet(window, terms, slot, first, last, wanted, out, pairs):
 
 
 @inner
-def _is_told_swapped(rule, gap, dh, delta, wanted):
+def _is_reported_swapped(rule, gap, dh, delta, wanted):
     """Whether a pair of one stream whose effect came first, or at once, is told in the other order."""
     return wanted == EFFECT if delta == 0 else accepts(rule, gap, dh, -delta)
 

@@ -26,8 +26,8 @@ UNBOUNDED = "2147483647"
 _MOST_BYTES = 1 << 28
 
 _log = logging.getLogger("coincide")
-_told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-"""What sessions were told."""
+_logged: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""What sessions were logged."""
 
 
 def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
@@ -48,16 +48,16 @@ def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
 
 
 def _tell(spark: SparkSession, setting: str, value: str, advice: str, better: str) -> None:
-    told = _told.setdefault(spark, set())
-    if setting not in told:
-        told.add(setting)
+    logged = _logged.setdefault(spark, set())
+    if setting not in logged:
+        logged.add(setting)
         _log.info(f"correlate: %s is %s; {advice}", setting, value, better)
 
 
 def bounds_batch_bytes(spark: SparkSession) -> bool:
     """Whether rows of any size come in batches of bounded size.
 
-    Spark 4.1 has a bound of 64 MiB, unless it is told otherwise.
+    Spark 4.1 has a bound of 64 MiB, unless it is logged otherwise.
     """
     size = bytes_of(_setting(spark, BYTES_SETTING))
     return size is not None and 0 < size <= _MOST_BYTES

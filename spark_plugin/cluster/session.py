@@ -68,13 +68,13 @@ def describe_java(command: str | Path) -> Java | None:
 
 def find_java() -> Java:
     """The Java that Spark will use: of JAVA_HOME, else on PATH, else among the installed JVMs."""
-    found = look_for_java()
+    found = java_or_fault()
     if isinstance(found, Java):
         return found
     raise _backend_error("Spark needs Java 17 or 21, but " + ": ".join(found))
 
 
-def look_for_java() -> Java | tuple[str, str]:
+def java_or_fault() -> Java | tuple[str, str]:
     """As `find_java`; what is wrong and what to do about it, where there is none."""
     home = os.environ.get("JAVA_HOME")
     if home:

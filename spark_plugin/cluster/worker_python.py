@@ -109,9 +109,9 @@ def _fault(spark: SparkSession) -> str | None:
     from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 
     try:
-        look = _look(_WORKER_HALF, _DISTRIBUTION, _COLUMNS)
+        probe = _probe(_WORKER_HALF, _DISTRIBUTION, _COLUMNS)
         schema = ", ".join(f"{name} string" for name in _COLUMNS)
-        (told,) = spark.range(0, 1, 1, 1).mapInArrow(look, schema).collect()
+        (told,) = spark.range(0, 1, 1, 1).mapInArrow(probe, schema).collect()
     except SPARK_ERRORS as error:
         fault = _known(str(error))
         if fault is None:  # no news of the Python: whatever it is, the join will tell
@@ -125,12 +125,12 @@ def _fault(spark: SparkSession) -> str | None:
     return None
 
 
-def _look(
+def _probe(
     module: str, package: str, columns: tuple[str, ...]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function of the job. It is sent by its content: workers may not have this module."""
 
-    def look(batches: Iterable[Any]) -> Iterator[Any]:
+    def probe(batches: Iterable[Any]) -> Iterator[Any]:
         import importlib
         import importlib.metadata
         import sys
@@ -149,7 +149,7 @@ def _look(
             told = [pyarrow.array([one]) for one in (sys.executable, lacks, has)]
             yield pyarrow.RecordBatch.from_arrays(told, names=list(columns))
 
-    return look
+    return probe
 
 
 def _known(text: str) -> str | None:

@@ -35,7 +35,7 @@ from spark_plugin.frames.columns import (
     spark_type,
 )
 from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame
-from spark_plugin.frames.output_columns import check_told_apart, computed_time, result_time
+from spark_plugin.frames.output_columns import check_distinct_names, computed_time, result_time
 from spark_plugin.frames.queries import ship
 from spark_plugin.frames.timestamps import in_range
 from spark_plugin.tasks.borders import (
@@ -66,7 +66,7 @@ def plan_crossings(
         " coincide.BorderMonitor, as by foreachBatch",
     )  # fmt: skip
     given = ReadingFrame.of(readings, arguments)
-    check_told_apart(arguments.made)
+    check_distinct_names(arguments.made)
     check_workers(readings.sparkSession)
     kinds = given.stream_kind, given.rows.kind(arguments.time)
     return plan_of_crossings(

@@ -133,10 +133,10 @@ class EventFrame:
     def hashes(self) -> list[str]:
         """`HASHES`, as select expressions over the source: of times, keys and all that can be hashed.
 
-        Events of equal ones have equal partners, whatever else they differ in.
+        Events of equal ones have equal matches, whatever else they differ in.
         """
         names = [quoted(name) for name in self.by]
-        own = self._told_apart if self.identity else self._places
+        own = self._identifying if self.identity else self._places
         # Hashes pass over nulls, which a condition on pairs tells apart.
         nulls = [f"{quoted(name)} IS NULL" for name in dict.fromkeys(self.tested)]
         known = ", ".join([self._sql.low, self._sql.high, *names, *own, *self._hashable, *nulls])
@@ -149,11 +149,11 @@ class EventFrame:
         Events of equal ones are alike in all that is asked of them. Hashes pass over nulls, so that
         these have to be told.
         """
-        known = ", ".join([self._sql.low, self._sql.high, *self._told_apart])
+        known = ", ".join([self._sql.low, self._sql.high, *self._identifying])
         return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
 
     @property
-    def _told_apart(self) -> list[str]:
+    def _identifying(self) -> list[str]:
         names = dict.fromkeys([*self.by, *self.identity])
         fields = [field_of(self.source, self.called, name) for name in names]
         values = [_hashable_value(f.name, f.dataType) for f in fields]

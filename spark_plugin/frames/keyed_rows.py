@@ -26,7 +26,7 @@ from spark_plugin.frames.columns import (
     spark_time_column,
 )
 from spark_plugin.frames.float_ticks import with_ticks
-from spark_plugin.frames.output_columns import handed_out, result_wire_schema
+from spark_plugin.frames.output_columns import as_output, result_wire_schema
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.frames.statistics import example
 from spark_plugin.tasks.counting import EXAMPLE, ROUNDED, CountingTask
@@ -173,7 +173,7 @@ class OperatorPlan(Generic[S]):
         wire = result_wire_schema(kinds)
         sent: Any = replace(task, names=tuple(wire.names), metrics=metrics)  # type: ignore[type-var]
         stage = Stage(True, gpu_profile(spark, backend), metrics, observation)
-        found = handed_out(stage.run(rows, sent, wire), names, kinds, words)
+        found = as_output(stage.run(rows, sent, wire), names, kinds, words)
         return cls(found, observation, is_observable, told, why)
 
     def summary(self) -> S:
@@ -186,7 +186,7 @@ class OperatorPlan(Generic[S]):
             )
         return self.told(found.numbers)
 
-    def handed_to(self, report: LaterReport[S] | None) -> DataFrame:
+    def reported_to(self, report: LaterReport[S] | None) -> DataFrame:
         """The result; its summary can be asked of the report once it was computed."""
         if report is not None:
             report.take(None, self.summary)

@@ -84,7 +84,7 @@ def metrics_name(names: Sequence[str]) -> str:
     return name
 
 
-def check_told_apart(names: Sequence[str]) -> None:
+def check_distinct_names(names: Sequence[str]) -> None:
     """Refuse output columns whose names Spark may not tell apart, as they differ in case alone."""
     lowered = [name.lower() for name in names]
     alike = [name for name in names if lowered.count(name.lower()) > 1]
@@ -104,7 +104,7 @@ def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
 
 
 def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -> DataFrame:
-    """Pairs, and right events without a partner, which have nulls in all other columns."""
+    """Pairs, and right events without a match, which have nulls in all other columns."""
     own = [frames.quoted(name) for name in rights.columns]
     nothing = ["NULL"] * (len(pairs.columns) - measures - len(own))
     placed = [*own[:keys], *nothing, *own[keys:], *["NULL"] * measures]
@@ -159,7 +159,7 @@ def result_wire_schema(kinds: Sequence[T.DataType]) -> T.StructType:
     return T.StructType([T.StructField(f"out{i}", wire_type(kind)) for i, kind in enumerate(kinds)])
 
 
-def handed_out(
+def as_output(
     found: DataFrame,
     names: Sequence[str],
     kinds: Sequence[T.DataType],

@@ -15,28 +15,28 @@ from spark_plugin.cluster.connect import MESSAGE_SETTING, context_of, message_by
 from spark_plugin.tasks.wire import Shipment, as_stream
 
 _log = logging.getLogger("coincide")
-_told: ContextVar[list[str] | None] = ContextVar("queries of planning", default=None)
+_queries: ContextVar[list[str] | None] = ContextVar("queries of planning", default=None)
 
 
-def tell_query(what: str) -> None:
+def note_query(what: str) -> None:
     """Note that a query runs, and what it computes. Call it in the thread that plans."""
-    told = _told.get()
-    if told is not None:
-        told.append(what)
+    queries = _queries.get()
+    if queries is not None:
+        queries.append(what)
 
 
 @contextmanager
-def queries_told() -> Iterator[None]:
+def queries_logged() -> Iterator[None]:
     """Tell the log of the queries that run inside, if any do."""
-    told: list[str] = []
-    token = _told.set(told)
+    queries: list[str] = []
+    token = _queries.set(queries)
     try:
         yield
     finally:
-        _told.reset(token)
-    if told:
-        times = "once" if len(told) == 1 else f"{len(told)} times"
-        _log.info("correlate: planning ran Spark %s: %s", times, ", ".join(told))
+        _queries.reset(token)
+    if queries:
+        times = "once" if len(queries) == 1 else f"{len(queries)} times"
+        _log.info("correlate: planning ran Spark %s: %s", times, ", ".join(queries))
 
 
 _PLAN_BYTES = 1 << 20

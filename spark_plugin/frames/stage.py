@@ -37,7 +37,7 @@ _WAITS = (
     "a report waits for an action on the result to end, which its numbers come from: if none runs,"
     " interrupt it, and ask after one, such as write"
 )
-NOBODY = -1
+NO_EVENT = -1
 """In place of a row's number where nobody is meant."""
 
 
@@ -67,7 +67,7 @@ class Stage:
         # Adaptive execution takes a join with nothing out of the plan, and what was observed with it.
         first, *others = schema.names
         found = _with_ends(found, self.metrics, self.observation, task.counted)
-        return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
+        return found.selectExpr(f"coalesce({first}, {NO_EVENT}L) AS {first}", *others)
 
 
 def observed(
@@ -130,7 +130,7 @@ def observed_numbers(observation: Observation) -> dict[str, Any] | None:
     None if Spark has left out what was to be.
     """
     try:
-        with _told_of_waiting():
+        with _wait_logged():
             return dict(observation.get)
     except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
         _log.debug("nothing observed: %s", error)
@@ -138,7 +138,7 @@ def observed_numbers(observation: Observation) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _told_of_waiting() -> Iterator[None]:
+def _wait_logged() -> Iterator[None]:
     timer = Timer(_PATIENCE, _log.warning, [_WAITS])
     timer.daemon = True
     timer.start()

@@ -21,7 +21,7 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames.columns import text
 from spark_plugin.frames.estimates import about_bytes, row_bytes
 from spark_plugin.frames.events import REASONS, EventFrame
-from spark_plugin.frames.queries import tell_query
+from spark_plugin.frames.queries import note_query
 from spark_plugin.tasks.samples import Sample
 
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
@@ -70,9 +70,9 @@ class SideStatistics:
         return Sample(self.midpoints, self.weights, self.hashes, rows, self.shapes)
 
 
-Looks = tuple[SideStatistics | None, SideStatistics | None]
+JobStatistics = tuple[SideStatistics | None, SideStatistics | None]
 """What is known of both sides: None of one at which nobody has looked."""
-NO_LOOK: Looks = (None, None)
+NO_JOB: JobStatistics = (None, None)
 
 
 def measure(
@@ -97,7 +97,7 @@ def measure(
         left.spark,
         [partial(_grouped, events, side, wanted) for side, events in enumerate(streams)],
     )
-    tell_query(f"{' and '.join(events.called for events in streams)} looked at")
+    note_query(f"{' and '.join(events.called for events in streams)} looked at")
     with spark_errors_as_ours():
         table = reduce(DataFrame.unionAll, grouped).toArrow()
     found = [_of_side(table, side, least_bytes) for side, (least_bytes, _) in enumerate(sizes)]

@@ -16,7 +16,7 @@ from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.schemas import check_label, check_width
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
-from coincide.engine.events.time_names import TimestampNames
+from coincide.engine.events.timestamp_names import TimestampNames
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.condition import Window
 from coincide.model.errors import SchemaError
@@ -218,7 +218,7 @@ def in_range(name: str) -> str:
 
 
 def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[TimeColumn]:
-    """What the clocks of a side mean as times: `coincide.engine.events.time_names.arrow_clocks`."""
+    """What the clocks of a side mean as times: `coincide.engine.events.timestamp_names.arrow_clocks`."""
     for name in names.labels:
         kind = field_of(source, side, name).dataType
         check_label(side, name, kind.simpleString(), can_be_label(kind))

@@ -20,7 +20,7 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import NOT_FINITE, check_key, check_microseconds, literal, text
 from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame, has_floats
-from spark_plugin.frames.output_columns import check_told_apart, computed_time, result_time
+from spark_plugin.frames.output_columns import check_distinct_names, computed_time, result_time
 from spark_plugin.frames.timestamps import in_range
 from spark_plugin.tasks.transitions import (
     FAULTS,
@@ -45,7 +45,7 @@ def plan_transitions(
         " coincide.TransitionMonitor, as by foreachBatch",
     )  # fmt: skip
     given = CrossingFrame.of(events, arguments)
-    check_told_apart(arguments.result_columns)
+    check_distinct_names(arguments.result_columns)
     check_workers(events.sparkSession)
     task = TransitionTask(given.columns, given.end(until), is_measured=until is None)
     made = list(zip(arguments.result_columns, given.result_kinds, strict=True))

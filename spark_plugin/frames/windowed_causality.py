@@ -28,7 +28,7 @@ from spark_plugin.frames.columns import (
     wire_type,
 )
 from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame, exchanged
-from spark_plugin.frames.output_columns import check_told_apart
+from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.tasks.windowed_causality import WindowTask
 
 
@@ -47,20 +47,20 @@ def plan_windows(
     payload = [field_of(events, EVENT, name) for name in arguments.payload]
     check_workers(events.sparkSession)
 
-    # What is handed out crosses once more, encoded, under names that are longer than any.
+    # What is payload_names out crosses once more, encoded, under names that are longer than any.
     longest = max(map(len, given.fields))
-    handed = [f"{'payload':_<{longest + 1}}{k}" for k in range(len(payload))]
-    on_wire = replace(arguments, columns=tuple(handed))
+    payload_names = [f"{'payload':_<{longest + 1}}{k}" for k in range(len(payload))]
+    on_wire = replace(arguments, columns=tuple(payload_names))
     kinds = [field.dataType for field in payload]
     encoded = [arrow_type(wire_type(kind)) for kind in kinds]
-    schema = pa.schema([*given.schema, *zip(handed, encoded, strict=True)])
+    schema = pa.schema([*given.schema, *zip(payload_names, encoded, strict=True)])
     columns = WindowColumns(schema, on_wire)
     times = columns.placed.times
     for scale in (times.scales[0], times.arrival):  # type: ignore[attr-defined]
         check_microseconds(scale)
     names = [*by, *output_names(arguments, columns.tick)]
     check_output_names(names)
-    check_told_apart(names)
+    check_distinct_names(names)
 
     on_keys = {
         f"key{k}": encode(quoted(name), keys.kind(name)) for k, name in enumerate(keys.fields)

@@ -16,7 +16,7 @@ from spark_plugin.frames import columns as frames
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.wire import CODED, HASHES, TIME, UNMATCHED, WireLayout
 
-_TOLD = (
+_SHOWN_TYPES = (
     T.IntegralType, T.FloatType, T.DoubleType, T.DateType, T.TimestampType, T.TimestampNTZType,
 )  # fmt: skip
 """Columns that an error shows of a row: those that cost valid rows nothing to have ready."""
@@ -55,7 +55,7 @@ def wire_rows(
         part = F.expr(side.is_in_part)
         near = part if near is None else near & part
     if near is not None:
-        # Spark may look at it before the other test, which then is never asked of a row without partners.
+        # Spark may look at it before the other test, which then is never asked of a row without matches.
         kept &= F.when(F.expr(side.is_ok), near).otherwise(F.lit(True))
     rows = side.counted(rows).where(kept)
     time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
@@ -93,8 +93,8 @@ def _shown(side: EventFrame) -> dict[str, str]:
     if is_accelerated(side.spark):
         return {}
     names = dict.fromkeys([*side.times.names, *side.by, *side.payload])
-    told = (name for name in names if isinstance(side.kind_of(name), _TOLD))
-    return {f"shown_{i}": name for i, name in enumerate(islice(told, _MOST_SHOWN))}
+    shown = (name for name in names if isinstance(side.kind_of(name), _SHOWN_TYPES))
+    return {f"shown_{i}": name for i, name in enumerate(islice(shown, _MOST_SHOWN))}
 
 
 def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, shown: dict[str, str]) -> str:

@@ -77,4 +77,4 @@ def border_crossings(
     options = with_words(options, words)
     arguments = BorderArguments(stream, time, values, query, options, closed_column)
     planned = plan_crossings(readings, queries, arguments, observe=report is not None)
-    return planned.handed_to(report)
+    return planned.reported_to(report)

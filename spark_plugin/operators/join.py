@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from coincide.engine.events.frames import kind_of
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import check_told
+from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import ConditionError, SchemaError, argument
+from coincide.model.match_choice import LARGEST_GROUP, Matching, Prefer
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
-from coincide.model.partners import LARGEST_GROUP, Matching, Prefer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,15 +99,15 @@ def correlate(
     left_columns, right_columns : str or sequence of str
         Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
         `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
-        ``emit="counts"``, which hand out nothing of a partner.
+        ``emit="counts"``, which hand out nothing of a match.
     how : {"inner", "left", "right", "full", "semi", "anti"}
-        ``left`` keeps left events without a partner, ``right`` right ones, ``full`` both; ``semi`` and
-        ``anti`` give one row per left event that has, or lacks, a partner. With ``right`` and ``full``
+        ``left`` keeps left events without a match, ``right`` right ones, ``full`` both; ``semi`` and
+        ``anti`` give one row per left event that has, or lacks, a match. With ``right`` and ``full``
         both sides are computed once more.
     emit : {"pairs", "lists", "counts", "best"}
         One row a pair; or one row per left event with arrays (in no particular order), with the number
-        of its ``matches``, or with its most probable partner. With ``how="inner"`` events without a
-        partner are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
+        of its ``matches``, or with its most probable match. With ``how="inner"`` events without a
+        match are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
     probability : bool
         Add the satisfaction probability (double), a column or an array.
     pair_columns : str or sequence of str
@@ -128,20 +128,20 @@ def correlate(
         What pairs must meet besides, over the columns ``left_<name>`` and ``right_<name>`` of both sides,
         handed out or not: ``"left_amount = right_amount"`` in a subset of SQL, or
         ``pc.field("left_amount") == pc.field("right_amount")``. Pairs of which it is null or false are
-        none: they are not counted, and nobody's best partner.
+        none: they are not counted, and nobody's best match.
     prefer : {"probability", "nearest", "first", "last"} or str
-        With ``emit="best"`` or `matching`, which partner is the best one: the most probable, the one whose
+        With ``emit="best"`` or `matching`, which match is the best one: the most probable, the one whose
         midpoint is nearest to that of the event, or the earliest or latest by its midpoint; or that with
         the least value of a column of `right`, ``"snr"``, or with the greatest, ``"-snr"``. Missing values
         are last, before them NaN; ``"+last"`` is a column of such a name. Equals are told
         apart by probability and then as docs/meaning.md has it.
     k : int
-        With ``emit="best"``, how many partners of each left event at most; of more than one a row has its
+        With ``emit="best"``, how many matches of each left event at most; of more than one a row has its
         ``rank``, from 1 for the best.
     matching : {"mutual", "optimal", "unambiguous"}, optional
-        Pairs one to one: those in which each event is the best partner of the other; or the assignment of
+        Pairs one to one: those in which each event is the best match of the other; or the assignment of
         the greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least
-        sum of distances; or those of which neither event has another partner.
+        sum of distances; or those of which neither event has another match.
         ``how="left"`` adds the left events that are in none.
     largest_group : int
         Most events, of both sides, that an optimal assignment may have to look at together.
@@ -177,7 +177,7 @@ def correlate(
     from spark_plugin.ways.files.plain_frames import plan_plain_frames
 
     JoinReport.check(report)
-    check_told(shifts, report)
+    check_report(shifts, report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
@@ -264,7 +264,7 @@ def correlate_files(
 
     JoinReport.check(report)
     if output is None:
-        check_told(arguments.get("shifts"), report)
+        check_report(arguments.get("shifts"), report)
     if output is None and overwrite:
         raise ConditionError(
             f"{argument('overwrite', True)} needs an output to replace; leave it out"

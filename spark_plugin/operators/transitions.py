@@ -71,7 +71,7 @@ def transitions(
 
     Warns
     -----
-    DroppedRowsWarning, RoundedTimesWarning, ToldTwiceWarning
+    DroppedRowsWarning, RoundedTimesWarning, AmbiguousCrossingsWarning
         When the report is asked.
     """
     from spark_plugin.frames.transitions import plan_transitions
@@ -81,4 +81,4 @@ def transitions(
         within, confidence, query, stream, event, time, repeated, options
     )
     planned = plan_transitions(events, until, arguments, observe=report is not None)
-    return planned.handed_to(report)
+    return planned.reported_to(report)

@@ -88,4 +88,4 @@ def windowed_causality(
             " One window for all is a WindowedCausality"
         )
     planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
-    return planned.handed_to(report)
+    return planned.reported_to(report)

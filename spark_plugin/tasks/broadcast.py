@@ -129,15 +129,15 @@ class PartialTask(BroadcastTask):
         return self.joined(replace(near, payload=[pa.array(rows)]), streamed)
 
     def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """The row, what was found, and for the best partners what their order goes by."""
+        """The row, what was found, and for the best matches what their order goes by."""
         return batch.columns[len(self.layout.keys) :]
 
 
 def is_two_step(small: SideName, spec: AnySpec) -> bool:
     """Whether what tasks find about events of the small side must be brought together.
 
-    A task that streams left events sees all partners of each. One that streams right events sees some
-    of the partners of each left event: pairs are final then, and nothing else is.
+    A task that streams left events sees all matches of each. One that streams right events sees some
+    of the matches of each left event: pairs are final then, and nothing else is.
     """
     return small == "left" and (spec.how != "inner" or spec.emit != "pairs")
 

@@ -39,7 +39,7 @@ CHANGED = (
 
 @dataclass(frozen=True, kw_only=True)
 class StretchTask(WireTask):
-    """Joins rows of both sides that have all of their partners in the same partition."""
+    """Joins rows of both sides that have all of their matches in the same partition."""
 
     shapes: tuple[tuple[int, int], tuple[int, int]]
 
@@ -111,7 +111,7 @@ class SliceTask(WireTask):
 def _check_shapes(
     sides: tuple[Side, Side], planned: tuple[tuple[int, int], tuple[int, int]]
 ) -> None:
-    """Refuse events that may have partners in slices to which the plan has not brought them."""
+    """Refuse events that may have matches in slices to which the plan has not brought them."""
     for name, side, (smallest, largest) in zip(SIDES, sides, planned, strict=True):
         shapes = side.shapes if side.matchable is None else side.shapes[side.matchable]
         if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
@@ -148,7 +148,7 @@ def _divided(
     schemas: tuple[pa.Schema, pa.Schema],
     models: tuple[SideModel, SideModel],
 ) -> Iterator[Packed]:
-    """The parts of a slice, each with all partners of its left events."""
+    """The parts of a slice, each with all matches of its left events."""
     parts: list[Packed] = [([], []) for _ in range(plan.count)]
     for i, side in enumerate(get_args(SideName)):
         task = PackTask(side, schemas[i], models[i], plan, np.arange(plan.count))
@@ -167,7 +167,7 @@ def _unpacked_rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
 
 
 def needs_adding_up(spec: AnySpec) -> bool:
-    """Whether a slice that lacks partners of its left events yields no final rows."""
+    """Whether a slice that lacks matches of its left events yields no final rows."""
     return spec.how != "inner" or spec.emit != "pairs"
 
 
@@ -190,7 +190,7 @@ class DealtSliceTask(SliceTask):
             columns = [pa.nulls(len(left), column.type) for column in columns]
         told = [pa.array(np.full(len(left), is_first)), *event]
         if self.spec.emit == "pairs":
-            # Tells a partner whose columns are null from none.
+            # Tells a match whose columns are null from none.
             right = replace(
                 right, payload=[pa.array(np.ones(len(right), np.int64)), *right.payload]
             )

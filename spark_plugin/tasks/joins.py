@@ -15,8 +15,8 @@ from coincide.engine.join.emission import Emission
 from coincide.engine.join.output_shapes import emission_of
 from coincide.engine.join.spec import AnySpec, output_schema
 from coincide.engine.reports.metrics import COUNTERS
+from coincide.model.counters import JoinCounters
 from coincide.model.options import How
-from coincide.model.results import JoinCounters
 from spark_plugin.tasks.counting import Answer, CountingTask
 from spark_plugin.tasks.wire import WireLayout
 
@@ -58,10 +58,10 @@ class WireTask(CountingTask):
 
 
 def partial_spec(spec: AnySpec, how: How) -> AnySpec:
-    """What a task computes that may lack partners of its left events."""
+    """What a task computes that may lack matches of its left events."""
     if spec.one_row_per_event:
         return spec.but(how=how, emit="counts")
-    # What decides among the best partners that tasks find is theirs to tell.
+    # What decides among the best matches that tasks find is theirs to tell.
     return (spec.with_merits() if spec.emit == "best" else spec).but(how=how)
 
 

@@ -162,7 +162,7 @@ def _classes(shortest: int, longest: int) -> ShapeClasses:
     return ShapeClasses(lowest, highest, np.full(highest.size, 1 / highest.size))
 
 
-def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray:
+def expected_matches(base: Sample, targets: Sample, reach: Reach) -> np.ndarray:
     """Targets of the same keys that each event of a base sample can reach, estimated."""
     n = base.hashes.size
     keys = np.unique(np.concatenate([base.hashes, targets.hashes]), return_inverse=True)[1]

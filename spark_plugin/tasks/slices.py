@@ -74,7 +74,7 @@ class SlicePlan:
 
     @property
     def deals_right(self) -> bool:
-        """Whether some left events are in several slices, each with some of their partners."""
+        """Whether some left events are in several slices, each with some of their matches."""
         return bool((self.right_parts > 1).any())
 
     @cached_property
@@ -251,7 +251,7 @@ class CellPlan:
             )
             return first, last
         cells = midpoints >> self.width
-        if places.matchable is not None:  # what has no partner may be anywhere
+        if places.matchable is not None:  # what has no match may be anywhere
             cells = np.where(places.matchable[order], cells, places.salts[order])
         return cells, cells
 

@@ -148,7 +148,7 @@ class _TransitionWork(KeyWork):
             yield from self._decided(held)
         last, self._last = self._last, None
         if last is not None:
-            yield from self._told(last, self._clock(last.crossings))
+            yield from self._rows_of(last, self._clock(last.crossings))
 
     def summary(self) -> TransitionSummary:
         rows = self._reader.counts
@@ -184,7 +184,7 @@ class _TransitionWork(KeyWork):
         self._last = events.slice(int(ends[-1]), int(ends[-1]) + 1)
         waits = self._clock(events.crossings.rows(ends[:-1]))
         for found in (successive, waits._replace(row=ends[:-1][waits.row])):
-            yield from self._told(events, found)
+            yield from self._rows_of(events, found)
 
     def _clock(self, last: Crossings) -> Found:
         """The stays of last events."""
@@ -196,7 +196,7 @@ class _TransitionWork(KeyWork):
         self._undecided += last.kind.size - found.row.size
         return found
 
-    def _told(self, events: Batch, found: Found) -> Iterator[list[pa.Array]]:
+    def _rows_of(self, events: Batch, found: Found) -> Iterator[list[pa.Array]]:
         """The output columns of what was found among events."""
         self._counts += TransitionCounts.of(found)
         crossings = events.crossings

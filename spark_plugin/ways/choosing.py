@@ -30,13 +30,19 @@ from spark_plugin.frames.estimates import (
     row_bytes,
 )
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.statistics import NO_LOOK, Looks, SideStatistics, measure, refuse_invalid
+from spark_plugin.frames.statistics import (
+    NO_JOB,
+    JobStatistics,
+    SideStatistics,
+    measure,
+    refuse_invalid,
+)
 from spark_plugin.tasks.broadcast import SMALLEST_CHUNK, chunk_rows, is_two_step
 from spark_plugin.tasks.samples import (
     PAIR_WORK,
     Reach,
     Sample,
-    expected_partners,
+    expected_matches,
     shifted,
     weight_between,
 )
@@ -55,7 +61,7 @@ from spark_plugin.ways.exchange.planning import (
     plan_slices,
 )
 from spark_plugin.ways.job import Sides
-from spark_plugin.ways.matching import check_told_apart
+from spark_plugin.ways.matching import check_identifiable
 
 AnyPlan = SlicePlan | CellPlan | GapPlan | BroadcastPlan | BothPlan
 JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
@@ -100,27 +106,29 @@ _LITTLE_WORK = 5_000_000.0
 _RESULT_SETTING = "spark.driver.maxResultSize"
 
 
-def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
+def plan_way(
+    sides: Sides, spec: AnySpec, options: CorrelateOptions
+) -> tuple[JobStatistics, AnyPlan]:
     """What is known of the rows of both sides, and how events meet. Runs eagerly what has to run."""
     if spec.compares_tasks:
-        check_told_apart(
+        check_identifiable(
             spec,
             [side.times for side in sides],
             [side.by for side in sides],
             [side.payload for side in sides],
         )
-    planned = _without_a_look(sides, spec, options)
+    planned = _plan_without_job(sides, spec, options)
     if planned is not None:
         return planned
     if spec.matching is None or spec.compares_tasks:
-        return plan_after_look(sides, spec, options)
+        return plan_after_job(sides, spec, options)
     if options.way not in ("auto", "exchange"):
         of = "one stream" if spec.is_one_stream else "'optimal'"
         raise ConditionError(
             f"matching of {of} looks at all events together that hang together by their pairs, and these"
             f" meet by an exchange; leave out {argument('way', options.way)}"
         )
-    statistics, plan = plan_after_look(sides, spec, replace(options, way="exchange"))
+    statistics, plan = plan_after_job(sides, spec, replace(options, way="exchange"))
     assert isinstance(plan, SlicePlan)
     return statistics, GapPlan(plan.count, plan.reach)
 
@@ -128,9 +136,9 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
 # --- before a look ---
 
 
-def _without_a_look(
+def _plan_without_job(
     sides: Sides, spec: AnySpec, options: CorrelateOptions
-) -> tuple[Looks, AnyPlan] | None:
+) -> tuple[JobStatistics, AnyPlan] | None:
     """A plan that Spark's estimate allows, or that is asked for; None if only a look can tell."""
     if options.way == "broadcast-both":
         if isinstance(spec, JoinSpec):
@@ -142,14 +150,14 @@ def _without_a_look(
     if options.way != "auto" or options.slices is not None or not isinstance(spec, JoinSpec):
         return None
     planned = None
-    if not _needs_a_look(sides, spec, options):
+    if not _needs_job(sides, spec, options):
         planned = _large_or_uneven(sides, spec, options)
     if planned is None and _may_be_both(sides, options):
         planned = _plan_both(sides, spec, options)
     return planned
 
 
-def _needs_a_look(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bool:
+def _needs_job(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bool:
     """Whether something is asked for that only rows can tell: an invalid one by its reason, say.
 
     RAPIDS fails plans that are observed, so that rows could not be counted while they are joined.
@@ -160,13 +168,13 @@ def _needs_a_look(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bo
 
 def _large_or_uneven(
     sides: Sides, spec: JoinSpec, options: CorrelateOptions
-) -> tuple[Looks, AnyPlan] | None:
+) -> tuple[JobStatistics, AnyPlan] | None:
     """A plan that spares the look at sides that are large, or uneven, or computed; None if none does."""
     computed = _computed_cells(sides, spec)
     uneven = small_and_large(sides, spec, options)
     if uneven is not None:
         return (
-            plan_unseen(*uneven, spec, options) or computed or plan_after_look(sides, spec, options)
+            plan_unseen(*uneven, spec, options) or computed or plan_after_job(sides, spec, options)
         )
     cells = _cells(sides, spec, options)
     if cells is not None or computed is None:
@@ -194,7 +202,7 @@ def _may_be_both(sides: Sides, options: CorrelateOptions, *, any_computed: bool 
 
 def _plan_both(
     sides: Sides, spec: JoinSpec, options: CorrelateOptions, *, any_computed: bool = False
-) -> tuple[Looks, BothPlan] | None:
+) -> tuple[JobStatistics, BothPlan] | None:
     """What the rows of both sides are, and which task gets which; None if they are too many."""
     most = None
     if options.way != "broadcast-both":
@@ -233,7 +241,7 @@ def _shuffles_pairs(small: SideName, spec: JoinSpec) -> bool:
 
 def plan_unseen(
     small: EventFrame, other: EventFrame, spec: JoinSpec, options: CorrelateOptions
-) -> tuple[Looks, BroadcastPlan] | None:
+) -> tuple[JobStatistics, BroadcastPlan] | None:
     """What the rows of the small side are, and its broadcast; None if it is not as small as it seemed.
 
     Invalid rows of the large side fail the job that meets them. Runs eagerly.
@@ -255,7 +263,7 @@ def plan_unseen(
 
 def _cells(
     sides: Sides, spec: JoinSpec, options: CorrelateOptions
-) -> tuple[Looks, CellPlan] | None:
+) -> tuple[JobStatistics, CellPlan] | None:
     """An exchange by cells of time of two sides that Spark takes for large; None for others."""
     reach = _reach_of_any(sides, spec)
     sizes = map(estimated_bytes, sides)
@@ -268,10 +276,10 @@ def _cells(
     slices = _slices(left + right, options, tasks)
     if slices > (_WAVES_OF_FILTERED * tasks if left.is_filtered else MOST_TIME_SLICES):
         return None
-    return NO_LOOK, CellPlan(slices, reach, needs_keys=bool(sides[0].by))
+    return NO_JOB, CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
 
-def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[Looks, CellPlan] | None:
+def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[JobStatistics, CellPlan] | None:
     """An exchange by cells of sides that are expensive to compute: a look would be half of all work.
 
     None if neither is, or only a look could tell how far pairs reach. A slice that is too large is divided
@@ -281,7 +289,7 @@ def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[Looks, CellPlan] | No
     if reach is None:
         return None
     slices = _WAVES_OF_COMPUTED * parallelism(sides[0].spark)
-    return NO_LOOK, CellPlan(slices, reach, needs_keys=bool(sides[0].by))
+    return NO_JOB, CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
 
 def _are_large(left: Estimate, right: Estimate) -> bool:
@@ -325,20 +333,20 @@ def _slices(size: Estimate, options: CorrelateOptions, tasks: int) -> int:
 # --- by a look ---
 
 
-def plan_after_look(
+def plan_after_job(
     sides: Sides,
     spec: AnySpec,
     options: CorrelateOptions,
     known: tuple[SideStatistics, SideStatistics] | None = None,
-) -> tuple[Looks, SlicePlan | BroadcastPlan]:
+) -> tuple[JobStatistics, SlicePlan | BroadcastPlan]:
     """What the look at both sides has shown, if there had to be one, and how events meet.
 
     What an earlier look has shown may be given, as `known`.
     """
     declared = declared_plan(sides, options)
     if declared is not None:
-        return NO_LOOK, declared
-    statistics = known or look_at(sides, spec, options)
+        return NO_JOB, declared
+    statistics = known or measure_sides(sides, spec, options)
     own, others = (
         side.times.declared or (seen.shortest, seen.longest)
         for side, seen in zip(sides, statistics, strict=True)
@@ -363,7 +371,7 @@ def plan_after_look(
         keyed=bool(sides[0].by),
         row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
     )
-    # Their partners are many tasks', which an assignment and one stream have to be told of together.
+    # Their matches are many tasks', which an assignment and one stream have to be told of together.
     is_whole = spec.is_one_stream or spec.matching == "optimal" or not spec.shapes_are_lengths
     # And both sides are read another time.
     is_whole = is_whole or any(are_computed)
@@ -373,7 +381,7 @@ def plan_after_look(
     return statistics, plan
 
 
-def look_at(
+def measure_sides(
     sides: Sides, spec: AnySpec, options: CorrelateOptions
 ) -> tuple[SideStatistics, SideStatistics]:
     """What a look at both sides shows. Runs eagerly."""
@@ -487,14 +495,14 @@ def _is_worth_it(
     moved = large.sample.rows + small.sample.rows
     if _PREPARED_ROW * _prepared_rows(small, large, towards, options.slice_rows) > moved:
         return False
-    partners = expected_partners(large.sample, small.sample, towards)
+    matches = expected_matches(large.sample, small.sample, towards)
     if is_two_step(small.name, spec) and spec.emit in ("pairs", "lists"):
-        pairs = float((large.sample.weights * partners).sum())
+        pairs = float((large.sample.weights * matches).sum())
         if not spec.one_row_per_event and pairs > large.sample.rows:
             return False
     if not large.partitions.size:
         return True
-    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * partners)
+    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * matches)
     heaviest = np.bincount(np.unique(large.partitions, return_inverse=True)[1], work).max()
     return bool(heaviest <= max(_UNEVEN * work.sum() / tasks, _LITTLE_WORK))
 

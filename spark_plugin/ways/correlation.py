@@ -16,7 +16,7 @@ from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.jobs import advise_batch_size
 from spark_plugin.cluster.rapids import is_accelerated
@@ -25,7 +25,7 @@ from spark_plugin.frames.estimates import are_narrow
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.evidence import FrameEvidence
 from spark_plugin.frames.output_columns import ResultColumns, decoded, metrics_name, with_rights
-from spark_plugin.frames.queries import queries_told
+from spark_plugin.frames.queries import queries_logged
 from spark_plugin.frames.stage import (
     Counted,
     Stage,
@@ -33,7 +33,7 @@ from spark_plugin.frames.stage import (
     gpu_profile,
     observed_numbers,
 )
-from spark_plugin.frames.statistics import Looks
+from spark_plugin.frames.statistics import JobStatistics
 from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.both import BothPlan, both_join
@@ -63,7 +63,7 @@ class Correlation:
     """A planned join."""
 
     dataframe: DataFrame
-    looks: Looks
+    statistics: JobStatistics
     plan: AnyPlan
     evidence: FrameEvidence
     observations: tuple[Observation, ...]
@@ -76,13 +76,13 @@ class Correlation:
     @property
     def left(self) -> SideCounts | None:
         """What the rows of the left side were, if somebody has looked at them."""
-        return None if self.looks[0] is None else self.looks[0].counts
+        return None if self.statistics[0] is None else self.statistics[0].counts
 
     @property
     def right(self) -> SideCounts | None:
         """Those of the right one; of one stream they are told of once."""
-        is_told = self.looks[1] is None or self.evidence.spec.is_one_stream
-        return None if is_told or self.looks[1] is None else self.looks[1].counts
+        is_told = self.statistics[1] is None or self.evidence.spec.is_one_stream
+        return None if is_told or self.statistics[1] is None else self.statistics[1].counts
 
     @property
     def way(self) -> str:
@@ -104,7 +104,7 @@ class Correlation:
 
         None if not observable, if Spark has left out some of the tasks or stopped them, as for ``limit``,
         or if it has left the join out of what it did: of ``count()`` on a result of one row per event it
-        needs no partners.
+        needs no matches.
         """
         found = self._counted()
         return None if found is None else with_numbers(JoinCounters(), found.numbers)
@@ -188,7 +188,7 @@ def plan_correlation(
 ) -> Correlation:
     """Plan a join of two DataFrames, or of one with itself."""
     if arguments.is_one_stream:
-        check_one_stream(left, arguments.options.way, "right", "partners")
+        check_one_stream(left, arguments.options.way, "right", "matches")
     sources = left, left if right is None else right
     if arguments.keeps_right:
         check_static(sources, arguments.how)
@@ -216,15 +216,15 @@ def planned_pairs(
     result = ResultColumns(sides, spec)
     check_streaming(sides, spec, options)
     check_workers(spark)
-    with queries_told():
-        looks, plan = plan_way(sides, spec, options)
+    with queries_logged():
+        statistics, plan = plan_way(sides, spec, options)
         _log.info("correlate: %s", plan.describe())
         advise_batch_size(spark, are_narrow=are_narrow(sides))
-        if None in looks and not observe and not isinstance(plan, BothPlan):
+        if None in statistics and not observe and not isinstance(plan, BothPlan):
             _log.info(TELLS_NOTHING)
         observable = not is_accelerated(spark)
         observations = _observations(plan) if observe and observable else ()
-        seen = _observed(sides, looks, spec.is_one_stream) if observations else sides
+        seen = _observed(sides, statistics, spec.is_one_stream) if observations else sides
         stage = Stage(
             raise_invalid=options.invalid == "raise",
             profile=gpu_profile(spark, spec.backend),
@@ -235,13 +235,15 @@ def planned_pairs(
         found, shipment = _found_by(Job(seen, spec, result, options, stage), plan)
     if isinstance(plan, BroadcastPlan):
         plan = replace(plan, events=None)  # which have been sent: a report would keep them
-    looked = None if looks[0] is None or looks[1] is None else (looks[0], looks[1])
+    known = (
+        None if statistics[0] is None or statistics[1] is None else (statistics[0], statistics[1])
+    )
     planned = Correlation(
-        decoded(found, result.columns), looks, plan, FrameEvidence(seen, spec, looked), observations,
+        decoded(found, result.columns), statistics, plan, FrameEvidence(seen, spec, known), observations,
         observable, shipment, arguments.matchless,
     )  # fmt: skip
     with planned.closed_on_failure():
-        counted = accidental_pairs(shifts, sides, spec, options, looked)
+        counted = accidental_pairs(shifts, sides, spec, options, known)
     return replace(planned, accidental=counted)
 
 
@@ -268,9 +270,9 @@ def _observations(plan: AnyPlan) -> tuple[Observation, ...]:
 
 
 def _observed(
-    sides: tuple[EventFrame, EventFrame], statistics: Looks, is_one_stream: bool
+    sides: tuple[EventFrame, EventFrame], statistics: JobStatistics, is_one_stream: bool
 ) -> tuple[EventFrame, EventFrame]:
-    """The sides, with what counts the rows of those at which nobody has looked; of one stream once."""
+    """The sides, with what counts the rows of those at which no job has measured; of one stream once."""
     left, right = (
         replace(side, observation=Observation()) if known is None else side
         for side, known in zip(sides, statistics, strict=True)

@@ -27,7 +27,7 @@ Arguments = TypeVar("Arguments", bound=PairArguments)
 Spec = TypeVar("Spec", bound=AnySpec)
 
 
-def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> None:
+def check_one_stream(events: DataFrame, way: str, other: str, matches: str) -> None:
     """Refuse what only two sides can do."""
     if way in ("broadcast", "broadcast-left", "broadcast-right"):
         raise ConditionError(
@@ -37,13 +37,13 @@ def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> 
     if events.isStreaming:
         raise ConditionError(
             f"{argument('events')} are a streaming DataFrame, and of one stream a micro-batch"
-            f" lacks the {partners} that come later: give them as one side, with static ones on"
+            f" lacks the {matches} that come later: give them as one side, with static ones on"
             " the other side"
         )
 
 
 def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
-    """Refuse streaming sides, of which a micro-batch does not know who stays without a partner."""
+    """Refuse streaming sides, of which a micro-batch does not know who stays without a match."""
     if any(source.isStreaming for source in sources):
         raise ConditionError(
             f"{argument('how', how)} needs all rows of both sides at once, and one is streaming:"
@@ -52,7 +52,7 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
 
 
 _BOTH = (
-    "left and right are both streaming, and their partners come in other micro-batches: give events of"
+    "left and right are both streaming, and their matches come in other micro-batches: give events of"
     " both to coincide.stream_correlator as they arrive (docs/streams.md), or one side as a static"
     " DataFrame"
 )
@@ -73,7 +73,7 @@ def check_streaming(
         raise ConditionError(_BOTH)
     if spec.matching is not None:
         raise ConditionError(
-            f"{streams[0]} is streaming, and a later event can be a better partner than all before"
+            f"{streams[0]} is streaming, and a later event can be a better match than all before"
             f" it: leave out {argument('matching')}, or join static DataFrames"
         )
     stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
@@ -164,7 +164,7 @@ def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object)
         [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]
         for side in sides
     )
-    if spec.partners.preferred is not None:
+    if spec.choice.preferred is not None:
         check_preferred(sides[1].called, sides[1].tested[-1], others.pop())
     if not isinstance(where, Where):
         return spec

@@ -25,7 +25,7 @@ from spark_plugin.ways.job import Job
 from spark_plugin.ways.partial_results import order_of_best, ordered_terms
 
 
-def check_told_apart(
+def check_identifiable(
     spec: AnySpec,
     times: Sequence[TimestampColumns],
     keys: Sequence[Sequence[str]],
@@ -44,8 +44,8 @@ def check_told_apart(
         for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
             _refuse_nested(spec, names, kinds)
             own += names
-    if spec.partners.preferred is not None:
-        needed[1].append(spec.partners.preferred.column)
+    if spec.choice.preferred is not None:
+        needed[1].append(spec.choice.preferred.column)
     for called, own, *told in zip(spec.prefixes, needed, keys, payload, strict=True):
         known = {*told[0], *told[1]}
         lacking = [name for name in own if name not in known]
@@ -82,12 +82,12 @@ def matched_join(
     partial = ResultColumns(job.sides, local)
     found, shipment = join(replace(job, spec=local, result=partial), plan)
     if stage.observation is not None:
-        found = with_nobody(found)
+        found = with_null_row(found)
     layout = result.layout
     counts = Counts(len(layout.keys), len(layout.left), len(layout.right))
     pairs = chosen_pairs(found, partial.columns, counts, spec)
     if spec.how == "inner":
-        return without_nobody(pairs).selectExpr(*handed_out(result.columns)), shipment
+        return without_null_row(pairs).selectExpr(*output_names(result.columns)), shipment
     events = replace(job.sides[0], observation=None)  # whose rows the join has counted
     rows = wire_rows(events, layout, True, stage.raise_invalid, place=("low", "high"))
     return with_unmatched(rows, layout, pairs, result.columns, counts), shipment
@@ -127,7 +127,7 @@ def chosen_pairs(
     return pairs.selectExpr("*", _numbered(_RANKS[2], alike[0])).where(f"{_RANKS[2]} = 1")
 
 
-def with_nobody(found: DataFrame) -> DataFrame:
+def with_null_row(found: DataFrame) -> DataFrame:
     """What tasks yield, and a row of nulls, which is no pair of anybody.
 
     Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
@@ -136,13 +136,13 @@ def with_nobody(found: DataFrame) -> DataFrame:
     return found.unionAll(found.sparkSession.range(1).select(*nulls))
 
 
-def without_nobody(pairs: DataFrame) -> DataFrame:
-    """What `chosen_pairs` makes of the rows of `with_nobody`, without that one."""
+def without_null_row(pairs: DataFrame) -> DataFrame:
+    """What `chosen_pairs` makes of the rows of `with_null_row`, without that one."""
     # It asks for a rank, too, so that Spark does not move it below an exchange.
     return pairs.where(f"{_RANKS[2]} + CAST(max_of_left IS NULL AS INT) = 1")
 
 
-def handed_out(columns: Sequence[OutputColumn]) -> list[str]:
+def output_names(columns: Sequence[OutputColumn]) -> list[str]:
     """SQL of the columns of the result, of pairs from `chosen_pairs`."""
     return [frames.quoted(column.name) for column in columns]
 
@@ -154,7 +154,7 @@ def with_unmatched(
     columns: Sequence[OutputColumn],
     counts: Counts,
 ) -> DataFrame:
-    """All left events, with their partner or nulls.
+    """All left events, with their match or nulls.
 
     Of left events that are alike in all one is of the pair, whichever.
     """
@@ -165,14 +165,14 @@ def with_unmatched(
     alike = ["high", "low", *ordered_terms(list(zip(names, own, strict=True)))]
     events = events.selectExpr("*", _numbered("twin", alike))
     theirs = _alike(own[: counts.keys], own[counts.keys :], SIDES[0])
-    partners = [f"partner{i}" for i in range(len(others))]
+    matches = [f"match{i}" for i in range(len(others))]
     matched = pairs.selectExpr(
         *(f"{term} AS term{i}" for i, term in enumerate(theirs)),
-        *(f"{frames.quoted(c.name)} AS {n}" for c, n in zip(others, partners, strict=True)),
+        *(f"{frames.quoted(c.name)} AS {n}" for c, n in zip(others, matches, strict=True)),
     )
     same = [f"({term}) <=> term{i}" for i, term in enumerate(alike)]
     joined = events.join(matched, F.expr(" AND ".join(["twin = 1", *same])), "left")
-    named = zip([*names, *partners], handed_out(columns), strict=True)
+    named = zip([*names, *matches], output_names(columns), strict=True)
     return joined.selectExpr(*(f"{given} AS {name}" for given, name in named))
 
 
@@ -198,7 +198,7 @@ def _alike(keys: Sequence[OutputColumn], payload: Sequence[OutputColumn], side: 
 
 
 def _order(payload: Sequence[OutputColumn], side: str, spec: AnySpec) -> list[str]:
-    """SQL of the order among partners of a side."""
+    """SQL of the order among matches of a side."""
     placed = ["distance"] if "distance" in spec.measures else []
     return order_of_best(
         [(frames.quoted(column.name), column) for column in payload],

@@ -14,7 +14,7 @@ from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
 from spark_plugin.tasks.joins import partial_spec
 
 ORDER = ("distance", "max_time", "min_time")
-"""What decides among partners of equal probability, before the columns handed out do."""
+"""What decides among matches of equal probability, before the columns handed out do."""
 _MERIT = "floor({} * 1099511627776D + 0.5D)"
 """SQL of a probability to whole 2**-40: as `coincide.model.timestamps.histograms.HistogramRule.merit`."""
 
@@ -24,7 +24,7 @@ _BEST_OF_ALL = (
     " WHEN a.place > b.place THEN 1 ELSE 0 END), 1, {3}) AS best"
 )
 _RANK = "found_rank"
-"""The column of the how-many-best a partner is."""
+"""The column of the how-many-best a match is."""
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
 
 
@@ -32,7 +32,7 @@ class PartialResult:
     """From what tasks found of left events to the result.
 
     They yield which event it is, by columns of int64; its keys and columns, if they tell of events, and of
-    an event without partners that it has none; and what they found.
+    an event without matches that it has none; and what they found.
     """
 
     def __init__(
@@ -42,19 +42,19 @@ class PartialResult:
         self._spec, self._event, self._tells_events = spec, list(event), tells_events
         self._columns, self._others = result.columns[:count], result.columns[count:]
         self._own = [f"own{i}" for i in range(count)]
-        # Which of the best a partner is, tasks do not know.
-        self._told = self._others[:-1] if spec.k > 1 else self._others
+        # Which of the best a match is, tasks do not know.
+        self._known = self._others[:-1] if spec.k > 1 else self._others
         self.spec = partial_spec(spec, "left" if tells_events else "inner")
         self._kinds = self._found_kinds()
         self._found = [f"found{i}" for i in range(len(self._kinds))]
 
     def _found_kinds(self) -> list[T.DataType]:
-        kinds: list[T.DataType] = [column.wire_kind for column in self._told]
+        kinds: list[T.DataType] = [column.wire_kind for column in self._known]
         if self.spec.emit == "counts":
             return [T.LongType()]
         if self.spec.emit == "best":
             return [*kinds, *kinds_of_order(self._spec)]
-        # A mark tells a partner whose columns are null from none.
+        # A mark tells a match whose columns are null from none.
         return [T.LongType(), *kinds] if self._has_mark else kinds
 
     @property
@@ -86,7 +86,7 @@ class PartialResult:
         if self.spec.emit != "pairs":
             firsts = [F.first(name, ignorenulls=True).alias(name) for name in kept]
             firsts = firsts if events is None else []
-            parts = list(zip(self._found, self._told, strict=False))
+            parts = list(zip(self._found, self._known, strict=False))
             sums = added_up(self.spec, self._found, parts)
             found = found.groupBy(*self._event).agg(*firsts, *sums)
             if self._spec.k > 1:
@@ -99,11 +99,11 @@ class PartialResult:
         return self._named(found)
 
     def _with_lonely(self, found: DataFrame) -> DataFrame:
-        """All pairs, and once each left event that no task has found a partner of."""
+        """All pairs, and once each left event that no task has found a match of."""
         event = ", ".join(self._event)
-        has_any = f"max({self._found[0]}) OVER (PARTITION BY {event}) AS has_partner"
+        has_any = f"max({self._found[0]}) OVER (PARTITION BY {event}) AS has_match"
         pairs = found.selectExpr("*", has_any)
-        return pairs.where(f"{self._found[0]} IS NOT NULL OR has_partner IS NULL")
+        return pairs.where(f"{self._found[0]} IS NOT NULL OR has_match IS NULL")
 
     def _joined(self, found: DataFrame, events: DataFrame) -> DataFrame:
         """What was found of each of the left events."""
@@ -118,7 +118,7 @@ class PartialResult:
         own = zip(self._own, self._columns, strict=True)
         if self._spec.one_row_per_event:
             return rows.select(*(F.col(name).alias(column.name) for name, column in own))
-        names = self._found[self._has_mark :][: len(self._told)]
+        names = self._found[self._has_mark :][: len(self._known)]
         names += [_RANK] if self._spec.k > 1 else []
         others = zip(names, self._others, strict=True)
         return rows.select(
@@ -127,7 +127,7 @@ class PartialResult:
         )
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:
-        """What an event without a partner has, of which tasks do not tell."""
+        """What an event without a match has, of which tasks do not tell."""
         if self._spec.how != "left" or self._tells_events:
             return found
         nothing = {"counts": F.lit(0), "lists": F.array()}.get(self._spec.emit)
@@ -167,27 +167,27 @@ def added_up(
 
 
 def kinds_of_order(spec: AnySpec) -> list[T.DataType]:
-    """Types of what tasks tell of best partners besides the columns that are handed out."""
+    """Types of what tasks tell of best matches besides the columns that are handed out."""
     probability = [] if "probability" in spec.measures else [T.DoubleType()]
     return [*probability, *([T.LongType()] * length_of_order(spec))]
 
 
 def length_of_order(spec: AnySpec) -> int:
-    """How many columns come after the probability that tell by what best partners were chosen."""
+    """How many columns come after the probability that tell by what best matches were chosen."""
     return len(ORDER) + _is_preferred(spec)
 
 
 def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
-    """One row for each of the best partners, `_RANK` last, from the arrays that `added_up` makes.
+    """One row for each of the best matches, `_RANK` last, from the arrays that `added_up` makes.
 
-    An event without partners has a row of nulls.
+    An event without matches has a row of nulls.
     """
     rows = found.selectExpr(*kept, "posexplode_outer(best) AS (place, best)")
     return rows.selectExpr(*kept, "best.found.*", f"CAST(place + 1 AS BIGINT) AS {_RANK}")
 
 
 def _is_preferred(spec: AnySpec) -> bool:
-    """Whether partners are ordered by something else before their probability."""
+    """Whether matches are ordered by something else before their probability."""
     return "preferred" in spec.with_merits().measures
 
 
@@ -198,7 +198,7 @@ def order_of_best(
     preferred: Sequence[str] = (),
     are_uniform: bool = True,
 ) -> list[str]:
-    """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it."""
+    """SQL of what the best match is least in: as `coincide` and `tie_ranks` have it."""
     merit = probability if are_uniform else _MERIT.format(probability)
     return [f"{probability} IS NULL", *preferred, f"-{merit}", *order, *ordered_terms(others)]
 

@@ -15,7 +15,7 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.stage import Stage, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics
-from spark_plugin.ways.choosing import JOINS, declared_plan, look_at, plan_after_look
+from spark_plugin.ways.choosing import JOINS, declared_plan, measure_sides, plan_after_job
 from spark_plugin.ways.job import Job, Sides
 
 Statistics = tuple[SideStatistics, SideStatistics] | None
@@ -43,7 +43,7 @@ def accidental_pairs(
     if shifts is None:
         return None
     if statistics is None and declared_plan(sides, options) is None:
-        statistics = look_at(sides, spec, options)
+        statistics = measure_sides(sides, spec, options)
     shifts.warn_of_short(spec, _longest(sides, statistics))
     if statistics is not None:
         shifts.check_times(statistics[1].first, statistics[1].last)
@@ -54,7 +54,7 @@ def accidental_pairs(
 
 def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: Statistics) -> int:
     """How many pairs a join finds whose rows are counts."""
-    _, plan = plan_after_look(sides, spec, options, statistics)
+    _, plan = plan_after_job(sides, spec, options, statistics)
     profile = gpu_profile(sides[0].spark, spec.backend)
     stage = Stage(options.invalid == "raise", profile, None, None)
     found, shipment = JOINS[plan.way](

@@ -75,7 +75,7 @@ def test_cases_are_of_many_kinds():
     assert reasons == {"not_finite", "range", "order", "length", "template"}
     models = {tuple(side.templates is None for side in case.data.sides) for case in cases}
     assert len(models) == 4
-    matching = sum(any(oracle.partners) for oracle in oracles)
+    matching = sum(any(oracle.matches) for oracle in oracles)
     assert matching > 0.4 * len(cases)
 
 
@@ -107,8 +107,8 @@ def test_histograms_mean_what_the_page_says():
     assert (found.rows, found.unmatchable) == (6, 1)
 
 
-def test_a_wrong_partner_of_histograms_is_told():
-    """Two partners of one time and template: the smaller id is due, though both are as probable."""
+def test_a_wrong_match_of_histograms_is_told():
+    """Two matches of one time and template: the smaller id is due, though both are as probable."""
     right = Side((INT64,) * 2, seen((40, "a"), (40, "a"), (44, "b")), True, DELAYS)
     data = replace(data_of(rows((0, 40)), []), right=right, lo=-40, hi=15, confidence=0.1)
     job = Job("inner", "best", False)

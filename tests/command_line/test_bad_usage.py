@@ -16,7 +16,7 @@ from tests.helpers.workplace import WINDOW
         ("--matching mutual --k 3", "leave out --k 3"),
     ],
 )
-def test_partners_that_mean_nothing(work, options, cure):
+def test_matches_that_mean_nothing(work, options, cure):
     assert cure in work.refused(*WINDOW, *options.split())
 
 

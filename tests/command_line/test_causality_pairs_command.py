@@ -111,7 +111,7 @@ def test_a_condition_on_texts_that_begin_as_numbers(place: Path, sides: int) -> 
         (["--effect-around-column", "off", "--effect-around", "3"], "say different things"),
         (["--cause-template", "device"], "--cause-templates is missing"),
         (["--case-fold"], "--case-fold is of keys: name them in --by"),
-        (["--k", "2"], "--k 2 says which partners are handed out, and --emit pairs"),
+        (["--k", "2"], "--k 2 says which matches are handed out, and --emit pairs"),
         (["--prefer", "distance", "--emit", "best"], "--prefer distance needs places"),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_time_that_is_none_is_blamed_or_left_out(
     assert f"line {line}, column 't': {word!r} is no" in said
     assert "leave such rows out with --invalid drop" in said
     assert joined(tmp_path, text, "--invalid", "drop") == 0
-    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
+    assert json.loads(capsys.readouterr().out)["lines_skipped"] == {"left": 1}
     assert pairs(tmp_path) == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)]
 
 
@@ -61,7 +61,7 @@ def test_numbers_that_are_none(cells: str, word: str, tmp_path: Path, capsys: An
     assert joined(tmp_path, text, *options, right=None) == 2
     assert "line 5, column 't'" in capsys.readouterr().err
     assert joined(tmp_path, text, *options, "--invalid", "drop", right=None) == 0
-    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"event": 1}
+    assert json.loads(capsys.readouterr().out)["lines_skipped"] == {"event": 1}
     assert pairs(tmp_path) == [(1, 2)]
 
 
@@ -83,7 +83,7 @@ def test_lines_that_are_none(tmp_path: Path, capsys: Any) -> None:
         assert joined(tmp_path, text) == 2
         assert words in capsys.readouterr().err
         assert joined(tmp_path, text, "--invalid", "drop") == 0
-        assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
+        assert json.loads(capsys.readouterr().out)["lines_skipped"] == {"left": 1}
         assert len(pairs(tmp_path)) == 5
     assert joined(tmp_path, ISO + "4\n5,infinity\n", "--invalid", "drop") == 0
     capsys.readouterr()
@@ -103,7 +103,7 @@ def test_lines_that_are_none(tmp_path: Path, capsys: Any) -> None:
         "drop",
     ]
     assert run(page) == 0
-    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 2, "right": 2}
+    assert json.loads(capsys.readouterr().out)["lines_skipped"] == {"left": 2, "right": 2}
 
 
 def test_a_line_that_is_too_long(tmp_path: Path, capsys: Any) -> None:
@@ -140,7 +140,7 @@ def test_formats_of_times(form: str, texts: tuple[str, ...], tmp_path: Path, cap
         f"line 5, column 't': 'soon' is no time of the format {form!r}" in capsys.readouterr().err
     )
     assert joined(tmp_path, bad, "--left-csv", f"time-format='{form}'", "--invalid", "drop") == 0
-    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
+    assert json.loads(capsys.readouterr().out)["lines_skipped"] == {"left": 1}
 
 
 def test_formats_with_offsets_are_instants(tmp_path: Path, capsys: Any) -> None:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
-CHARTS = ("probabilities", "curve", "partners", "delays")
+CHARTS = ("probabilities", "curve", "matches", "delays")
 MARKS = {
     "probabilities": "g.mark-rect path",
     "curve": "g.mark-symbol.role-mark path",
-    "partners": "g.mark-rect.role-mark path",
+    "matches": "g.mark-rect.role-mark path",
     "delays": "g.mark-rect.role-mark path",
 }
 """Where Vega's SVG has the marks of data."""

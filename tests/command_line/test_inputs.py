@@ -109,7 +109,7 @@ def test_local_path(text, path):
 def test_uris_are_left_alone():
     source = find_source("left", "s3a://bucket/events/*.parquet")
     assert source.is_uri
-    assert source.looked_up is None
+    assert source.given_files is None
     assert find_source("left", "hdfs://name/events", "parquet").file_format == "parquet"
     with pytest.raises(DataError, match="unknown format"):
         find_source("left", "hdfs://name/events")

@@ -91,7 +91,7 @@ def test_how_and_emit(work, how, emit):
         ("--matching optimal --largest-group 9", {"matching": "optimal", "largest_group": 9}),
     ],
 )
-def test_which_partner(work, options, asked):
+def test_which_match(work, options, asked):
     assert work.join(*WINDOW, *options.split())[0] == 0
     assert rows(work.result()) == rows(work.expected(**asked))
 

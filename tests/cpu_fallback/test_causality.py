@@ -48,8 +48,8 @@ def pairs_of(join: CausalityJoin, batch_pairs: int = 10**6) -> Pairs:
     for start, stop in join.chunks(batch_pairs):
         left, right = join.pairs(start, stop, join.left_order, join.right_order)
         assert left.size <= batch_pairs or stop - start == 1
-        partners = join.partners(start, stop, join.right_order)
-        assert partners.tolist() == right.tolist()
+        matches = join.matches(start, stop, join.right_order)
+        assert matches.tolist() == right.tolist()
         found += zip(left.tolist(), right.tolist(), strict=True)
     return sorted(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide.model.results import offsets_of
+from coincide.model.counters import offsets_of
 from cpu_fallback.join.filtering import least_of_each
 
 

@@ -84,7 +84,7 @@ def test_every_gap_between_ranges_counts(classes: int | None) -> None:
 
 @given(cases())
 @settings(max_examples=80, deadline=None)
-def test_probabilities_and_best_partners(case: Case) -> None:
+def test_probabilities_and_best_matches(case: Case) -> None:
     tables = (getattr(side, "table", None) for side in (case.left, case.right))
     model, left, right = pairs_model(case.window, *tables).for_events(case.left, case.right)
     sides = histograms_of(case.left), histograms_of(case.right)
@@ -106,7 +106,7 @@ def test_probabilities_and_best_partners(case: Case) -> None:
             assert merits[join.right_order[best[at]]] == probabilities[at]
 
 
-def test_equally_probable_partners_are_ranked() -> None:
+def test_equally_probable_matches_are_ranked() -> None:
     """A template and its mirror, as far before an event as after it: P is equal, the sums are not."""
     rng = np.random.default_rng(5)
     own = template_table({"": Template([0, 5, 9, 14], [0.3, 0.4, 0.3])})

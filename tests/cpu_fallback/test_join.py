@@ -1,4 +1,4 @@
-"""The interval join against the reference: pairs, counts and best partners, however it is run."""
+"""The interval join against the reference: pairs, counts and best matches, however it is run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin, blocks, event_probabilities
 from cpu_fallback.reference import join as reference
@@ -49,7 +49,7 @@ def check_join(join: EventJoin, expected: Pairs, n_left: int) -> None:
     assert join.counters.pairs == len(expected)
     assert join.counters.probed <= join.counters.candidates
     assert len(expected) <= join.counters.candidates
-    right = join.partners(0, n_left, join.right_order)
+    right = join.matches(0, n_left, join.right_order)
     assert sorted(right.tolist()) == sorted(j for _, j in expected)
 
 
@@ -131,7 +131,7 @@ def test_values_are_written_by_position() -> None:
     values = ids[0][join.left_order], ids[1][join.right_order]
     found = join.pairs(0, 3, *values)
     assert [v.tolist() for v in found] == [[0, 40, 90], [1, 400, 900]]
-    assert join.partners(1, 3, values[1]).tolist() == [400, 900]
+    assert join.matches(1, 3, values[1]).tolist() == [400, 900]
 
 
 def best_rows(join: EventJoin, ranks: np.ndarray) -> Iterator[tuple[int, int | None, float]]:

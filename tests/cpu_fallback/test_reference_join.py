@@ -194,7 +194,7 @@ def test_acceptable_keeps_the_tie_rule_where_floats_agree() -> None:
     assert not accepts((0, 0), same_times, 1)
 
 
-def test_acceptable_without_a_partner() -> None:
+def test_acceptable_without_a_match() -> None:
     assert accepts((0, 0), [(90, 90)], None)
     assert not accepts((0, 0), [(90, 90)], 0)
 

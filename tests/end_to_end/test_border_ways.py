@@ -16,8 +16,8 @@ from tests.helpers.border_ways import (
     by_pushes,
     by_tables,
     expected,
+    numbers_by,
     rows_of,
-    told_by,
 )
 from tests.helpers.spark_cases import SPREAD, frame, settings
 
@@ -30,7 +30,7 @@ def check(case: WaysCase, found: tuple[pa.Table, Any], pushes: list[Push] | None
     expects = expected(case, pushes)
     table, summary = found
     assert rows_of(table) == expects.rows
-    mine = told_by(summary)
+    mine = numbers_by(summary)
     assert {name: mine[name] for name in expects.counts} == expects.counts
     time = case.readings["at"].type
     time = time if pa.types.is_timestamp(time) else pa.int64()

@@ -159,7 +159,7 @@ def test_open_events_end_now(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("random", ["left", "right"])
 def test_times_drawn_anew_for_each_query(spark: SparkSession, random: str) -> None:
-    """Every time that can be drawn has the same number of partners."""
+    """Every time that can be drawn has the same number of matches."""
     drawn = spark.range(3000).selectExpr(
         "id", "CAST(floor(rand() * 1000) AS BIGINT) * 100 + 50 AS t"
     )

@@ -17,8 +17,8 @@ from tests.helpers.transition_ways import (
     by_pushes,
     by_tables,
     expected,
+    numbers_by,
     random_case,
-    told_by,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
@@ -30,7 +30,7 @@ def check(case: WaysCase, found: tuple[pa.Table, Any]) -> int:
     rows, told = expected(case)
     table, summary = found
     assert rows_of(table) == rows
-    mine = told_by(summary)
+    mine = numbers_by(summary)
     assert {name: mine[name] for name in told} == told
     time = case.events["from"].type
     time = time if pa.types.is_timestamp(time) else pa.int64()

@@ -288,7 +288,7 @@ def test_without_places_there_is_no_distance() -> None:
         ({"cause_columns": ["*", "id"]}, ConditionError, "cause_columns is '\\*', all columns, or names"),
         ({"prefer": "distance", "emit": "best"}, ConditionError, "prefer='distance' needs places"),
         ({"prefer": "distanse", "emit": "best"}, ConditionError, "nearest, first, last, distance, or a"),
-        ({"k": 2}, ConditionError, "k=2 says which partners are handed out"),
+        ({"k": 2}, ConditionError, "k=2 says which matches are handed out"),
         ({"matching": "optimal", "prefer": "first"}, ConditionError, "use matching='mutual'"),
         ({"matching": "mutual", "emit": "lists"}, ConditionError, "leave out emit='lists'"),
     ]  # fmt: skip

@@ -36,7 +36,7 @@ def test_half_widths_that_stand_for_nothing_are_invalid(width: int) -> None:
     assert found["left_id"].to_pylist() == [2]
 
 
-def test_best_partners_with_columns_of_extension_types() -> None:
+def test_best_matches_with_columns_of_extension_types() -> None:
     events = EVENTS.append_column("key", pa.array([b"0" * 16, b"1" * 16], pa.uuid()))
     found = correlate_tables(events, events, emit="best", right_columns=["id", "key"], **ASKED)
     assert found.num_rows == 2

@@ -48,19 +48,19 @@ def pairs_of(found: Exploration) -> list[int]:
     return found.curve["pairs"].to_pylist()
 
 
-def partner_counts(found: Exploration, side: str, confidence: float) -> dict[str, int]:
+def match_counts(found: Exploration, side: str, confidence: float) -> dict[str, int]:
     return {
-        row["partners"]: row["events"]
-        for row in found.partners.to_pylist()
+        row["matches"]: row["events"]
+        for row in found.matches.to_pylist()
         if (row["side"], row["confidence"]) == (side, confidence)
     }
 
 
-def label_of(partners: int) -> str:
-    if partners <= 5:
-        return str(partners)
+def label_of(matches: int) -> str:
+    if matches <= 5:
+        return str(matches)
     bounds = ((10, "6–10"), (100, "11–100"), (1000, "101–1000"))
-    return next((label for most, label in bounds if partners <= most), "> 1000")
+    return next((label for most, label in bounds if matches <= most), "> 1000")
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_numbers_are_those_of_every_pair(seed: int, cases: int) -> None:
         for side in ("left", "right"):
             for ct in (0.3, 0.9):
                 expected = dict.fromkeys(LABELS, 0)
-                for partners, number in brute.partners(pairs, case, side, ct).items():
-                    expected[label_of(partners)] += number
-                assert partner_counts(found, side, ct) == expected
+                for matches, number in brute.matches(pairs, case, side, ct).items():
+                    expected[label_of(matches)] += number
+                assert match_counts(found, side, ct) == expected
         check_delays(found, case, pairs)
         seen += by_confidence[0]
     assert seen > 500
@@ -131,7 +131,7 @@ def test_histograms() -> None:
             left, right, TimingCondition(within(-30, 50), confidence), **times
         )
         assert found.pairs_at(confidence) == joined.num_rows > 20
-        counts = partner_counts(found, "right", confidence)
+        counts = match_counts(found, "right", confidence)
         assert counts["0"] == 150 - len(set(joined["right_id"].to_pylist()))
     assert found.delays["pairs"].to_numpy().sum() + found.far_delays == found.pairs_at(0.5)
     assert "highest P" not in dict(head_of(found)) or found.highest_probability < 1
@@ -148,7 +148,7 @@ def test_intervals_beside_histograms() -> None:
     condition = TimingCondition(within(-30, 50), 0.6)
     joined = correlate_tables(left, right, condition, **times)
     assert found.pairs_at(0.6) == joined.num_rows > 20
-    counts = partner_counts(found, "right", 0.6)
+    counts = match_counts(found, "right", 0.6)
     assert counts["0"] == 150 - len(set(joined["right_id"].to_pylist()))
 
 
@@ -206,9 +206,9 @@ def test_numbers_are_those_of_the_join(arguments: dict[str, Any], is_one: bool) 
             events = {"event": own}
         for side, ids in events.items():
             expected = dict.fromkeys(LABELS, 0)
-            for partners in np.bincount(ids, minlength=300):
-                expected[label_of(partners)] += 1
-            assert partner_counts(found, side, confidence) == expected
+            for matches in np.bincount(ids, minlength=300):
+                expected[label_of(matches)] += 1
+            assert match_counts(found, side, confidence) == expected
     assert found.sides == (("event",) if is_one else ("left", "right"))
 
 
@@ -273,7 +273,7 @@ def test_a_great_many_candidates_take_little_memory(monkeypatch: pytest.MonkeyPa
     exact = correlate_tables(left, right, condition, left_columns="min_time", emit="counts")
     assert found.pairs_at(0.8) == pytest.approx(sum(exact["matches"].to_pylist()), rel=0.1)
     # Of all events, not of the sample:
-    assert partner_counts(found, "right", 0.5) == {**dict.fromkeys(LABELS, 0), "> 1000": 2000}
+    assert match_counts(found, "right", 0.5) == {**dict.fromkeys(LABELS, 0), "> 1000": 2000}
     assert "100 of 3,000 left events" in dict(head_of(found))["sample"]
     assert "A sample" in found.to_html()
 
@@ -311,7 +311,7 @@ def test_no_candidate_says_why() -> None:
         found = explore_tables(table, late, within=(-5, 5))
     assert "too late for the window" in " ".join(found.why_none)
     assert "too late for the window" in found.to_html()
-    assert partner_counts(found, "left", 0.5)["0"] == 1
+    assert match_counts(found, "left", 0.5)["0"] == 1
 
 
 def test_one_event_each() -> None:
@@ -320,7 +320,7 @@ def test_one_event_each() -> None:
     assert (found.candidates, found.pairs_at(0.5), found.pairs_at(0.51)) == (1, 1, 0)
     assert repr(found) == "Exploration(1 candidates, 1 pairs at 0.5)"
     assert found.delays.to_pylist() == [{"part": 0, "delay": 0, "pairs": 1}]
-    assert set(found.charts) == {"probabilities", "curve", "partners", "delays"}
+    assert set(found.charts) == {"probabilities", "curve", "matches", "delays"}
     assert "window.vegaEmbed" in found.to_html()
 
 
@@ -345,7 +345,7 @@ def test_rows_that_match_nothing_are_told_of() -> None:
     options = CorrelateOptions(invalid="drop")
     found = explore_tables(table, table, within=(-5, 5), by="k", options=options)
     assert (found.rows[0].rows, found.rows[0].unmatchable, found.rows[0].dropped) == (3, 1, 1)
-    assert partner_counts(found, "left", 0.1) == {**dict.fromkeys(LABELS, 0), "0": 1, "1": 1}
+    assert match_counts(found, "left", 0.1) == {**dict.fromkeys(LABELS, 0), "0": 1, "1": 1}
     assert "1 without time or key" in dict(head_of(found))["left"]
     with pytest.warns(UnmatchableRowsWarning), pytest.warns(DroppedRowsWarning):
         explore_tables(table, table, within=(-5, 5), by="k", options=options)
@@ -445,7 +445,7 @@ def test_saving(tmp_path: Any) -> None:
     found.save(tmp_path / "page.html", overwrite=True)
     found.save(tmp_path / "all.png")
     found.save(tmp_path / "charts")
-    names = ["curve.png", "delays.png", "partners.png", "probabilities.png"]
+    names = ["curve.png", "delays.png", "matches.png", "probabilities.png"]
     assert sorted(path.name for path in (tmp_path / "charts").iterdir()) == names
     for path in tmp_path.rglob("*.png"):
         picture = matplotlib.image.imread(path)

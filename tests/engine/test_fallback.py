@@ -18,7 +18,7 @@ from coincide.engine.join import timing
 from coincide.model.errors import MemoryBudgetError
 from tests.helpers.comparison import OF_ONE_STREAM
 
-CALLS = ("left_order", "right_order", "counts", "offsets", "counters", "pairs", "partners", "best")
+CALLS = ("left_order", "right_order", "counts", "offsets", "counters", "pairs", "matches", "best")
 
 
 def made_up_gpu(fails_at: int) -> ModuleType:

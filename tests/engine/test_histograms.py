@@ -42,7 +42,7 @@ LEFT, RIGHT = events(1, 300), events(2, 300)
 
 
 def comparable(table: pa.Table, emit: str) -> list[dict[str, Any]]:
-    """As `in_order`; of best partners how probable they are: formulas may break exact ties apart."""
+    """As `in_order`; of best matches how probable they are: formulas may break exact ties apart."""
     return in_order(table.drop_columns("right_id") if emit == "best" else table)
 
 

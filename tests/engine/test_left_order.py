@@ -58,8 +58,8 @@ def test_rows_are_in_the_order_of_left(name: str, by: tuple[str, ...]) -> None:
             assert (np.diff(ids) >= 0).all()
             assert np.unique(ids).tolist() == list(range(200))
             inner = correlate_tables(left, right, CONDITION, **given)
-            has_partner = pa.compute.is_in(found["left_id"], inner["left_id"].combine_chunks())
-            kept = sorted(map(str, found.filter(has_partner).to_pylist()))
+            has_match = pa.compute.is_in(found["left_id"], inner["left_id"].combine_chunks())
+            kept = sorted(map(str, found.filter(has_match).to_pylist()))
             assert kept == sorted(map(str, inner.to_pylist()))
             assert 0 < inner.num_rows < found.num_rows + (name == "counts")
 

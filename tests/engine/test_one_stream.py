@@ -260,7 +260,7 @@ def test_duplicates_meet_each_other_and_nothing_meets_itself() -> None:
 def test_shuffled_rows_have_the_same_pairs(
     where: str | None, ends: tuple[int, int], longest: int
 ) -> None:
-    """Unordered pairs and the partners of each event; a pair is there if either order is."""
+    """Unordered pairs and the matches of each event; a pair is there if either order is."""
     random = np.random.default_rng(3)
     latest, lengths = random.integers(0, 400, 60), random.integers(0, longest + 1, 60)
     table = pa.table(
@@ -366,7 +366,7 @@ def test_what_could_put_an_event_into_two_pairs_is_refused(given: Any, said: str
             )
 
 
-def test_an_event_is_no_accidental_partner_of_itself() -> None:
+def test_an_event_is_no_accidental_match_of_itself() -> None:
     """Moved by 190, an event of length 100 would follow itself within 0 to 10."""
     events = pa.table({"id": [0, 1], "min_time": [0, 5000], "max_time": [100, 5100]})
     for emit in ("pairs", "counts"):

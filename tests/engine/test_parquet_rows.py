@@ -15,7 +15,7 @@ from coincide.model.errors import DataError
 PLACE = np.arange(50_000)
 IDS = PLACE * 10 + np.random.default_rng(0).integers(0, 100, PLACE.size)
 FEW = pa.table({"left": PLACE, "right": IDS})
-# Neighbours have nearly the same partners.
+# Neighbours have nearly the same matches.
 MANY = pa.table({"left": PLACE // 100, "right": IDS[PLACE // 100 + PLACE % 100]})
 
 
@@ -31,7 +31,7 @@ def written(path: Path, table: pa.Table) -> pq.FileMetaData:
 @pytest.mark.parametrize(
     ("table", "compression", "encoding"),
     [(FEW, "SNAPPY", "DELTA_BINARY_PACKED"), (MANY, "LZ4", "PLAIN")],
-    ids=["few partners", "many partners"],
+    ids=["few matches", "many matches"],
 )
 @pytest.mark.parametrize("lists", [False, True])
 def test_numbers_are_written_as_suits_them(

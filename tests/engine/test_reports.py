@@ -92,7 +92,7 @@ def test_why_nothing_was_found() -> None:
     assert texts[0].startswith("no pair is found: all right times are 970,050 ticks or more too")
 
 
-def test_events_without_a_partner_may_be_what_is_wanted() -> None:
+def test_events_without_a_match_may_be_what_is_wanted() -> None:
     good, report = events().slice(4), JoinReport()
     with told():
         found = correlate_tables(good, good, FAR, how="anti", report=report)

@@ -1,4 +1,4 @@
-"""Streams of tables take what joins of tables take: partners, conditions on columns, one stream."""
+"""Streams of tables take what joins of tables take: matches, conditions on columns, one stream."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_a_mutual_pair_goes_out_when_neither_can_find_a_better_one() -> None:
     assert stream.summary().counters.pairs == 3  # a and b with x, b with y
 
 
-def test_a_best_partner_is_kept_while_another_one_waits() -> None:
+def test_a_best_match_is_kept_while_another_one_waits() -> None:
     """b is alone for good, although y, which has nobody else, is decided about much later."""
     stream = stream_tables(
         within=(-10, 10), confidence=1.0, prefer="nearest", how="left", left_delay=0, right_delay=0,
@@ -361,7 +361,7 @@ def test_what_is_refused_when_it_is_made() -> None:
         stream_tables(within=(0, 5), confidence=0.5, matching="optimal", **limits)
     with pytest.raises(ConditionError, match=r"confidence is missing: give both"):
         stream_tables(within=(0, 5), **limits)
-    with pytest.raises(ConditionError, match=r"k=2 says which partners .* add emit='best'"):
+    with pytest.raises(ConditionError, match=r"k=2 says which matches .* add emit='best'"):
         stream_tables(within=(0, 5), confidence=0.5, k=2, **limits)
     stream = stream_tables(within=(0, 5), confidence=0.5, **limits)
     with pytest.raises(ConditionError, match=r"push takes the side of the events first"):

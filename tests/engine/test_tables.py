@@ -386,7 +386,7 @@ def test_batches_are_bounded(emit: str, batch_pairs: int) -> None:
     )  # fmt: skip
     batches = list(job.batches())
     assert all(batch.schema == job.schema for batch in batches)
-    # One event has at most 5 partners.
+    # One event has at most 5 matches.
     assert max(batch.num_rows for batch in batches) <= max(batch_pairs, 5)
     assert len(batches) >= 100 // batch_pairs
 

@@ -23,7 +23,7 @@ from coincide import (
 )
 from coincide.engine.events.intervals import IntervalColumns, IntervalNames
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.time_names import NAMES_OF
+from coincide.engine.events.timestamp_names import NAMES_OF
 from coincide.engine.events.timestamps import Pairs, SideModel
 from coincide.model.class_choice import Population
 from coincide.model.classes import ShapeClasses

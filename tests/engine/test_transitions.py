@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import (
+    AmbiguousCrossingsWarning,
     CorrelateOptions,
     DataError,
     LateRowsWarning,
-    ToldTwiceWarning,
     TransitionMonitor,
     TransitionReport,
     transition_tables,
@@ -176,7 +176,9 @@ NEAR = event_table([(0, "", "I", 0, 60), (0, "", "O", 300, 360), (0, "", "I", 90
 
 def test_what_is_told_as_crossed_and_as_stayed_is_counted_and_said() -> None:
     report = TransitionReport()
-    with pytest.warns(ToldTwiceWarning, match=r"3 rows: 1 are told twice.*above 0.5, such as 0.9"):
+    with pytest.warns(
+        AmbiguousCrossingsWarning, match=r"3 rows: 1 are told twice.*above 0.5, such as 0.9"
+    ):
         found = transition_tables(NEAR, within=300, confidence=0.5, until=0, report=report)
     assert found["transition"].to_pylist() == ["I>!O", "I>O", "O>!I"]
     assert (report.summary().counts.both, report.summary().counts.neither) == (1, 0)
@@ -189,7 +191,7 @@ def test_what_is_told_as_crossed_and_as_stayed_is_counted_and_said() -> None:
 
 def test_a_monitor_says_once_that_it_tells_twice() -> None:
     monitor = TransitionMonitor(within=300, confidence=0.5)
-    with pytest.warns(ToldTwiceWarning):
+    with pytest.warns(AmbiguousCrossingsWarning):
         monitor.push(NEAR)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -101,20 +101,20 @@ def test_a_cause_that_arrives_late_meets_its_effect_while_that_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("policy", "stay", "partner"), [("fcfo", None, "p1"), ("fcfo", 3, "p2"), ("fhcfo", None, "p1")]
+    ("policy", "stay", "match"), [("fcfo", None, "p1"), ("fcfo", 3, "p2"), ("fhcfo", None, "p1")]
 )
-def test_the_closest_goes_unless_one_has_stayed_too_long(policy, stay, partner):
+def test_the_closest_goes_unless_one_has_stayed_too_long(policy, stay, match):
     # Figures 5 and 6: p3 is nearest to the window, then p2; p1 has been there longest.
     stream = pa.table(
         {"id": ["p1", "p2", "p3", "p4", "p5", "p6"], "time": [1, 2, 3, 4, 5, 6],
-         "arrival": [1, 2, 3, 4, 5, 6], "x": [9.0, 2.0, 1.0, 8.0, 7.0, 9.0 if partner == "p1" else 2.0]}
+         "arrival": [1, 2, 3, 4, 5, 6], "x": [9.0, 2.0, 1.0, 8.0, 7.0, 9.0 if match == "p1" else 2.0]}
     )  # fmt: skip
     condition = CausalityCondition([Temporal(1, 9), Spatial(0)])
     window = window_of(
         policy, 4, condition=condition, place="x", home=0.0,
         options={} if stay is None else {"max_stay": stay},
     )  # fmt: skip
-    assert ids(window.push(stream)) == [(partner, "p6")]
+    assert ids(window.push(stream)) == [(match, "p6")]
 
 
 def test_fhcfo_lets_the_expired_go_first():

@@ -76,8 +76,8 @@ def check(
         values = cpu.left_order * 3 + 1, cpu.right_order * 7 - 5
         for run in cpu.chunks(batch_pairs):
             assert by_cause(gpu.pairs(*run, *values)) == by_cause(cpu.pairs(*run, *values))
-            partners = gpu.partners(*run, values[1])
-            assert sorted(partners.tolist()) == sorted(cpu.partners(*run, values[1]).tolist())
+            matches = gpu.matches(*run, values[1])
+            assert sorted(matches.tolist()) == sorted(cpu.matches(*run, values[1]).tolist())
             found, expected = (j.measured_pairs(*run, *values) for j in (gpu, cpu))
             assert [each.size for each in found] == [each.size for each in expected]
             assert by_cause(found[: 3 + bool(found[3].size)]) == by_cause(

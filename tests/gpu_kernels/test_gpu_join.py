@@ -14,7 +14,7 @@ import pytest
 import cpu_fallback
 from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window, correlate_tables
 from coincide.engine.backends import load_backend
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.kernels.compilation import TILE
 from gpu_kernels.kernels.simulation import SIMULATED
@@ -83,7 +83,7 @@ def check_join(
     assert list(gpu.chunks(batch_pairs)) == runs
     for run in runs:
         assert_all_same(gpu.pairs(*run, *values), cpu.pairs(*run, *values))
-        assert_same(gpu.partners(*run, gpu.right_order), cpu.partners(*run, cpu.right_order))
+        assert_same(gpu.matches(*run, gpu.right_order), cpu.matches(*run, cpu.right_order))
     check_best(gpu, cpu)
     rows = cpu.pairs(0, cpu.counts.size, cpu.left_order, cpu.right_order)
     pairs = sides[0], rows[0], sides[1], rows[1], IntervalPairs(window)
@@ -224,7 +224,7 @@ def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> No
     for i in np.random.default_rng(15).permutation(len(runs)):
         pair = values[i % 2]
         assert_all_same(gpu.pairs(*runs[i], *pair), cpu.pairs(*runs[i], *pair))
-        assert_same(gpu.partners(*runs[i], pair[1]), cpu.partners(*runs[i], pair[1]))
+        assert_same(gpu.matches(*runs[i], pair[1]), cpu.matches(*runs[i], pair[1]))
 
 
 def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ def test_tables(shape: tuple[str, str, bool], threads: int) -> None:
     ],
     ids=lambda asked: asked.get("matching", "best"),
 )
-def test_tables_of_chosen_partners(asked: dict[str, Any]) -> None:
+def test_tables_of_chosen_matches(asked: dict[str, Any]) -> None:
     """Chosen from the pairs that either backend finds."""
     for case in random_cases(977, 4):
         gpu, cpu = (

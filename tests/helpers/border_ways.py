@@ -147,7 +147,7 @@ def rows_of(table: pa.Table) -> Rows:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 
 
-def told_by(summary: BorderSummary | dict[str, Any]) -> dict[str, Any]:
+def numbers_by(summary: BorderSummary | dict[str, Any]) -> dict[str, Any]:
     """The counters of `expected`."""
     told = dict(summary if isinstance(summary, dict) else vars(summary))
     told["rounded"] = told.get("rounded") or 0.0  # a command tells none of 0

@@ -154,8 +154,8 @@ def _assert_best(
     right = {row["id"]: row for row in case.right}
     for row in found:
         base, chosen = left[row["left_id"]], row["right_id"]
-        partners = [other for other in case.right if admits(base, other)]
-        assert reference.best_is_acceptable(base, partners, chosen, *case[2:])
+        matches = [other for other in case.right if admits(base, other)]
+        assert reference.best_is_acceptable(base, matches, chosen, *case[2:])
         if "probability" in row and chosen is not None:
             exact = pair_probability(base, right[chosen], case.lo, case.hi)
             assert probability_is_right(row["probability"], exact, tolerance)

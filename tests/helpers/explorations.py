@@ -47,8 +47,8 @@ def at(pairs: Sequence[TriedPair], confidence: float) -> Iterator[TriedPair]:
     return (pair for pair in pairs if qualifies(pair.probability, confidence))
 
 
-def partners(pairs: Sequence[TriedPair], case: JoinCase, side: str, confidence: float) -> Counter:
-    """Events by the number of their partners."""
+def matches(pairs: Sequence[TriedPair], case: JoinCase, side: str, confidence: float) -> Counter:
+    """Events by the number of their matches."""
     counts = Counter(getattr(pair, side) for pair in at(pairs, confidence))
     return Counter(counts[i] for i in range(len(getattr(case, side))))
 

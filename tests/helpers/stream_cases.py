@@ -142,7 +142,7 @@ def middling_case(seed: int, most: int = 400) -> StreamCase:
 
 
 def dense_case(seed: int, size: int = 40, **options: Any) -> StreamCase:
-    """Some ten partners for each event, disorder, and few values of length now and then."""
+    """Some ten matches for each event, disorder, and few values of length now and then."""
     rng = np.random.default_rng([81, seed])
     longest = int(rng.choice([3, 40, 90]))
     origin = int(rng.choice([0, -(10**6), 1_700_000_000 * 10**6]))

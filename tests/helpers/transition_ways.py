@@ -199,7 +199,7 @@ def _repeats(events: list[Event]) -> int:
     return repeats
 
 
-def told_by(summary: TransitionSummary | dict[str, Any]) -> dict[str, Any]:
+def numbers_by(summary: TransitionSummary | dict[str, Any]) -> dict[str, Any]:
     """The counters of `expected`."""
     told = summary if isinstance(summary, dict) else {**vars(summary), **vars(summary.counts)}
     return {**told, "rounded": told.get("rounded") or 0.0}

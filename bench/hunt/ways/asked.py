@@ -110,7 +110,7 @@ class _Judge:
         return satisfaction_probability(*ends, lo - shift, hi - shift)
 
     def _best(self, rows: list[dict[str, Any]]) -> str | None:
-        """Each left event with so many partners, none of which another is surely before."""
+        """Each left event with so many matches, none of which another is surely before."""
         given, found = self.asking.given, pairs(self.asked)
         k, asked = given["k"], self.asked
         wanted: Counter[Any] = Counter()
@@ -130,7 +130,7 @@ class _Judge:
             chosen = [row["right_id"] for row in each]
             if not own:
                 if chosen != [None]:
-                    return f"{left} has partners {chosen}, of none"
+                    return f"{left} has matches {chosen}, of none"
                 continue
             by_right = {pair.right: pair for pair in own}
             if (
@@ -138,7 +138,7 @@ class _Judge:
                 or not set(chosen) <= by_right.keys()
                 or len(set(chosen)) < len(chosen)
             ):
-                return f"{left} has partners {chosen}, of {sorted(by_right)}"
+                return f"{left} has matches {chosen}, of {sorted(by_right)}"
             for at, right in enumerate(chosen):
                 left_over = [by_right[j] for j in by_right if j not in chosen[: at + 1]]
                 better = [p for p in left_over if self._surely_before(asked, p, by_right[right])]

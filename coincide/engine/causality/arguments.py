@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.causality.pairing import CausalitySpec
-from coincide.engine.events.given_times import Histograms
 from coincide.engine.events.keys import Names
 from coincide.engine.events.schemas import column_of, type_of
 from coincide.engine.events.ticks import contiguous
+from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, resolve_tick
-from coincide.engine.events.time_names import (
+from coincide.engine.events.timestamp_names import (
     GivenTimes,
     TimestampNames,
     arrow_clocks,
@@ -44,8 +44,8 @@ from coincide.model.errors import (
     found_instead,
     several,
 )
+from coincide.model.match_choice import EffectChoice, MatchChoice
 from coincide.model.options import CorrelateOptions
-from coincide.model.partners import EffectPartners, Partners
 from coincide.model.units import Tick
 
 Coordinate = str | float
@@ -214,7 +214,7 @@ class CausalityArguments(PairArguments):
 
     prefixes: ClassVar[tuple[str, str]] = CAUSE_AND_EFFECT
     matchless: ClassVar[str] = MATCHLESS
-    kind_of_partners: ClassVar[type[Partners]] = EffectPartners
+    kind_of_choice: ClassVar[type[MatchChoice]] = EffectChoice
     place_arguments: ClassVar[tuple[str, str]] = ("cause_place", "effect_place")
     """What messages call the places of both sides."""
 

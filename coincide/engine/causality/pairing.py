@@ -21,8 +21,8 @@ from coincide.model.causality.spaces import PlacedEvents, Space
 from coincide.model.causality.template_rule import deciding_rule, with_templates
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
+from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
-from coincide.model.results import JoinCounters
 from coincide.model.sides import LEFT
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps.mixed import around_keys

@@ -10,14 +10,14 @@ import pyarrow as pa
 from coincide.engine.causality.arguments import CausalityArguments, Place
 from coincide.engine.causality.join import TableCausality
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import check_told
+from coincide.engine.join.shifts import check_report
 from coincide.engine.join.tables import joined
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.causality.condition import CausalityCondition
+from coincide.model.match_choice import LARGEST_GROUP, Matching, PreferEffect
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
-from coincide.model.partners import LARGEST_GROUP, Matching, PreferEffect
 
 
 def causality_tables(
@@ -145,7 +145,7 @@ def causality_tables(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
     """
     JoinReport.check(report)
-    check_told(shifts, report)
+    check_report(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.given_times import Around, AroundByRow
 from coincide.engine.events.schemas import arrow_time_column, column_of, plain_type
 from coincide.engine.events.ticks import Ticks
+from coincide.engine.events.time_arguments import Around, AroundByRow
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
 from coincide.model.errors import ConditionError, argument, call, option
@@ -20,7 +20,7 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 @dataclass(frozen=True)
 class AroundNames:
-    """A column of stamps: `coincide.engine.events.time_names.TimestampNames`."""
+    """A column of stamps: `coincide.engine.events.timestamp_names.TimestampNames`."""
 
     given: Around
     labels: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class ReadAround:
 
 @dataclass(frozen=True)
 class AroundRowsNames:
-    """Stamps and half-widths: `coincide.engine.events.time_names.TimestampNames`."""
+    """Stamps and half-widths: `coincide.engine.events.timestamp_names.TimestampNames`."""
 
     given: AroundByRow
     labels: tuple[str, ...] = ()

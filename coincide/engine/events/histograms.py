@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.given_times import Histograms
 from coincide.engine.events.schemas import column_of
 from coincide.engine.events.ticks import Ticks, contiguous
+from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import Faults, TemplateModel, most_rounded
 from coincide.model.errors import ConditionError, argument
@@ -22,7 +22,7 @@ from coincide.model.units import TIME_LIMIT
 
 @dataclass(frozen=True)
 class HistogramNames:
-    """Times and templates: `coincide.engine.events.time_names.TimestampNames`."""
+    """Times and templates: `coincide.engine.events.timestamp_names.TimestampNames`."""
 
     given: Histograms
     widths: tuple[str, ...] = ()

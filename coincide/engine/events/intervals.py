@@ -21,7 +21,7 @@ from coincide.model.units import TIME_LIMIT
 
 @dataclass(frozen=True)
 class IntervalNames:
-    """A min and a max column: `coincide.engine.events.time_names.TimestampNames`."""
+    """A min and a max column: `coincide.engine.events.timestamp_names.TimestampNames`."""
 
     lower: str
     upper: str

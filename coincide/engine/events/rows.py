@@ -45,7 +45,7 @@ class Gather:
             taken = int(self.sizes[rows].sum())
             if taken > ARRAY_BYTES:
                 raise MemoryBudgetError(
-                    f"the {rows.size} partners of one left event hold {taken} bytes of {self.kind}"
+                    f"the {rows.size} matches of one left event hold {taken} bytes of {self.kind}"
                     f" in one column, more than a list can; use {argument('emit', 'pairs')}, or"
                     " leave this column out"
                 )

@@ -30,7 +30,7 @@ _ARGUMENTS = {
 }
 """Of operators that join no two sides: the arguments whose default a column's name is."""
 _SIDES = ("left", "right", "cause", "effect")
-_HANDED = {
+_COLUMN_ARGUMENTS = {
     **{
         side: f". Name another one with {argument(f'{side}_columns')}, or say"
         f" {argument(f'{side}_columns', '*')} for all"
@@ -74,7 +74,7 @@ def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> No
 def _hint(side: str, name: str) -> str:
     """Which argument names another column than the one that is looked for if nothing is said."""
     if name == "id":
-        return _HANDED.get(side, "")
+        return _COLUMN_ARGUMENTS.get(side, "")
     own = dict.fromkeys(_TIMES, f"{side}_time") if side in _SIDES else _ARGUMENTS
     if name not in own:
         return ""

@@ -286,10 +286,10 @@ def read_side(
     side = columns.scales[0].column.side
     times = columns.read(table)
     keys = [contiguous(column_of(table, side, name)) for name in by]
-    handed_out = [contiguous(column_of(table, side, name)) for name in payload]
+    output = [contiguous(column_of(table, side, name)) for name in payload]
     if not any(key.null_count for key in keys) and times.are_valid:
         counts = SideCounts(table.num_rows, rounded=times.rounded(None))
-        events = Side(times.max_time, times.shapes, columns.model, None, keys, handed_out)
+        events = Side(times.max_time, times.shapes, columns.model, None, keys, output)
         return events, counts
     reasons = first_faults(times.faults(), times.excused)
     if reasons and invalid == "raise":
@@ -309,7 +309,7 @@ def read_side(
         times.rounded(~(null | wrong)),
     )
     matchable = ~null if null.any() else None
-    result = Side(times.max_time, times.shapes, columns.model, matchable, keys, handed_out)
+    result = Side(times.max_time, times.shapes, columns.model, matchable, keys, output)
     if reasons:
         result = result.rows(np.flatnonzero(~wrong))
     return _harmless(result), counts

@@ -1,6 +1,6 @@
 """What a join would find at any confidence: all pairs that could qualify, counted in one pass.
 
-By probability, by confidence, by the number of partners, and by delay and time of day.
+By probability, by confidence, by the number of matches, and by delay and time of day.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coincide.engine.events.schemas import with_like_keys
 from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import time_words
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.join import as_schema, plan_tables
@@ -56,7 +56,7 @@ _MOST_CONFIDENCES = 6
 """Bars that still fit beside each other."""
 _SEED = 1
 LABELS = ("0", "1", "2", "3", "4", "5", "6–10", "11–100", "101–1000", "> 1000")
-"""Numbers of partners, in groups."""
+"""Numbers of matches, in groups."""
 _LEAST = np.array([0, 1, 2, 3, 4, 5, 6, 11, 101, 1001])
 PARTS = 24
 _MOST_BINS = 50
@@ -216,13 +216,11 @@ def flat_stretch(curve: pa.Table, tolerance: float = 0.01) -> tuple[float, float
     return float(CONFIDENCES[1 + start]), float(CONFIDENCES[1 + stops[start]])
 
 
-def partner_table(
-    left: Side, right: Side, spec: JoinSpec, confidences: Sequence[float]
-) -> pa.Table:
-    """Events by the number of their partners. Nothing but numbers of pairs is computed."""
+def match_table(left: Side, right: Side, spec: JoinSpec, confidences: Sequence[float]) -> pa.Table:
+    """Events by the number of their matches. Nothing but numbers of pairs is computed."""
     rows: dict[str, list[tuple[str, float, str, int]]] = {}
     for confidence in confidences:
-        for side, counts in _partners(left, right, at_confidence(spec, confidence)):
+        for side, counts in _matches(left, right, at_confidence(spec, confidence)):
             groups = np.searchsorted(_LEAST, counts, side="right") - 1
             events = np.bincount(groups, minlength=_LEAST.size).tolist()
             told = zip(LABELS, events, strict=True)
@@ -231,12 +229,12 @@ def partner_table(
     kinds = [pa.string(), pa.float64(), pa.string(), pa.int64()]
     return pa.table(
         [pa.array(*each) for each in zip(columns, kinds, strict=True)],
-        ["side", "confidence", "partners", "events"],
+        ["side", "confidence", "matches", "events"],
     )
 
 
-def _partners(left: Side, right: Side, spec: JoinSpec) -> Iterator[tuple[str, np.ndarray]]:
-    """For each side the number of partners of each of its events: int64 array, shape (n,)."""
+def _matches(left: Side, right: Side, spec: JoinSpec) -> Iterator[tuple[str, np.ndarray]]:
+    """For each side the number of matches of each of its events: int64 array, shape (n,)."""
     if spec.is_one_stream:
         yield EVENT, spec.but(pairs_once=False).pairing(left, right).join.counts
         return
@@ -250,7 +248,7 @@ def _partners(left: Side, right: Side, spec: JoinSpec) -> Iterator[tuple[str, np
     positions = np.arange(join.right_order.size)
     counts = np.zeros(positions.size, np.int64)
     for start, stop in join.chunks(spec.batch_pairs):
-        np.add.at(counts, join.partners(start, stop, positions), 1)
+        np.add.at(counts, join.matches(start, stop, positions), 1)
     yield SIDES[1], counts
 
 
@@ -412,8 +410,8 @@ class Exploration:
     curve : pa.Table
         ``confidence``, ``pairs`` that qualify there; with shifts ``accidental_pairs`` and
         ``accidental_spread``. The first row, of confidence 0, are all candidates.
-    partners : pa.Table
-        ``side`` (of one stream ``event``), ``confidence``, ``partners`` (a number, or a range of them),
+    matches : pa.Table
+        ``side`` (of one stream ``event``), ``confidence``, ``matches`` (a number, or a range of them),
         and ``events`` that have so many. Of all events, also where the rest is a sample.
     delays : pa.Table
         Of pairs at `confidence`: ``part`` of the day, ``delay`` of the midpoints in ticks, ``pairs``.
@@ -435,7 +433,7 @@ class Exploration:
     delay_step : int
         Width of a bin of delays, ticks.
     confidences : tuple of float
-        Of `partners`.
+        Of `matches`.
     highest_probability : float or None
         No pair of such lengths and such a window reaches more; None where that is not known.
     why_none : tuple of str
@@ -446,7 +444,7 @@ class Exploration:
 
     probabilities: pa.Table
     curve: pa.Table
-    partners: pa.Table
+    matches: pa.Table
     delays: pa.Table
     far_delays: int
     candidates: int
@@ -504,7 +502,7 @@ class Exploration:
 
     @property
     def charts(self) -> Mapping[str, alt.Chart]:
-        """Altair charts by name: ``probabilities``, ``curve``, ``partners``, ``delays``.
+        """Altair charts by name: ``probabilities``, ``curve``, ``matches``, ``delays``.
 
         None where there is no candidate.
         """
@@ -591,11 +589,11 @@ class TableExploration:
             assert isinstance(spec, JoinSpec)
             moved = Candidates(some, right, spec)
             accidental.append(sample.scaled(moved.tallied(steps_of, CONFIDENCES.size, say)))
-        say("counting partners")
+        say("counting matches")
         confidences = tuple(self._arguments.confidences)
         return Exploration(
             histogram_table(steps), curve_table(steps, accidental),
-            partner_table(left, right, plan.spec, confidences),
+            match_table(left, right, plan.spec, confidences),
             grid.table(delays), int(delays[-1]), number, sample, rows, parts=parts,
             delay_step=grid.step, spec=plan.spec, confidences=confidences,
             shifts=() if shifts is None else tuple(map(str, shifts.given)),
@@ -663,7 +661,7 @@ def explore_tables(
     confidence : float
         At which delays are shown.
     confidences : sequence of float
-        At which partners are counted by event; at most six.
+        At which matches are counted by event; at most six.
     shifts : sequence of int and str, optional
         Durations by which right times are moved to learn how many pairs chance alone makes, at each
         confidence: as of `coincide.correlate_tables`.

@@ -49,7 +49,7 @@ def charts_of(found: Exploration) -> dict[str, Any]:
         return {}
     return {
         "probabilities": _probabilities(found), "curve": _curve(found),
-        "partners": _partners(found), "delays": _delays(found),
+        "matches": _matches(found), "delays": _delays(found),
     }  # fmt: skip
 
 
@@ -146,10 +146,10 @@ def _curve(found: Exploration) -> Any:
     return alt.layer(*layers).properties(title=_title("Pairs by confidence"))
 
 
-def _partners(found: Exploration) -> Any:
-    every = found.partners.to_pylist()
-    held = [LABELS.index(row["partners"]) for row in every if row["events"]]
-    rows = [row for row in every if LABELS.index(row["partners"]) <= max([2, *held])]
+def _matches(found: Exploration) -> Any:
+    every = found.matches.to_pylist()
+    held = [LABELS.index(row["matches"]) for row in every if row["events"]]
+    rows = [row for row in every if LABELS.index(row["matches"]) <= max([2, *held])]
     totals: dict[tuple[str, float], int] = {}
     for row in rows:
         bar = row["side"], row["confidence"]
@@ -161,21 +161,21 @@ def _partners(found: Exploration) -> Any:
     confidences = [f"{each:g}" for each in found.confidences]
     colours = alt.Scale(domain=confidences, range=_COLOURS[: len(confidences)])
     chart = _chart(rows, WIDTH, HEIGHT * 0.7).mark_bar().encode(
-        x=alt.X("partners:N", title="partners of an event", sort=list(LABELS),
+        x=alt.X("matches:N", title="matches of an event", sort=list(LABELS),
                 axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("at:N", sort=confidences),
         y=alt.Y("events:Q", title="events", axis=_NUMBERS),
         color=alt.Color("at:N", title="confidence", sort=confidences, scale=colours),
         tooltip=[
             alt.Tooltip("of:N", title="of"), alt.Tooltip("at:N", title="confidence"),
-            alt.Tooltip("partners:N"), alt.Tooltip("events:Q", format=",d"),
+            alt.Tooltip("matches:N"), alt.Tooltip("events:Q", format=",d"),
             alt.Tooltip("share:Q", format=".2%"),
         ],
     )  # fmt: skip
     return (
         chart.facet(row=alt.Row("of:N", title=None, header=alt.Header(labelFontSize=13)))
         .resolve_scale(y="independent")
-        .properties(title=_title("Partners by event"))
+        .properties(title=_title("Matches by event"))
     )
 
 
@@ -240,7 +240,7 @@ section { break-inside: avoid; }
 _TITLES = {
     "probabilities": "How probable the candidates are",
     "curve": "How many pairs each confidence gives",
-    "partners": "How many partners events have",
+    "matches": "How many matches events have",
     "delays": "When, and how late",
 }
 _DRAW = """
@@ -416,7 +416,7 @@ def _sample_words(found: Exploration) -> str:
     events = "events as earlier ones" if found.spec.is_one_stream else "left events"
     return (
         f"pairs of {sample.events:,} of {sample.of:,} {events}, drawn at random, were looked at, and"
-        f" their numbers multiplied by {sample.factor:,.4g}. Candidates and partners are counted of all"
+        f" their numbers multiplied by {sample.factor:,.4g}. Candidates and matches are counted of all"
     )
 
 
@@ -444,8 +444,8 @@ def readings_of(found: Exploration) -> dict[str, str]:
             + (apart if found.certain_stand_apart else "")
         ),
         "curve": f"How many pairs a join finds at each confidence. {flat_words(found)}{_chance(found)}",
-        "partners": (
-            "How many events have no partner, one, or several. Events without any grow with the"
+        "matches": (
+            "How many events have no match, one, or several. Events without any grow with the"
             " confidence; events with several say that the window holds more than one candidate, and"
             " that only the best one may be meant."
         ),

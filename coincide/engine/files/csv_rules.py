@@ -67,7 +67,7 @@ class CsvRules:
             delimiter=self.delimiter or COMMA,
             quote_char=self.quote or False,
             newlines_in_values=True,
-            invalid_row_handler=partial(_left_out, skipped) if self.drops else None,
+            invalid_row_handler=partial(_skip_line, skipped) if self.drops else None,
         )
 
     def read_options(self, **more: object) -> csv.ReadOptions:
@@ -86,7 +86,7 @@ class CsvRules:
         )  # fmt: skip
 
 
-def _left_out(skipped: Callable[[object], object], line: csv.InvalidRow) -> str:
+def _skip_line(skipped: Callable[[object], object], line: csv.InvalidRow) -> str:
     skipped(line)
     return "skip"
 

@@ -54,7 +54,7 @@ def read_footers(
         with files.reading(path), files.filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
             stamp = stamp_of(files.filesystem, path, digest)
-            return _told(metadata, ranged, needed, files.names, stamp)
+            return _footer(metadata, ranged, needed, files.names, stamp)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         found = _sharing_schemas(pool.map(footer, files.paths))
@@ -72,7 +72,7 @@ def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
     return found
 
 
-def _told(
+def _footer(
     footer: pq.FileMetaData,
     ranged: Sequence[str],
     needed: Sequence[str],

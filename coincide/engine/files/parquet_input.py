@@ -49,7 +49,7 @@ class Reader(ArrowInput):
         """With the columns that stand in its path."""
         if self.source.found.folder:
             return with_instants(self._dataset.schema, int96_columns(self._footers[0]))
-        return _told(self._footers[0])
+        return _schema_of(self._footers[0])
 
     def later_schemas(self) -> Iterator[pa.Schema]:
         """As of `file_schemas`."""
@@ -59,7 +59,7 @@ class Reader(ArrowInput):
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
         """Path and schema of each file, without the columns that stand in its path."""
         with reading(self.source):
-            schemas = map(_told, self._footers)
+            schemas = map(_schema_of, self._footers)
             return list(zip(self.source.found.paths, schemas, strict=True))
 
     @cached_property
@@ -78,8 +78,8 @@ class Reader(ArrowInput):
         schema = self._with_widest_floats(schema)
         names, own = schema.names, self._dataset.schema
         stored = self.own(schema)
-        as_told = all(own.field(field.name).type == field.type for field in stored)
-        dataset = self._dataset if as_told else self._dataset_of(stored)
+        is_as_stored = all(own.field(field.name).type == field.type for field in stored)
+        dataset = self._dataset if is_as_stored else self._dataset_of(stored)
         if self.lacks_name(names):
             table = dataset.to_table(columns=[*stored.names, "__filename"])
             of_file = pc.replace_substring_regex(table["__filename"], "^.*/", "")
@@ -160,7 +160,7 @@ class Reader(ArrowInput):
         return with_types(schema, widest)
 
 
-def _told(footer: pq.FileMetaData) -> pa.Schema:
+def _schema_of(footer: pq.FileMetaData) -> pa.Schema:
     """The columns of a file."""
     return with_instants(footer.schema.to_arrow_schema(), int96_columns(footer))
 

@@ -271,7 +271,7 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
     if tally.counters.pairs:
         return None
     try:
-        sides = [_looked_at(join, side) for side in (LEFT, RIGHT)]
+        sides = [_sampled(join, side) for side in (LEFT, RIGHT)]
     except (CoincideError, OSError):
         return None
     evidence = [
@@ -286,7 +286,7 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
     return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys, nearest)
 
 
-def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
+def _sampled(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
     """Events of row groups of the left (0) or right (1) files, and what is known of all."""
     tables = replace(join.tables, invalid="drop", payload=([], []), tested=([], []))
     places = (join.plan.slices.left, join.plan.right)[side]

@@ -138,7 +138,7 @@ class ParquetRows(ResultRows):
     """Parquet, whose row groups gather small batches.
 
     Whole numbers are written as differences (where ids and times of matches are nearly in order), or
-    plainly and packed by LZ4 (where events have so many partners that the same ids come again and
+    plainly and packed by LZ4 (where events have so many matches that the same ids come again and
     again): whichever makes the first rows smaller, which is also the faster one. Parquet's dictionaries
     are neither.
     """

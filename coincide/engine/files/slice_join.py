@@ -27,7 +27,7 @@ _FEW_BEYOND = 0.9
 class DirectJoin:
     """A planned join of Parquet files in time order; small enough to be sent to every task.
 
-    `alone`, if there is such, finds right events without a partner.
+    `alone`, if there is such, finds right events without a match.
     """
 
     tables: TablePlan

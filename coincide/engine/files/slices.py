@@ -129,7 +129,7 @@ def direct_plan(
 
 
 def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:
-    """Which right row groups can hold partners of some of these left events, by their very times.
+    """Which right row groups can hold matches of some of these left events, by their very times.
 
     A pair of positive probability has lo <= T_right - T_left <= hi for some times in its intervals.
     """

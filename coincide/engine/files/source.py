@@ -54,7 +54,7 @@ class Source:
     side: str
     text: str
     file_format: str
-    looked_up: ParquetFiles | None = None
+    given_files: ParquetFiles | None = None
     csv: CsvRules = BY_COMMAS
     held: object = field(default=None, repr=False, compare=False)
     skipped: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
@@ -67,12 +67,12 @@ class Source:
     @property
     def is_uri(self) -> bool:
         """Whether the input lies elsewhere."""
-        return self.looked_up is None
+        return self.given_files is None
 
     @cached_property
     def found(self) -> ParquetFiles:
         """The files."""
-        return self.looked_up or find_files(self.side, self.text)
+        return self.given_files or find_files(self.side, self.text)
 
     @property
     def paths(self) -> list[str]:

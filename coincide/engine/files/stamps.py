@@ -19,7 +19,7 @@ _TAIL = 1 << 16
 """Bytes to read at the end of a file, which hold most footers."""
 _FOOTER_END = 8
 """The length of the footer, and PAR1."""
-_UNTOLD = -1
+_UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def stamp_of(filesystem: fs.FileSystem, path: str, digest: int) -> FileStamp:
     there = filesystem.get_file_info(path)
     if there.type == fs.FileType.NotFound:
         raise FileNotFoundError(path)
-    size, modified = (_UNTOLD if told is None else told for told in (there.size, there.mtime_ns))
+    size, modified = (_UNKNOWN if told is None else told for told in (there.size, there.mtime_ns))
     return FileStamp(size, modified, digest)
 
 

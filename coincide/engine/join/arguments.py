@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 from coincide.engine.events.keys import Names, check_names, names_of
-from coincide.engine.events.time_names import GivenTimes, TimestampNames, timestamp_names
+from coincide.engine.events.timestamp_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
 from coincide.engine.join.pair_filter import Where
-from coincide.engine.join.spec import DELTA, delta_name, hands_out_partners
+from coincide.engine.join.spec import DELTA, delta_name, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.model.condition import TimingCondition
@@ -22,7 +22,7 @@ from coincide.model.units import Duration, Tick
 
 TIMES = ("min_time", "max_time")
 _OF_LEFT: dict[str, How] = {"right": "inner", "full": "left"}
-"""What is asked of left events where the output also has right ones without a partner."""
+"""What is asked of left events where the output also has right ones without a match."""
 _OTHER_WAY: dict[str, Way] = {
     "broadcast-left": "broadcast-right",
     "broadcast-right": "broadcast-left",
@@ -62,7 +62,7 @@ class JoinArguments(PairArguments):
                 f"{argument('pair_columns')} takes {DELTA!r}, how long after the left event the right one"
                 f" comes; found {brief(self.pair_columns)}"
             )
-        if asked and not hands_out_partners(self.how, self.emit):
+        if asked and not outputs_matches(self.how, self.emit):
             name = "how" if self.emit == "pairs" else "emit"
             raise ConditionError(
                 f"{argument(name, getattr(self, name))} has no pair to give {DELTA} of; leave out"
@@ -93,12 +93,12 @@ class JoinArguments(PairArguments):
 
     @property
     def keeps_right(self) -> bool:
-        """Whether right events without a partner are in the output."""
+        """Whether right events without a match are in the output."""
         return self.how in _OF_LEFT
 
     @property
     def alone(self) -> RightAlone | None:
-        """The join that finds right events without a partner, where they are asked for.
+        """The join that finds right events without a match, where they are asked for.
 
         Where it is `settled`, so is this.
         """
@@ -141,7 +141,7 @@ class JoinArguments(PairArguments):
 
 
 class RightAlone(JoinArguments):
-    """The right events of a join that have no partner: an anti join in which they are the left ones.
+    """The right events of a join that have no match: an anti join in which they are the left ones.
 
     Its first side is called right, in messages and in its output, and so are its arguments.
     """
@@ -149,7 +149,7 @@ class RightAlone(JoinArguments):
     prefixes: ClassVar[tuple[str, str]] = (SIDES[1], SIDES[0])
 
     @property
-    def hands_out_either_key(self) -> bool:
+    def outputs_either_key(self) -> bool:
         """As of `PairArguments`."""
         return True
 

@@ -15,8 +15,8 @@ from coincide.engine.join.filtered import in_order_of_left
 from coincide.engine.join.order import PairOrder, sortable
 from coincide.engine.join.spec import Pairing, Rows
 from coincide.engine.threads import in_order
+from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, argument
-from coincide.model.results import JoinCounters
 from coincide.model.sides import LEFT, RIGHT
 
 MakeBatch = Callable[[], pa.RecordBatch]
@@ -38,7 +38,7 @@ class Emission(ABC):
     """
 
     in_lists = False
-    """Whether the partners of an event are in lists."""
+    """Whether the matches of an event are in lists."""
 
     def __init__(self, pairing: Pairing, schema: pa.Schema) -> None:
         self.pairing, self.schema, self.join = pairing, schema, pairing.join
@@ -52,7 +52,7 @@ class Emission(ABC):
         kinds = kinds[len(own) :]
         if self.in_lists:
             kinds = [kind.value_type for kind in kinds]
-        if not spec.hands_out_partners:
+        if not spec.outputs_matches:
             others = []
         self._right_columns = [Gather(*each) for each in zip(others, kinds, strict=False)]
         # Bytes of each row of a side in its columns of texts and the like; None if it has none.
@@ -114,7 +114,7 @@ class Emission(ABC):
         return self.join.counters
 
     def _kept(self, counts: np.ndarray) -> np.ndarray:
-        """Which of a run of left events are in the output: those with partners, or all."""
+        """Which of a run of left events are in the output: those with matches, or all."""
         return np.arange(counts.size) if self._spec.how == "left" else np.flatnonzero(counts)
 
     def _rows(self, positions: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
@@ -124,7 +124,7 @@ class Emission(ABC):
             mine = [column.slice(part.start, part.stop - part.start) for column in others]
             yield partial(self._batch, rows[part], mine)
 
-    def _without_partner(self, positions: np.ndarray) -> Iterator[MakeBatch]:
+    def _unmatched(self, positions: np.ndarray) -> Iterator[MakeBatch]:
         kinds = self.schema.types[len(self._left_columns) :]
         yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
 
@@ -135,7 +135,7 @@ class Emission(ABC):
         lonely: np.ndarray = _NO_ROWS,
         at: np.ndarray = _NO_ROWS,
     ) -> Iterator[MakeBatch]:
-        """One row per pair, and per left row without a partner, before which come `at` pairs, ascending."""
+        """One row per pair, and per left row without a match, before which come `at` pairs, ascending."""
         if lonely.size:
             rows = np.insert(rows[0], at, lonely), np.insert(rows[1], at, -1)
             measured = [np.insert(each, at, 0) for each in measured]
@@ -166,7 +166,7 @@ class Emission(ABC):
 
 
 class Counts(Emission):
-    """One row per left event, with the number of its partners."""
+    """One row per left event, with the number of its matches."""
 
     def _runs(self) -> Iterable[tuple[int, int]]:
         return self._even_runs(self._spec.batch_pairs)
@@ -178,7 +178,7 @@ class Counts(Emission):
 
 
 class LeftRows(Emission):
-    """One row per left event that has a partner (``semi``), or lacks one (``anti``)."""
+    """One row per left event that has a match (``semi``), or lacks one (``anti``)."""
 
     def _runs(self) -> Iterable[tuple[int, int]]:
         return self._even_runs(self._spec.batch_pairs)
@@ -189,7 +189,7 @@ class LeftRows(Emission):
 
 
 class Pairs(Emission):
-    """One row a pair; with ``how="left"`` one for each left event without a partner as well."""
+    """One row a pair; with ``how="left"`` one for each left event without a match as well."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._spec.how == "left" and self._spec.pairs_once:
@@ -219,7 +219,7 @@ class Pairs(Emission):
             yield from self._matched(*self._found(start, stop), lonely, at)
             return
         yield from self._pairs(start, stop)
-        yield from self._without_partner(start + lonely)
+        yield from self._unmatched(start + lonely)
 
     def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join = self.join
@@ -269,7 +269,7 @@ class Pairs(Emission):
 
 
 class Lists(Emission):
-    """One row per left event, its partners in lists."""
+    """One row per left event, its matches in lists."""
 
     in_lists = True
 
@@ -284,7 +284,7 @@ class Lists(Emission):
         if bounds[-1] > row_sizes.ARRAY_BYTES:
             if stop - start == 1:
                 raise MemoryBudgetError(
-                    f"one left event has {bounds[-1]} partners, more than a list can hold; use"
+                    f"one left event has {bounds[-1]} matches, more than a list can hold; use"
                     f" {argument('emit', 'pairs')}"
                 )
             middle = (start + stop) // 2
@@ -294,11 +294,11 @@ class Lists(Emission):
         columns = self._right_columns
         if len(columns) == 1 and columns[0].values is not None and not self._spec.measures:
             values = columns[0].wrap(
-                join.partners(start, stop, columns[0].ordered(join.right_order))
+                join.matches(start, stop, columns[0].ordered(join.right_order))
             )
             yield from self._rows(start + kept, [_lists_of(bounds, values)])
             return
-        right_rows = join.partners(start, stop, join.right_order)
+        right_rows = join.matches(start, stop, join.right_order)
         measured: list[np.ndarray] = []
         if self._spec.measures:
             left_rows = np.repeat(join.left_order[start:stop], counts)
@@ -312,11 +312,11 @@ class Lists(Emission):
         self, rows: np.ndarray, right_rows: np.ndarray, bounds: np.ndarray
     ) -> Iterator[slice]:
         """Left events with their lists, in batches of bounded size."""
-        own, partners = self._sizes
-        if partners is None:
+        own, matches = self._sizes
+        if matches is None:
             yield from self._cut(rows)
             return
-        before = np.concatenate([[0], np.cumsum(partners[right_rows] + 1)])
+        before = np.concatenate([[0], np.cumsum(matches[right_rows] + 1)])
         sizes = np.diff(before[bounds])
         if own is not None:
             sizes += own[rows]
@@ -343,7 +343,7 @@ _BEST_ROWS = 1 << 14
 
 
 class Best(Emission):
-    """One row per left event, with its most probable partner."""
+    """One row per left event, with its most probable match."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         _ = self._ranks, self._best_counters  # made before threads share them

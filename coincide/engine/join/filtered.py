@@ -13,7 +13,7 @@ from coincide.engine.events.sides import PairTest
 from coincide.engine.join.one_stream import are_two, stamps_of
 from coincide.engine.join.spec import Pairing
 from coincide.engine.threads import in_order
-from coincide.model.results import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
 from cpu_fallback.join.filtering import (
     EARLIER,
     LATER,
@@ -109,18 +109,18 @@ class FilteredJoin(CountedJoin):
             kept(others, passing, right[part])
         return left, right
 
-    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+    def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the right side only."""
         right = self._empty(start, stop)
         for part, first, last in self._parts(start, stop):
-            others = self._join.partners(first, last, right_values)
+            others = self._join.matches(first, last, right_values)
             kept(others, self._passing(first, last), right[part])
         return right
 
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
+        """The most probable match: `cpu_fallback.join.event_join.EventJoin.best`."""
         best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
         for _, first, last in self._parts(start, stop):
             left, right = self.pairs(first, last, *self._positions)
@@ -211,7 +211,7 @@ def _given_once(pairing: Pairing, met: PairTest | None) -> PairTest:
 _PAIRS = 1 << 18
 """That are looked up in one go."""
 _RUN = 1 << 14
-"""Left events whose best partners are sought in one go."""
+"""Left events whose best matches are sought in one go."""
 
 
 def in_order_of_left(join: Any, threads: int) -> Any:
@@ -255,9 +255,9 @@ class OrderedJoin(CountedJoin):
     ) -> tuple[np.ndarray, np.ndarray]:
         """As of the join, and so is all that follows."""
         left = np.repeat(left_values[start:stop], self.counts[start:stop])
-        return left, self.partners(start, stop, right_values)
+        return left, self.matches(start, stop, right_values)
 
-    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:  # noqa: D102
+    def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:  # noqa: D102
         firsts, counts = self._join.offsets[self._place[start:stop]], self.counts[start:stop]
         return runs_taken(right_values, self._targets, firsts, counts)
 
@@ -276,7 +276,7 @@ class OrderedJoin(CountedJoin):
                 join, positions = self._join, np.arange(self.right_order.size)
                 found = np.empty(int(join.offsets[-1]), np.int64)
                 runs = list(join.chunks(_PAIRS))
-                parts = in_order(lambda run: [join.partners(*run, positions)], runs, self._threads)
+                parts = in_order(lambda run: [join.matches(*run, positions)], runs, self._threads)
                 for (start, stop), part in zip(runs, parts, strict=True):
                     found[join.offsets[start] : join.offsets[stop]] = part
                 self._found = found

@@ -22,7 +22,7 @@ from coincide.engine.events.schemas import (
 )
 from coincide.engine.events.sides import Side, SideCounts, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
-from coincide.engine.events.time_names import arrow_clocks
+from coincide.engine.events.timestamp_names import arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.one_stream import ROW_NUMBERS
 from coincide.engine.join.order import check_preferred
@@ -42,8 +42,8 @@ from coincide.engine.reports.emptiness import (
 )
 from coincide.engine.reports.key_overlap import KeyOverlap, key_overlap
 from coincide.engine.reports.reports import AccidentalPairs, JoinSummary
+from coincide.model.counters import JoinCounters
 from coincide.model.options import Invalid
-from coincide.model.results import JoinCounters
 from coincide.model.units import Tick
 
 _BATCH_PAIRS = 1_000_000
@@ -223,7 +223,7 @@ TableJoin.plan_kind = TablePlan
 
 @dataclass(frozen=True)
 class AlonePlan(TablePlan):
-    """A join that finds right events without a partner: here they are left, and it is an anti join."""
+    """A join that finds right events without a match: here they are left, and it is an anti join."""
 
     measures: int = 0
 
@@ -267,7 +267,7 @@ class _AmongPairs:
 def plan_alone(
     left: pa.Schema, right: pa.Schema, arguments: PairArguments, plan: TablePlan
 ) -> AlonePlan | None:
-    """The plan that finds right events without a partner; None if nothing asks for them."""
+    """The plan that finds right events without a match; None if nothing asks for them."""
     alone = arguments.alone
     if alone is None:
         return None
@@ -297,7 +297,7 @@ def resolved(
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec: Any = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
     own, others = _kinds_tested(schemas, arguments)
-    if arguments.partners.preferred is not None:
+    if arguments.choice.preferred is not None:
         check_preferred(arguments.sides[1], arguments.tested[1][-1], others.pop())
     if isinstance(arguments.where, Where):
         spec = spec.but(where=PairFilter(arguments.where, (own, others)))
@@ -345,7 +345,7 @@ def _fields(
     for names_of_key in by:
         each = zip(schemas, sides, names_of_key, strict=True)
         kinds = [type_of(*one) for one in each]
-        kind = like_width(*kinds) if arguments.hands_out_either_key else kinds[0]
+        kind = like_width(*kinds) if arguments.outputs_either_key else kinds[0]
         keys.append(pa.field(names_of_key[0], kind))
     columns = [
         [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]

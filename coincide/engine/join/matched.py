@@ -47,13 +47,13 @@ class Matched(Emission):
         """Left and right rows of the pairs."""
 
     @property
-    def _are_told(self) -> np.ndarray:
+    def _in_output(self) -> np.ndarray:
         """Left events, by row, that are in the output if they are in no pair: bool array."""
         return np.ones(len(self._left), bool)
 
     @cached_property
-    def _handed_out(self) -> Rows:
-        """The pairs, and in the order of all left rows those that are in none, with -1 for a partner.
+    def _output_rows(self) -> Rows:
+        """The pairs, and in the order of all left rows those that are in none, with -1 for a match.
 
         Of one stream each pair is there in one order.
         """
@@ -62,7 +62,7 @@ class Matched(Emission):
             left_rows, right_rows = once(self._left, self._right, self._found)
         if self._spec.how != "left":
             return left_rows, right_rows
-        alone = self._are_told.copy()
+        alone = self._in_output.copy()
         alone[self._found[LEFT]] = False
         lonely = np.flatnonzero(alone)
         left_rows = np.concatenate([left_rows, lonely])
@@ -72,11 +72,11 @@ class Matched(Emission):
 
     def _runs(self) -> Iterable[tuple[int, int]]:
         """Runs of rows."""
-        n, step = self._handed_out[LEFT].size, self._spec.batch_pairs
+        n, step = self._output_rows[LEFT].size, self._spec.batch_pairs
         return ((start, min(start + step, n)) for start in range(0, n, step))
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        left_rows, right_rows = (rows[start:stop] for rows in self._handed_out)
+        left_rows, right_rows = (rows[start:stop] for rows in self._output_rows)
         alone = right_rows < 0
         pairs = left_rows[~alone], right_rows[~alone]
         at = np.flatnonzero(alone) - np.arange(int(alone.sum()))
@@ -90,14 +90,14 @@ class Matched(Emission):
 
 
 class Mutual(Matched):
-    """Pairs in which each event is the other's best partner."""
+    """Pairs in which each event is the other's best match."""
 
     @cached_property
     def _found(self) -> Rows:
         of_left, of_right = self._bests()
         if not self._spec.merits:
             return self._mutual(of_left, of_right)
-        # Whoever is an event's best partner of all is so in the task that finds the pair.
+        # Whoever is an event's best match of all is so in the task that finds the pair.
         best = np.full(len(self._left), -1)
         best[of_left[LEFT]] = of_left[RIGHT]
         return joined([of_left, taken(of_right, best[of_right[LEFT]] != of_right[RIGHT])])
@@ -109,7 +109,7 @@ class Mutual(Matched):
         return taken(of_left, best[of_left[RIGHT]] == of_left[LEFT])
 
     def _bests(self) -> tuple[Rows, Rows]:
-        """The pair of each left event with its best partner, and of each right event with its own."""
+        """The pair of each left event with its best match, and of each right event with its own."""
         runs = in_order(
             lambda run: [self._bests_of(*run)],
             self.join.chunks(self._batch_pairs),
@@ -141,14 +141,14 @@ class Mutual(Matched):
 
 
 class Unambiguous(Matched):
-    """Pairs whose events both have no other partner."""
+    """Pairs whose events both have no other match."""
 
     def _prepare(self) -> None:
-        """No partner is better than another."""
+        """No match is better than another."""
 
     @cached_property
     def _found(self) -> Rows:
-        # A task tells enough to know who has one partner, and who has more.
+        # A task tells enough to know who has one match, and who has more.
         return self._few if self._spec.merits else self._alone(self._of_single_lefts)
 
     @cached_property
@@ -224,7 +224,7 @@ class Optimal(Matched):
 
     @cached_property
     def _found(self) -> Rows:
-        self._check_partners()
+        self._check_matches()
         runs = self.join.chunks(self._batch_pairs)
         parts = in_order(lambda run: [self._pairs_of(*run)], runs, self._spec.threads)
         rows = joined(list(parts))
@@ -234,7 +234,7 @@ class Optimal(Matched):
         return taken(rows, best_assignment(groups, self._gains(groups, rows)))
 
     def _gains(self, groups: Groups, rows: Rows) -> np.ndarray:
-        if self._spec.partners.prefer == "probability":
+        if self._spec.choice.prefer == "probability":
             steps: np.ndarray = np.floor(self.pairing.probabilities(*rows) * _STEPS + 0.5)
             return np.maximum(steps, 1.0)
         # One pair more gains more than all the distances of a group.
@@ -251,21 +251,21 @@ class Optimal(Matched):
         gains[groups.order] = np.repeat(enough, np.diff(groups.offsets)) + 1.0 - apart
         return gains
 
-    def _check_partners(self) -> None:
-        """Refuse, before any pair is made, an event whose partners alone are too many."""
-        counts, most = self.join.counts, self._spec.partners.largest_group
+    def _check_matches(self) -> None:
+        """Refuse, before any pair is made, an event whose matches alone are too many."""
+        counts, most = self.join.counts, self._spec.choice.largest_group
         if counts.max(initial=0) < most:
             return
         row = self.join.left_order[int(counts.argmax())]
         raise DataError(
             f"{argument('matching', 'optimal')} found a left event, at tick"
-            f" {self._left.max_time[row]}, of {counts.max():,} partners, more than"
+            f" {self._left.max_time[row]}, of {counts.max():,} matches, more than"
             f" {argument('largest_group', most)} has room for: {_CURE}"
         )
 
     def _check_sizes(self, groups: Groups, rows: Rows) -> None:
         """Refuse groups that would take too long, or too much memory."""
-        most, sizes = self._spec.partners.largest_group, groups.sizes.sum(axis=1)
+        most, sizes = self._spec.choice.largest_group, groups.sizes.sum(axis=1)
         if sizes.max(initial=0) <= most:
             return
         largest = int(sizes.argmax())
@@ -283,7 +283,7 @@ RUN_PAIRS = 1 << 17
 
 
 class Chosen(Emission):
-    """Up to k rows per left event: its best partners, the best one first."""
+    """Up to k rows per left event: its best matches, the best one first."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self._order.prepared(RIGHT)  # before threads share it
@@ -295,7 +295,7 @@ class Chosen(Emission):
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join, spec = self.join, self._spec
-        k = spec.partners.k
+        k = spec.choice.k
         rows = join.pairs(start, stop, join.left_order, join.right_order)
         offsets = join.offsets[start : stop + 1] - join.offsets[start]
         few = np.flatnonzero(least_of_each(offsets, self._order.leading(rows), k))

@@ -1,4 +1,4 @@
-"""In what order an event takes its partners: the preference, then all that `docs/meaning.md` says."""
+"""In what order an event takes its matches: the preference, then all that `docs/meaning.md` says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.spec import Pairing, Rows
 from coincide.model.errors import SchemaError, argument
-from coincide.model.partners import Preferred
+from coincide.model.match_choice import Preferred
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 
@@ -22,14 +22,14 @@ _SIGN = np.uint64(1 << 63)
 
 
 class PairOrder:
-    """The order of partners, of either side."""
+    """The order of matches, of either side."""
 
     def __init__(self, pairing: Pairing) -> None:
-        self.pairing, partners = pairing, pairing.spec.partners
-        self._prefer, self._preferred = partners.prefer, partners.preferred
+        self.pairing, matches = pairing, pairing.spec.choice
+        self._prefer, self._preferred = matches.prefer, matches.preferred
 
     def prepared(self, *sides: int) -> PairOrder:
-        """Itself, the ties of partners of these sides decided, for threads that share it."""
+        """Itself, the ties of matches of these sides decided, for threads that share it."""
         for side in sides:
             _ = self.ranks(side)
         return self
@@ -37,7 +37,7 @@ class PairOrder:
     def preferred(self, rows: Rows) -> np.ndarray:
         """By what pairs are ordered first, the least being best: int64 array, shape (pairs,).
 
-        Of either event of a pair: the first partner of a left event is its earliest, that of a right event
+        Of either event of a pair: the first match of a left event is its earliest, that of a right event
         its latest, as both have the least delay.
         """
         if self._preferred is not None:
@@ -62,7 +62,7 @@ class PairOrder:
         return self.pairing.merits(*rows)[1]
 
     def best(self, rows: Rows, of: int, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """The k best pairs of each event, whose partners are of side `of`: numbers, and ranks from 1."""
+        """The k best pairs of each event, whose matches are of side `of`: numbers, and ranks from 1."""
         events = rows[LEFT if of == RIGHT else RIGHT]
         merits, apart = self.pairing.merits(*rows)
         least_first = [-merits, apart, self.ranks(of)[rows[of]]]
@@ -76,7 +76,7 @@ class PairOrder:
         return order[kept], ranks[kept]
 
     def ranks(self, side: int) -> np.ndarray:
-        """Order of the events of a side among partners equal in all else: int64 array, by row."""
+        """Order of the events of a side among matches equal in all else: int64 array, by row."""
         return self._left_ranks if side == LEFT else self._right_ranks
 
     @cached_property
@@ -119,7 +119,7 @@ _MOST_DIGITS = 18
 
 
 def check_preferred(side: str, name: str, kind: pa.DataType) -> None:
-    """Refuse a column by which partners cannot be ordered."""
+    """Refuse a column by which matches cannot be ordered."""
     types = pa.types
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     is_number |= types.is_decimal(kind) and kind.precision <= _MOST_DIGITS

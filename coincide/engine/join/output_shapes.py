@@ -6,8 +6,8 @@ from coincide.engine.events.sides import Side
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, Pairs
 from coincide.engine.join.matched import Chosen, Mutual, Optimal, Unambiguous
 from coincide.engine.join.spec import AnySpec
+from coincide.model.match_choice import Matching
 from coincide.model.options import Emit
-from coincide.model.partners import Matching
 
 _SHAPES: dict[Emit, type[Emission]] = {
     "pairs": Pairs,
@@ -32,6 +32,6 @@ def _shape_of(spec: AnySpec) -> type[Emission]:
         return LeftRows
     if spec.matching is not None:
         return _MATCHINGS[spec.matching]
-    if spec.emit == "best" and not spec.partners.is_most_probable:
+    if spec.emit == "best" and not spec.choice.is_most_probable:
         return Chosen
     return _SHAPES[spec.emit]

@@ -19,7 +19,7 @@ from coincide.engine.events.keys import (
     names_of,
 )
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
-from coincide.engine.events.time_names import (
+from coincide.engine.events.timestamp_names import (
     GivenTimes,
     TimestampNames,
     all_columns,
@@ -28,12 +28,12 @@ from coincide.engine.events.time_names import (
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
 from coincide.engine.join.shifts import Shifts, check_shifts
-from coincide.engine.join.spec import AnySpec, hands_out_partners
+from coincide.engine.join.spec import AnySpec, outputs_matches
 from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
 from coincide.model.errors import ConditionError, argument, brief
+from coincide.model.match_choice import LARGEST_GROUP, MatchChoice, Matching, PreferEffect
 from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice
-from coincide.model.partners import LARGEST_GROUP, Matching, Partners, PreferEffect
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -58,7 +58,7 @@ class PairArguments(ABC):
     prefixes: ClassVar[tuple[str, str]] = SIDES
     matchless: ClassVar[str] = "time or key"
     """What rows lack that match nothing."""
-    kind_of_partners: ClassVar[type[Partners]] = Partners
+    kind_of_choice: ClassVar[type[MatchChoice]] = MatchChoice
 
     by: Keys = ()
     case_fold: bool = False
@@ -95,7 +95,7 @@ class PairArguments(ABC):
         check_where(self.where, self.where_columns)
         check_shifts(self.shifts)
         self._check_emission()
-        self.partners.check_emission(self.how, self.emit)
+        self.choice.check_emission(self.how, self.emit)
         check_backend(self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
             raise OneStreamError(
@@ -103,14 +103,14 @@ class PairArguments(ABC):
                 " the events a second time as"
                 f" {argument('right' if self.prefixes == SIDES else f'{self.prefixes[1]}s')}"
             )
-        if self.is_one_stream and self.partners.matching is not None:
+        if self.is_one_stream and self.choice.matching is not None:
             self._check_matching()
 
     def _check_emission(self) -> None:
         """Refuse combinations that have no meaning."""
         if self.how in ("right", "full") and self.emit != "pairs":
             raise ConditionError(
-                f"{argument('how', self.how)} gives right events without a partner beside pairs,"
+                f"{argument('how', self.how)} gives right events without a match beside pairs,"
                 f" and {argument('emit', self.emit)} a row for each left event: leave out one, or"
                 " swap the sides and mirror the window, for a row for each right event"
             )
@@ -132,7 +132,7 @@ class PairArguments(ABC):
 
     def _check_matching(self) -> None:
         """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
-        if self.partners.matching == "optimal":
+        if self.choice.matching == "optimal":
             raise OneStreamError(
                 f"{argument('matching', 'optimal')} assigns right events to left ones, and every"
                 " event of one stream is both (found no second stream). Use"
@@ -144,12 +144,12 @@ class PairArguments(ABC):
                 f" of a pair alone (found both). Leave out {argument('where')}, or name in"
                 f" {argument('by')} what both events of a pair have alike"
             )
-        if self.partners.prefer not in _ALIKE_IN_BOTH_ORDERS:
+        if self.choice.prefer not in _ALIKE_IN_BOTH_ORDERS:
             first, *others = _ALIKE_IN_BOTH_ORDERS
             alike = " or ".join([argument("prefer", first), *map(repr, others)])
             raise OneStreamError(
                 f"matching of one stream takes {alike}, which"
-                f" both events of a pair see alike (found {self.partners.prefer!r}). Choose one of these"
+                f" both events of a pair see alike (found {self.choice.prefer!r}). Choose one of these"
             )
 
     def check_symmetric(self, is_symmetric: bool) -> None:
@@ -159,7 +159,7 @@ class PairArguments(ABC):
         ------
         ConditionError
         """
-        if self.is_one_stream and self.partners.matching is not None and not is_symmetric:
+        if self.is_one_stream and self.choice.matching is not None and not is_symmetric:
             raise OneStreamError(
                 "matching of one stream needs a condition that reaches as far before as after"
                 " (found one that does not). Give one duration, such as"
@@ -167,9 +167,9 @@ class PairArguments(ABC):
             )
 
     @property
-    def partners(self) -> Partners:
-        """Which partners of an event are in the output."""
-        return self.kind_of_partners(self.prefer, self.k, self.matching, self.largest_group)
+    def choice(self) -> MatchChoice:
+        """Which matches of an event are in the output."""
+        return self.kind_of_choice(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
     @abstractmethod
@@ -220,7 +220,7 @@ class PairArguments(ABC):
         self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
     ) -> dict[str, Any]:
         """What every spec has of the arguments."""
-        names = ("probability", "backend", "is_one_stream", "pairs_once", "case_fold", "partners")
+        names = ("probability", "backend", "is_one_stream", "pairs_once", "case_fold", "choice")
         own, others = times
         return {name: getattr(self, name) for name in names} | {
             "emit": self.emit if self.matching is None else "pairs",
@@ -238,7 +238,7 @@ class PairArguments(ABC):
     def pairs_once(self) -> bool:
         """Whether of one stream each pair is given in one order only."""
         is_of_pairs = self.emit == "pairs" and self.how not in ("semi", "anti")
-        return self.is_one_stream and is_of_pairs and self.partners.matching is None
+        return self.is_one_stream and is_of_pairs and self.choice.matching is None
 
     @property
     def where_columns(self) -> PairColumns:
@@ -316,7 +316,7 @@ class PairArguments(ABC):
     def payload(self) -> tuple[list[str], list[str]]:
         """The output columns, left and right; none of right for semi, anti and counts."""
         left, right = self.given_columns
-        if not hands_out_partners(self.how, self.emit):
+        if not outputs_matches(self.how, self.emit):
             right = ()
         own, others = (() if is_all_columns(each) else each for each in (left, right))
         return names_of(own), names_of(others)
@@ -324,17 +324,17 @@ class PairArguments(ABC):
     @property
     def tested(self) -> tuple[list[str], list[str]]:
         """The columns that `where` needs, left and right, once `settled`; then that of `prefer`."""
-        where, preferred = self.where, self.partners.preferred
+        where, preferred = self.where, self.choice.preferred
         left, right = (where.left, where.right) if isinstance(where, Where) else ((), ())
         return [*left], [*right, *([] if preferred is None else [preferred.column])]
 
     @property
     def alone(self) -> PairArguments | None:
-        """The join that finds right events without a partner; None if nothing asks for them."""
+        """The join that finds right events without a match; None if nothing asks for them."""
         return None
 
     @property
-    def hands_out_either_key(self) -> bool:
+    def outputs_either_key(self) -> bool:
         """Whether keys of right events are in the output, too, in the columns of left ones."""
         return self.how in ("right", "full")
 
@@ -387,8 +387,8 @@ class PairArguments(ABC):
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of the left and of the right side."""
         left, right = (
-            list(dict.fromkeys([*times, *keys, *handed_out, *tested]))
-            for times, keys, handed_out, tested in zip(
+            list(dict.fromkeys([*times, *keys, *output, *tested]))
+            for times, keys, output, tested in zip(
                 self.timestamp_columns, (self.keys, self.right_keys), self.payload, self.tested,
                 strict=True,
             )

@@ -85,7 +85,7 @@ class PairFilter:
     def between(self, left: Side, right: Side, measure: Measure) -> PairTest:
         """The test of pairs of two sides. Null counts as no."""
         sides = [
-            # A column by which partners are preferred may come after those of the condition.
+            # A column by which matches are preferred may come after those of the condition.
             list(map(in_kind, side.tested[: len(kinds)], kinds))
             for side, kinds in zip((left, right), self.kinds, strict=True)
         ]

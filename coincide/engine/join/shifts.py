@@ -35,7 +35,7 @@ def check_shifts(given: object) -> None:
         size_of(each)
 
 
-def check_told(shifts: object, report: object) -> None:
+def check_report(shifts: object, report: object) -> None:
     """Refuse shifts without a report."""
     if shifts is not None and report is None:
         raise ConditionError(

@@ -14,10 +14,10 @@ from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.model.condition import Window
+from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
+from coincide.model.match_choice import MOST_PROBABLE, MatchChoice, Matching
 from coincide.model.options import Emit, How
-from coincide.model.partners import MOST_PROBABLE, Matching, Partners
-from coincide.model.results import JoinCounters
 from coincide.model.sides import SIDES
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -57,7 +57,7 @@ class AnySpec(ABC):
     shift : int
         Ticks by which right times are moved, to count accidental pairs.
     merits : bool
-        Whether pairs have columns that tell by what the best partner was chosen.
+        Whether pairs have columns that tell by what the best match was chosen.
     in_order : bool
         Whether rows come in the order of left rows.
     """
@@ -78,7 +78,7 @@ class AnySpec(ABC):
     shift: int = 0
     case_fold: bool = False
     where: PairFilter | None = None
-    partners: Partners = MOST_PROBABLE
+    choice: MatchChoice = MOST_PROBABLE
     merits: bool = False
     in_order: bool = False
 
@@ -126,14 +126,14 @@ class AnySpec(ABC):
     def measures(self) -> dict[str, pa.DataType]:
         """Columns of the pair itself, in their order.
 
-        Merits tell by what the best partner was chosen, after the probability: half ticks and ticks.
+        Merits tell by what the best match was chosen, after the probability: half ticks and ticks.
         """
         told, of_both = self.merits, self.merits and self.matching is not None
         asked = {
             self.delta_name or DELTA: self.delta_name is not None,
             "distance": self.coordinates > 0,
             "probability": self.probability or told,
-            "preferred": of_both or (told and self.partners.prefer != "probability"),
+            "preferred": of_both or (told and self.choice.prefer != "probability"),
             "from_middle": told,
             "max_of_left": of_both,
             "min_of_left": of_both,
@@ -150,13 +150,13 @@ class AnySpec(ABC):
 
     @property
     def k(self) -> int:
-        """How many of the best partners of an event are in the output."""
-        return self.partners.k
+        """How many of the best matches of an event are in the output."""
+        return self.choice.k
 
     @property
     def matching(self) -> Matching | None:
         """How events are matched one to one, if they are."""
-        return self.partners.matching
+        return self.choice.matching
 
     @property
     def compares_tasks(self) -> bool:
@@ -164,19 +164,19 @@ class AnySpec(ABC):
         return self.matching in ("mutual", "unambiguous") and not self.is_one_stream
 
     def with_merits(self) -> Self:
-        """The same with columns of a pair that tell by what the best partner was chosen."""
+        """The same with columns of a pair that tell by what the best match was chosen."""
         return self.but(merits=True)
 
     def moved(self, ticks: int) -> Self:
         """How many pairs there are of each left event when right times are moved by so many ticks."""
         return self.but(
-            shift=ticks, how="inner", emit="counts", partners=MOST_PROBABLE, probability=False,
+            shift=ticks, how="inner", emit="counts", choice=MOST_PROBABLE, probability=False,
             delta_name=None,
         )  # fmt: skip
 
     @property
     def keeps_unmatched(self) -> bool:
-        """Whether left events without a partner appear in the output."""
+        """Whether left events without a match appear in the output."""
         return self.how in ("left", "anti")
 
     @property
@@ -185,9 +185,9 @@ class AnySpec(ABC):
         return self.how in ("semi", "anti")
 
     @property
-    def hands_out_partners(self) -> bool:
+    def outputs_matches(self) -> bool:
         """Whether right columns are in the output."""
-        return hands_out_partners(self.how, self.emit)
+        return outputs_matches(self.how, self.emit)
 
     def but(self, **changes: Any) -> Self:
         """The same with some attributes changed."""
@@ -221,13 +221,13 @@ class Pairing(ABC):
 
     @abstractmethod
     def ranks(self) -> np.ndarray:
-        """The order of partners that are equal in all else, as `best` takes it."""
+        """The order of matches that are equal in all else, as `best` takes it."""
 
     @abstractmethod
     def best(
         self, join: Any, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, Rows, JoinCounters]:
-        """Which base events of a run have partners, from its start, and their most probable pairs."""
+        """Which base events of a run have matches, from its start, and their most probable pairs."""
 
     @abstractmethod
     def meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
@@ -263,7 +263,7 @@ class Pairing(ABC):
         return left, right
 
 
-def hands_out_partners(how: str, emit: str) -> bool:
+def outputs_matches(how: str, emit: str) -> bool:
     """Whether right columns are in the output: not of semi, anti and counts, which do not need any."""
     return how not in ("semi", "anti") and emit != "counts"
 
@@ -275,7 +275,7 @@ def output_schema(
     fields = [*by, *left]
     if spec.emit == "counts":
         fields.append(pa.field("matches", pa.int64(), nullable=False))
-    elif spec.hands_out_partners:
+    elif spec.outputs_matches:
         wrap = pa.list_ if spec.emit == "lists" else lambda kind: kind
         measures = [pa.field(name, kind) for name, kind in spec.measures.items()]
         fields += [pa.field(f.name, wrap(f.type)) for f in (*right, *measures)]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from coincide.engine.events.frames import TABLES, arrow_table, kind_of, needed_names, offers_arrow
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import (
@@ -19,12 +19,12 @@ from coincide.engine.join.pair_arguments import (
     condition_of,
 )
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import check_told
+from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import SchemaError
+from coincide.model.match_choice import LARGEST_GROUP, Matching, Prefer
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
-from coincide.model.partners import LARGEST_GROUP, Matching, Prefer
 from coincide.model.sides import SIDES
 
 _TO_ARROW = (
@@ -80,7 +80,7 @@ def correlate_tables(
     left_columns, right_columns : str or sequence of str
         Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
         `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
-        ``emit="counts"``, whose output has nothing of a partner.
+        ``emit="counts"``, whose output has nothing of a match.
     how, emit
         As of `coincide.correlate`; with ``how="left"`` rows come in the order of left.
     probability : bool
@@ -119,7 +119,7 @@ def correlate_tables(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
     """
     JoinReport.check(report)
-    check_told(shifts, report)
+    check_report(shifts, report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(

@@ -16,8 +16,8 @@ from coincide.engine.join.filtered import filtered
 from coincide.engine.join.one_stream import doubt_of_order, numbered, stamps_of, window_once
 from coincide.engine.join.spec import AnySpec, Pairing, Rows
 from coincide.model.condition import Window
+from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError
-from coincide.model.results import JoinCounters
 from coincide.model.timestamps import IntervalPairs
 from cpu_fallback import event_decisions, event_merits, event_probabilities
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coincide.engine.events.given_times import around, histograms, resolution
 from coincide.engine.events.keys import Key, parted, plain
-from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.events.time_arguments import around, histograms, resolution
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import are_exact
 from coincide.model.condition import Closed, TimingCondition, Within, mutual_deadline, within

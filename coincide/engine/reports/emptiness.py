@@ -109,13 +109,13 @@ def explain_emptiness(
     if without:
         reasons = tuple(f"{side} has no row that can match" for side in dict.fromkeys(without))
         return NoPairs(reasons, (), is_asked_for=how == "anti")
-    best, told_of_lengths = highest(spec.pairs, left, right, window)
+    best, hints_of_lengths = highest(spec.pairs, left, right, window)
     lengths = left.shortest, right.shortest, left.typical or 0, right.typical or 0
     if spec.shapes_are_lengths and not any(lengths):
         # Each pair of exact times has a probability of 1 or 0, which says nothing.
-        told_of_lengths = [each for each in told_of_lengths if each[0]]
+        hints_of_lengths = [each for each in hints_of_lengths if each[0]]
     found = [
-        *told_of_lengths,
+        *hints_of_lengths,
         _of_times(left, right, window),
         *([(keys.is_all and not keys.shared, keys.describe())] if keys else []),
     ]

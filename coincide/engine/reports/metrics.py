@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from coincide.engine.events.sides import SideCounts
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from coincide.model.units import Tick
 
 S = TypeVar("S")

@@ -10,7 +10,7 @@ import gpu_kernels.streams
 from coincide.engine.backends import check_backend
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.template_frames import templates_of
-from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, OneStreamError, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
@@ -19,9 +19,9 @@ from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
 from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError, SchemaError, argument, found_instead
+from coincide.model.match_choice import Matching, Prefer
 from coincide.model.options import Backend, CorrelateOptions, How, check_choice
 from coincide.model.options import Emit as JoinEmit
-from coincide.model.partners import Matching, Prefer
 from coincide.model.streams.correlator import DEFERRED, StreamCorrelator, deferred_correlator
 from coincide.model.streams.options import Emit
 from coincide.model.streams.sides import MOST_LENGTHS, stream_options
@@ -199,7 +199,7 @@ def stream_tables(
     """Join two streams of tables as their rows arrive, or one with itself, by any number of keys.
 
     What it gives out, all in all, is what `coincide.correlate_tables` gives of all rows that were pushed,
-    but for late ones. Events are kept for as long as something may come that they can be a partner of.
+    but for late ones. Events are kept for as long as something may come that they can be a match of.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def stream_tables(
     how, emit
         As of `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are given out when the
         second of the two events comes. All else tells of left events, and is given out when no event
-        may come any more that could be a partner: ``how="anti"`` tells of deadlines that were missed.
+        may come any more that could be a match: ``how="anti"`` tells of deadlines that were missed.
     probability : bool
         Add the satisfaction probability (float64).
     left_schema, right_schema : pa.Schema, optional
@@ -233,7 +233,7 @@ def stream_tables(
         As of `coincide.correlate`.
     prefer, k, matching
         As of `coincide.correlate`. A pair of ``matching="mutual"`` is given out when no event may come that
-        could be a better partner of either, one of ``"unambiguous"`` when none may come that could be one.
+        could be a better match of either, one of ``"unambiguous"`` when none may come that could be one.
         There is no ``"optimal"`` here.
 
     Returns

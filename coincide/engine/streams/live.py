@@ -1,4 +1,4 @@
-"""The events of a side that are kept for partners to come, and how far away these can be."""
+"""The events of a side that are kept for matches to come, and how far away these can be."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coincide.engine.join.join import TablePlan
 from coincide.model.bands import DOUBT
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from coincide.model.sides import LEFT
 from coincide.model.units import TIME_LIMIT
 
@@ -30,7 +30,7 @@ _MOST_DEAD = 4
 _RATIO = 8
 """A part that is no more than so many times larger than the next one takes it in."""
 _MUCH = 4
-"""So many times more events than look for partners among them are looked through by keys first."""
+"""So many times more events than look for matches among them are looked through by keys first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class Live:
         )
 
     def near(self, others: Part, reach: tuple[int, int]) -> Part:
-        """Those that may have a partner among others of the other side: the rest need not be sorted."""
+        """Those that may have a match among others of the other side: the rest need not be sorted."""
         mask = others.side.matchable
         times = others.side.max_time if mask is None else others.side.max_time[mask]
         if not times.size:
@@ -195,7 +195,7 @@ class Horizon(NamedTuple):
     last: int
 
     def left_until(self, right_to_come: int) -> int:
-        """The earliest max_time of left events that right ones from a max_time on can be partners of."""
+        """The earliest max_time of left events that right ones from a max_time on can be matches of."""
         return right_to_come - self.last
 
     def right_until(self, left_to_come: int) -> int:

@@ -1,9 +1,9 @@
 """One-to-one pairs of streams: which have become final, and how long their rivals are kept.
 
-An event is *settled* when no partner of it can come any more; then its best partner stands. What becomes
-of a left event is decided when it and its best partner are settled, as then that one's best partner stands,
-too. So a call decides about left events of which itself or whose best partner was settled by it; for this
-all partners of both must be at hand.
+An event is *settled* when no match of it can come any more; then its best match stands. What becomes
+of a left event is decided when it and its best match are settled, as then that one's best match stands,
+too. So a call decides about left events of which itself or whose best match was settled by it; for this
+all matches of both must be at hand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coincide.engine.join.join import TablePlan
 from coincide.engine.join.matched import Matched, Mutual, Unambiguous, taken
 from coincide.engine.join.spec import Rows
 from coincide.engine.streams.live import Horizon, Live, Part, sized
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from coincide.model.sides import LEFT, RIGHT
 
 Span = tuple[int, int]
@@ -57,7 +57,7 @@ def kept_from(horizon: Horizon, until: tuple[int, int]) -> tuple[int, int]:
     """The least max_time of either side that a call to come can need."""
     left, right = until
     first, last = horizon
-    # News, their partners, and the partners of those.
+    # News, their matches, and the matches of those.
     return (
         min(left, right - last, left + first - last),
         min(right, left + first, right + first - last),
@@ -74,7 +74,7 @@ def decided(
     first, last = horizon
     to_left, to_right = (-last, -first), (first, last)
     spans = [_span(part) for part in news]
-    # Decided is about news and partners of news. Their partners are looked at, and those of these.
+    # Decided is about news and matches of news. Their matches are looked at, and those of these.
     left = _hull(spans[LEFT], _moved(spans[RIGHT], to_left))
     right = _hull(spans[RIGHT], _moved(spans[LEFT], to_right))
     sought = _hull(left, _moved(right, to_left)), _hull(right, _moved(left, to_right))
@@ -116,15 +116,15 @@ class Decided(Matched):
     @property
     @abstractmethod
     def _deciding(self) -> Rows:
-        """The pair of each left event whose partner, once settled, decides about it."""
+        """The pair of each left event whose match, once settled, decides about it."""
 
     @cached_property
     def _found(self) -> Rows:
         pairs = self._chosen
-        return taken(pairs, self._are_told[pairs[LEFT]])
+        return taken(pairs, self._in_output[pairs[LEFT]])
 
     @cached_property
-    def _are_told(self) -> np.ndarray:
+    def _in_output(self) -> np.ndarray:
         left_rows, right_rows = self._deciding
 
         def stand(settled: Masks) -> np.ndarray:
@@ -136,7 +136,7 @@ class Decided(Matched):
 
 
 class DecidedMutual(Decided, Mutual):
-    """Of mutual pairs: the best partner of a left event decides about it."""
+    """Of mutual pairs: the best match of a left event decides about it."""
 
     @property
     def _chosen(self) -> Rows:
@@ -152,7 +152,7 @@ class DecidedMutual(Decided, Mutual):
 
 
 class DecidedUnambiguous(Decided, Unambiguous):
-    """Of unambiguous pairs: the only partner of a left event decides about it."""
+    """Of unambiguous pairs: the only match of a left event decides about it."""
 
     @property
     def _chosen(self) -> Rows:

@@ -13,7 +13,7 @@ from coincide.engine.events.frames import needed_among
 from coincide.engine.events.schemas import check_name, decoded, of_dicts, plain_type, type_of
 from coincide.engine.events.sides import Side, SideCounts, read_side
 from coincide.engine.events.time_columns import resolve_tick, scale_of
-from coincide.engine.events.time_names import arrow_clocks
+from coincide.engine.events.timestamp_names import arrow_clocks
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan
 from coincide.engine.join.one_stream import ROW_NUMBERS
@@ -47,7 +47,7 @@ class StreamArguments:
         if self.join.matching is not None and self.join.is_one_stream:
             raise ConditionError(
                 f"{argument('right_delay')} is missing, or else matching is of one stream, in"
-                f" which better partners of both events may come: leave {argument('matching')}"
+                f" which better matches of both events may come: leave {argument('matching')}"
                 " out, or use correlate_tables"
             )
         delays = (
@@ -215,7 +215,7 @@ def _is_alike(found: pa.DataType, first: pa.DataType) -> bool:
 
 
 def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> None:
-    """Refuse the rows of a side whose partner's columns nobody knows yet, where they are invalid.
+    """Refuse the rows of a side whose match's columns nobody knows yet, where they are invalid.
 
     The tick of both together may be finer: what this side's own would round is looked at once it is known.
     """

@@ -11,7 +11,7 @@ from coincide.engine.join.join import TablePlan
 from coincide.engine.streams.live import Horizon, Live, Part, horizon_of, join_block, joined
 from coincide.engine.streams.matching import Settled, Step, decided, kept_from
 from coincide.engine.streams.reading import Arrivals, StreamArguments, read_arrivals
-from coincide.model.results import JoinCounters
+from coincide.model.counters import JoinCounters
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.state import NEVER
 from coincide.model.units import TIME_LIMIT, Tick
@@ -70,7 +70,7 @@ class Running:
             return after._keeping(number, events)._counted(counters), found
         if number == RIGHT:
             return after._keeping(number, events)._settled(self._until[LEFT], [])
-        # Some come when their partners can come no more: they are final already.
+        # Some come when their matches can come no more: they are final already.
         is_final = events.side.max_time < self._until[LEFT]
         final, waiting = (events.where(mask) for mask in (is_final, ~is_final))
         lonely = [] if arrivals.matchless is None else [arrivals.matchless]
@@ -149,7 +149,7 @@ class Running:
         return kept._trimmed() if self.at_once else kept
 
     def _trimmed(self) -> Running:
-        """Without events that nothing to come, or that waits, can be a partner of."""
+        """Without events that nothing to come, or that waits, can be a match of."""
         left, right = self.streams
         until = self._until
         if self.plan.spec.matching:
@@ -171,7 +171,7 @@ class Running:
 
     @property
     def _until(self) -> tuple[int, int]:
-        """The least max_time of either side that something to come can be a partner of."""
+        """The least max_time of either side that something to come can be a match of."""
         left, right = self._to_come
         return self.horizon.left_until(right), self.horizon.right_until(left)
 
@@ -231,7 +231,7 @@ class StreamSummary:
     late : (int, int)
         Of those: rows that came later than the delay permits, left and right. They took no part.
     live : (int, int)
-        Events that are kept, left and right; of one stream for partners after them, and before them.
+        Events that are kept, left and right; of one stream for matches after them, and before them.
     nbytes : int
         Bytes that these take, and late rows that nobody has taken yet.
     counters : JoinCounters

@@ -115,7 +115,7 @@ class TransitionMonitor:
         -----
         LateRowsWarning
             Of events that came too late, where ``invalid="drop"`` leaves them out.
-        ToldTwiceWarning
+        AmbiguousCrossingsWarning
             Once, if events are told as crossed and as stayed.
         """
         if is_nothing(events):

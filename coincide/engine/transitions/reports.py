@@ -10,7 +10,7 @@ from coincide.engine.reports.later import LaterReport
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
 from coincide.engine.transitions.arguments import SIDE
-from coincide.model.errors import ToldTwiceWarning
+from coincide.model.errors import AmbiguousCrossingsWarning
 from coincide.model.transitions import TRANSITIONS, Found
 from coincide.model.units import Tick
 
@@ -101,7 +101,10 @@ TWICE = "told twice, as crossed and as stayed. Say a confidence above 0.5, such 
 def warn_of_both(counts: TransitionCounts) -> None:
     """Warn of events that are told as crossed and as stayed, if there are any."""
     if counts.both:
-        warn(f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}", ToldTwiceWarning)
+        warn(
+            f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}",
+            AmbiguousCrossingsWarning,
+        )
 
 
 def losses_of(summary: TransitionSummary) -> list[Loss]:

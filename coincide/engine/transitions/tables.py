@@ -85,7 +85,7 @@ def transition_tables(
 
     Warns
     -----
-    DroppedRowsWarning, RoundedTimesWarning, ToldTwiceWarning
+    DroppedRowsWarning, RoundedTimesWarning, AmbiguousCrossingsWarning
     """
     TransitionReport.check(report)
     monitor = TransitionMonitor(

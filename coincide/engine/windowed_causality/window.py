@@ -223,8 +223,8 @@ def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
 
 def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
     """Of the columns of pairs; without places there is no distance."""
-    handed = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
-    return [*handed, delta_name(tick), *(["distance"] if arguments.coordinates else [])]
+    payload = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
+    return [*payload, delta_name(tick), *(["distance"] if arguments.coordinates else [])]
 
 
 def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:

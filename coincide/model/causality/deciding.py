@@ -113,7 +113,7 @@ def window_of(rule, gap, dh):
 
 
 @compiled(forceinline=True)
-def told_apart(probability):
+def comparable(probability):
     """A probability by which pairs are compared: to one part in 2**40, so that what is equal stays so."""
     return math.floor(product(probability, _MERITS) + 0.5) / _MERITS
 
@@ -222,10 +222,10 @@ class PairRule(NamedTuple):
         return probability_of(self, gap, dh, s, left, right) >= self.threshold
 
     def chance(self, gap, dh, s, left, right):
-        """The probability of a pair that qualifies, for best effects: `told_apart`."""
+        """The probability of a pair that qualifies, for best effects: `comparable`."""
         if left == 0 and right == 0:
             return 1.0
-        return told_apart(probability_of(self, gap, dh, s, left, right))
+        return comparable(probability_of(self, gap, dh, s, left, right))
 
     def apart(self, s, left, right):
         """Twice the difference of a pair's middles, half ticks; parameters as of `meets`."""

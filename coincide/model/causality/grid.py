@@ -1,4 +1,4 @@
-"""Cells of space for a causality join, and which cells can hold partners of each other, at what deltas.
+"""Cells of space for a causality join, and which cells can hold matches of each other, at what deltas.
 
 Cells are numbered row by row, so that those that lie beside each other in the last dimension are
 neighbours in the order of their numbers: of each row of cells around a cell a join visits one run

@@ -11,9 +11,9 @@ import numpy as np
 from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.deciding import (
     PairRule,
+    comparable,
     distance_between,
     squared_distance,
-    told_apart,
     window_between,
     window_of,
 )
@@ -38,7 +38,7 @@ class TemplateRule(NamedTuple):
         return qualifies_within(self, gap, dh, s, left, right)
 
     def chance(self, gap, dh, s, left, right):  # noqa: D102
-        return told_apart(probability_within(self, gap, dh, s, left, right))
+        return comparable(probability_within(self, gap, dh, s, left, right))
 
     def apart(self, s, left, right):  # noqa: D102
         return 2 * s + length_of(self.left, left) - length_of(self.right, right)

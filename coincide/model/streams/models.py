@@ -362,7 +362,7 @@ def tops_of(classes: tuple[ShapeClasses, ...]) -> np.ndarray:
 
 
 def _keep(bands: np.ndarray, leans: np.ndarray) -> int:
-    """Smallest outer low end, from twice the max_time of a base event of each class that has partners.
+    """Smallest outer low end, from twice the max_time of a base event of each class that has matches.
 
     Theorem 4 of Mok, Woo & Lee (2006), with the satisfaction times of templates in `bands`.
     """

@@ -99,11 +99,11 @@ def _write_runs(block, begin, end, ranges, targets, base_out, target_out, at):
         start, size = ranges[i, INNER], ranges[i, SHELL] - ranges[i, INNER]
         number = block.numbers[i]
         # Slices first: indices into them cannot be negative, so the loop is vectorised.
-        bases, partners = base_out[at : at + size], target_out[at : at + size]
+        bases, matches = base_out[at : at + size], target_out[at : at + size]
         run = numbers[start : start + size]
         for j in range(size):
             bases[j] = number
-            partners[j] = run[j]
+            matches[j] = run[j]
         at += size
     return at
 

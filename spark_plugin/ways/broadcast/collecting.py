@@ -24,7 +24,7 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import field_of, quoted, wire_bytes
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.queries import tell_query
+from spark_plugin.frames.queries import note_query
 from spark_plugin.frames.statistics import SideStatistics
 from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
@@ -73,7 +73,7 @@ def collected_sides(
             f" {argument('way')} or the column out"
         )
     if strange:
-        _tell_in_vain(wanted, "collected", _STRANGE.format(strange[0]))
+        _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
         return None
     return _read(sides, (tables[0], tables[-1]), spec)
 
@@ -86,7 +86,7 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
         return None
     strange = _strange(side, tables[0])
     if strange:
-        _tell_in_vain(wanted, "collected", _STRANGE.format(strange[0]))
+        _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
         return None
     events, counts = _events(side, tables[0], spec)
     statistics = _statistics(events, counts, None, tables[0])
@@ -117,10 +117,10 @@ def _collected(
         if "maxResultSize" not in str(error):
             raise
         why = "spark.driver.maxResultSize bounds what the driver takes"
-        _tell_in_vain(wanted, "collected", why)
+        _log_unused_job(wanted, "collected", why)
         return None
     if tables is None or _are_too_large([(t.nbytes, t.num_rows) for t in tables], most):
-        _tell_in_vain(wanted, "collected", _TOO_LARGE.format(*most))
+        _log_unused_job(wanted, "collected", _TOO_LARGE.format(*most))
         return None
     return tables
 
@@ -128,7 +128,7 @@ def _collected(
 def _whole(wanted: Sequence[Wanted], most: tuple[int, int] | None) -> list[pa.Table] | None:
     """All rows, up to bounds of each partition if there are any; None if texts are withheld by these."""
     for each in wanted:
-        tell_query(f"{each.called} collected")
+        note_query(f"{each.called} collected")
     jobs = [partial(collected_rows, each, most) for each in wanted]
     found = at_once(wanted[0].frame.sparkSession, jobs)
     tables = [table for table in found if table is not None]
@@ -139,11 +139,11 @@ def _are_counted_too_large(
     uncertain: Sequence[Wanted], most: tuple[int, int], wanted: Sequence[Wanted]
 ) -> bool:
     for each in uncertain:
-        tell_query(f"{each.called} counted")
+        note_query(f"{each.called} counted")
     jobs = [partial(counted, each) for each in uncertain]
     if not jobs or not _are_too_large(at_once(uncertain[0].frame.sparkSession, jobs), most):
         return False
-    _tell_in_vain(wanted, "counted", _TOO_LARGE.format(*most))
+    _log_unused_job(wanted, "counted", _TOO_LARGE.format(*most))
     return True
 
 
@@ -152,7 +152,7 @@ def _are_too_large(sizes: Sequence[tuple[int, int]], most: tuple[int, int]) -> b
     return sum(size for size, _ in sizes) > most[0] or any(rows > most[1] for _, rows in sizes)
 
 
-def _tell_in_vain(wanted: Sequence[Wanted], done: str, why: str) -> None:
+def _log_unused_job(wanted: Sequence[Wanted], done: str, why: str) -> None:
     _log.info(
         "correlate: %s %s %s in vain: Spark estimates few bytes, but %s; naming a way spares this",
         " and ".join(each.called for each in wanted),

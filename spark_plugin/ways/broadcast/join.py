@@ -18,7 +18,7 @@ from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames.columns import literal
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.queries import ship, tell_query
+from spark_plugin.frames.queries import note_query, ship
 from spark_plugin.frames.stage import Stage
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.broadcast import BroadcastTask, PartialTask, is_two_step, sorted_table
@@ -88,7 +88,7 @@ def _small_table(
     if plan.events is not None:
         table = wire_table(plan.events, small, layout)
     else:
-        tell_query(f"{small.called} collected")
+        note_query(f"{small.called} collected")
         table = wire_rows(small, layout, spec.keeps_unmatched, stage.raise_invalid).toArrow()
     return sorted_table(table, layout, plan.small, small.times.model)
 

@@ -1,7 +1,7 @@
-"""When partners of a small side's events can be: a test in SQL that most rows of a sparse join fail.
+"""When matches of a small side's events can be: a test in SQL that most rows of a sparse join fail.
 
 Time is cut into cells, of which each has a bit. Where pairs must be more likely than not, an interval is
-looked up by its midpoint, which is in the window of that of a partner, whatever their lengths. Else it is
+looked up by its midpoint, which is in the window of that of a match, whatever their lengths. Else it is
 by the cell in which its support begins, which needs no length of the large side, either: rows longer than a
 margin pass, and the bits of all shorter ones are set.
 """
@@ -38,7 +38,7 @@ _WORD = 6
 
 @dataclass(frozen=True, eq=False)
 class NearCells:
-    """Cells of time in which rows can begin that have partners."""
+    """Cells of time in which rows can begin that have matches."""
 
     width: int
     first: int
@@ -47,7 +47,7 @@ class NearCells:
     key: str = "low"
 
     def has(self, spark: SparkSession) -> Column:
-        """Whether a valid row of ``low`` and ``high`` can have a partner: boolean."""
+        """Whether a valid row of ``low`` and ``high`` can have a match: boolean."""
         if not self.words.size:
             return F.expr("low > high")  # of a plain false Spark leaves out what is counted, too
         cell = f"(shiftright({self.key}, {self.width}) - {literal(self.first)})"
@@ -74,7 +74,7 @@ def near_cells(
     *,
     are_uniform: bool = True,
 ) -> NearCells:
-    """Where rows of the large side are that can have partners."""
+    """Where rows of the large side are that can have matches."""
     rows = slice(None) if small.matchable is None else small.matchable
     high, lengths = small.max_time[rows], small.lengths[rows]
     if not high.size:
@@ -88,7 +88,7 @@ def near_cells(
             if share <= _FULL
             else _cells_of_midpoints(2 * high - lengths, apart, _FEW_CELLS)[1]
         )
-    # Where the support of a partner has a point, in whole ticks.
+    # Where the support of a match has a point, in whole ticks.
     first, last = high - lengths + window.lo, high + window.hi
     reach = int(np.median(last - first))
     cells_upto = partial(_cells_of_supports, first, last, reach)
@@ -105,7 +105,7 @@ def _cells_of_supports(
 ) -> tuple[float, NearCells]:
     """Cells in which supports begin, for rows no longer than that, and which share of them is in use.
 
-    Partners have points from `first` to `last`.
+    Matches have points from `first` to `last`.
     """
     width = _width(first, last, (reach + longest) // 4, most)
     margin = max(longest, 1 << width)

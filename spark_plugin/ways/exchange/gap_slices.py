@@ -1,4 +1,4 @@
-"""An exchange of stretches of time between which nothing can meet: each has all partners of its events.
+"""An exchange of stretches of time between which nothing can meet: each has all matches of its events.
 
 An optimal assignment looks at events together that hang together by their pairs. Within a key, where no
 left event reaches over a moment, no such group does: so events between two gaps go to one slice.

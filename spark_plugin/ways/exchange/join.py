@@ -37,7 +37,7 @@ _EVENT = (*HASHES, "occurrence")
 def exchange_join(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, Shipment | None]:
     """The result in wire types, not yet computed, and what it needs: left events that are planned apart.
 
-    Each left event is on one of both ways, with all of its partners: so what both give is together final.
+    Each left event is on one of both ways, with all of its matches: so what both give is together final.
     """
     if isinstance(plan, CellPlan) or plan.apart is None:
         return _sliced(job, plan), None

@@ -13,7 +13,7 @@ from coincide.engine.reports.warnings import warn
 from coincide.model.errors import CopiedRowsWarning, MemoryBudgetError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import RIGHT
-from spark_plugin.tasks.samples import Reach, Sample, expected_partners, lengths_between
+from spark_plugin.tasks.samples import Reach, Sample, expected_matches, lengths_between
 from spark_plugin.tasks.slices import SlicePlan
 
 MOST_TIME_SLICES = 16_384
@@ -83,16 +83,16 @@ def _shapes(slices: int, keyed: bool) -> Iterator[tuple[int, int, int]]:
         yield 1, slices if keyed else 1, most_splits
 
 
-def _partners(left: Sample, right: Sample, reach: Reach) -> np.ndarray:
+def _matches(left: Sample, right: Sample, reach: Reach) -> np.ndarray:
     """Right events that each left one of the sample can reach, estimated: float64 array."""
     if not reach.own:
-        return expected_partners(left, right, reach)
-    partners = np.zeros(left.midpoints.size)
+        return expected_matches(left, right, reach)
+    matches = np.zeros(left.midpoints.size)
     for step in reach.own:
         near = right.of_shapes(step.lowest, step.highest)
         if near.midpoints.size and step.first <= step.last:
-            partners += expected_partners(left, near, Reach(step.first, step.last))
-    return partners
+            matches += expected_matches(left, near, Reach(step.first, step.last))
+    return matches
 
 
 class _Work:
@@ -111,7 +111,7 @@ class _Work:
         middle = (reach.first + reach.last) // 2
         self._seen_from_left = right.midpoints - middle
         self._earliest, self._latest = reach.of_right(right.midpoints, right.shapes)
-        self._left_work = left.weights * (1.0 + pair_work * _partners(left, right, reach))
+        self._left_work = left.weights * (1.0 + pair_work * _matches(left, right, reach))
         work = np.concatenate([self._left_work, right.weights])
         self.total = float(work.sum())
         self._positions = np.concatenate([left.midpoints, self._seen_from_left])
@@ -189,7 +189,7 @@ class _Work:
             return np.empty(0, np.int64)
         cuts, drawn = np.unique(self._positions[places], return_counts=True)
         # A burst at one instant draws several cuts to the same place: it gets a cell of its own, up to
-        # the next place, so that only its partners are copied when the cell is split.
+        # the next place, so that only its matches are copied when the cell is split.
         after = np.searchsorted(self._positions, cuts[drawn > 1], side="right")
         return np.union1d(cuts, self._positions[after[after < self._positions.size]])
 

@@ -28,7 +28,7 @@ from coincide.model.errors import SchemaError, marked
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.borders import BorderPlan, plan_of_crossings
 from spark_plugin.frames.columns import check_microseconds
-from spark_plugin.frames.output_columns import check_told_apart
+from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.tasks.borders import ShippedQueries
 from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.ways.choosing import parallelism
@@ -74,7 +74,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     check_present(files.side, file_schemas(files, footers), names)
     schema = footers[0].schema
     columns = ReadingColumns.of(schema, arguments)
-    check_told_apart(arguments.made)
+    check_distinct_names(arguments.made)
     check_microseconds(columns.scale)
     try:
         check_alike(files, footers, schema, names)

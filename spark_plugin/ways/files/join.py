@@ -46,7 +46,7 @@ from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correla
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport
 from spark_plugin.ways.files.wire import spark_type
-from spark_plugin.ways.matching import Counts, check_told_apart, chosen_pairs, handed_out
+from spark_plugin.ways.matching import Counts, check_identifiable, chosen_pairs, output_names
 
 _log = logging.getLogger("coincide")
 
@@ -146,7 +146,7 @@ def plan_direct(
     )
     if join.tables.spec.compares_tasks:
         tables = join.tables
-        check_told_apart(tables.spec, tables.times, tables.by, tables.payload)
+        check_identifiable(tables.spec, tables.times, tables.by, tables.payload)
     check_workers(spark)
     join = _for_workers(join, arguments.options)
     return (
@@ -201,7 +201,7 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
         counts = Counts(len(by), len(left), len(right))
         found = chosen_pairs(found, columns, counts, spec)
         columns = output_columns(spec, by, left, right)
-        found = found.selectExpr(*handed_out(columns))
+        found = found.selectExpr(*output_names(columns))
     return decoded(found, columns)
 
 

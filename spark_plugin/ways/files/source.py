@@ -35,7 +35,7 @@ from coincide.model.errors import (
     marked,
     worded,
 )
-from coincide.model.partners import LARGEST_GROUP
+from coincide.model.match_choice import LARGEST_GROUP
 from coincide.model.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema
@@ -161,7 +161,7 @@ class CoincideReader(DataSourceReader):
         self._join, self._schema = join, schema
 
     def partitions(self) -> list[InputPartition]:
-        """The slices, those of right events without a partner last."""
+        """The slices, those of right events without a match last."""
         alone = self._join.alone
         count = self._join.count + (0 if alone is None else alone.count)
         return [InputPartition(number) for number in range(count)]
@@ -218,7 +218,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
             names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
         )
         assert left is not None
-        with _told_of_other_inputs(left, right):
+        with _naming_other_inputs(left, right):
             join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
         _log.warning(
@@ -333,7 +333,7 @@ _NO_TABLES = (
 
 
 @contextmanager
-def _told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[None]:
+def _naming_other_inputs(left: list[str], right: list[str] | None) -> Iterator[None]:
     """A file that never was Parquet is not corrupt, and a table is no file: say what takes it."""
     try:
         yield

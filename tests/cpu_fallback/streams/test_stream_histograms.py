@@ -91,7 +91,7 @@ OTHER = template_table({"b": Template([-40, -30, -20, -10, 0], [0.15, 0.4, 0.3, 
     "window", [Window(-100, 100, 0.8), Window(-3, 30, 0.4), Window(-12, 2, 0.2)]
 )
 @pytest.mark.parametrize("base", ["left", "right"])
-def test_an_event_as_late_as_may_be_meets_all_its_partners(
+def test_an_event_as_late_as_may_be_meets_all_its_matches(
     algorithm: str, window: Window, base: str
 ) -> None:
     """Theorem 4 at its edge: what the latest event can still meet is there, and nothing else."""
@@ -111,7 +111,7 @@ def test_an_event_as_late_as_may_be_meets_all_its_partners(
     made.push(base, ([now], [0]))
     made.advance(now)
     gone = made.stats.invalidated[SIDES.index(name)]
-    # No partner of what can come is let go; on the axis of max_times all else is.
+    # No match of what can come is let go; on the axis of max_times all else is.
     assert gone == 2 if algorithm in ("eager", "lazy", "classes") else gone <= 2
     found = made.push(base, ([now - delay, now - delay - 1], [0, 0]), arrival=[now, now])
     pairs = sorted_pairs([found, made.flush()])

@@ -1,4 +1,4 @@
-"""Of a partner semi, anti and counts hand out nothing: its columns need not be there, on any way."""
+"""Of a match semi, anti and counts hand out nothing: its columns need not be there, on any way."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def mirrored() -> tuple[pa.Table, pa.Table, pa.Table]:
     return pa.table(left), pa.Table.from_pylist(rows), pa.Table.from_pylist(templates)
 
 
-def test_partners_as_likely_of_two_tasks_are_told_apart_as_by_one(spark: SparkSession) -> None:
+def test_matches_as_likely_of_two_tasks_are_told_apart_as_by_one(spark: SparkSession) -> None:
     left, right, templates = mirrored()
     asked: dict[str, Any] = {
         "left_time": ("min_time", "seen_at"), "right_time": by_device(templates), "by": "place",

@@ -120,10 +120,10 @@ def test_events_of_one_stream_that_are_told_twice(spark: SparkSession) -> None:
     asked: dict[str, Any] = {"stream": None, "within": 300, "confidence": 0.5}
     report = TransitionReport()
     found = transitions(frame(spark, given), report=report, **asked).toArrow()
-    with pytest.warns(coincide.ToldTwiceWarning):
+    with pytest.warns(coincide.AmbiguousCrossingsWarning):
         wanted = transition_tables(given, **asked)
     assert sorted_rows(found.cast(wanted.schema)) == sorted_rows(wanted)
-    with pytest.warns(coincide.ToldTwiceWarning, match="1 are told twice"):
+    with pytest.warns(coincide.AmbiguousCrossingsWarning, match="1 are told twice"):
         assert report.summary().counts.both == 1
 
 

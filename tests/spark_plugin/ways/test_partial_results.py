@@ -1,4 +1,4 @@
-"""Which of the partners that several tasks have found is the best one."""
+"""Which of the matches that several tasks have found is the best one."""
 
 from __future__ import annotations
 

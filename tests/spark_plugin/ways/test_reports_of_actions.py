@@ -30,7 +30,7 @@ WAYS = [
 
 
 def sides(spark: SparkSession, folder: Path, way: str) -> list[DataFrame]:
-    """Two streams of which only the last quarter has partners, in files of small row groups."""
+    """Two streams of which only the last quarter has matches, in files of small row groups."""
     low = np.arange(400) * 1000
     shift = np.where(np.arange(400) < 300, 500, 0)
     frames = []
@@ -68,7 +68,7 @@ def test_what_ended_before_is_not_taken_for_all(
 def test_what_was_not_begun_is_not_taken_for_nothing(
     spark: SparkSession, tmp_path: Path, way: str, how: str, action: str
 ) -> None:
-    """Events without a partner are all that is needed, and no task is stopped in its middle."""
+    """Events without a match are all that is needed, and no task is stopped in its middle."""
     report = JoinReport()
     options = CorrelateOptions(way=way, slices=40 if way in ("files", "exchange") else None)  # type: ignore[arg-type]
     left, right = sides(spark, tmp_path, way)

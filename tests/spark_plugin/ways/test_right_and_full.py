@@ -1,4 +1,4 @@
-"""Right events without a partner: each once on every way, also where slices have copies of it."""
+"""Right events without a match: each once on every way, also where slices have copies of it."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ from coincide import (
 )
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.files.planning import NotDirect
+from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError, DataError
 from coincide.model.options import Way
 from coincide.model.probability import distance_from_middle
-from coincide.model.results import JoinCounters
 from coincide.model.timestamps import IntervalPairs
 from spark_plugin.tasks import broadcast as broadcast_task
 from spark_plugin.tasks.broadcast import SmallSide, sorted_table
@@ -248,14 +248,14 @@ def test_events_that_match_nothing(
 
 
 @pytest.mark.parametrize("emit", ["counts", "lists", "best"])
-def test_counters_do_not_fail_what_needs_no_partners(spark: SparkSession, emit: str) -> None:
+def test_counters_do_not_fail_what_needs_no_matches(spark: SparkSession, emit: str) -> None:
     """Spark leaves a join out whose columns nobody asks for, and what was observed in it."""
     join = planned(frame(spark, LEFT), frame(spark, RIGHT), "left", how="left", emit=emit)
     assert join.dataframe.count() == 300
     assert join.counters() is None
 
 
-# --- the best partner over several tasks ---
+# --- the best match over several tasks ---
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])

@@ -11,7 +11,7 @@ from coincide import CorrelateOptions
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
 from spark_plugin.tasks.broadcast import is_two_step
-from spark_plugin.tasks.samples import Reach, Sample, expected_partners
+from spark_plugin.tasks.samples import Reach, Sample, expected_matches
 from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.choosing import Candidate, choose_small_side
 
@@ -125,7 +125,7 @@ def test_many_partitions_without_order_are_shuffled() -> None:
     assert chosen(large, small, slice_rows=1000) is None
 
 
-def test_partners_of_very_many_keys() -> None:
+def test_matches_of_very_many_keys() -> None:
     """Against a count of all pairs."""
     rng = np.random.default_rng(5)
 
@@ -147,12 +147,12 @@ def test_partners_of_very_many_keys() -> None:
             near = (apart >= reach.first) & (apart <= reach.last)
             same = targets.hashes[None, :] == base.hashes[:, None]
             exact = (near & same) @ targets.weights
-            assert np.allclose(expected_partners(base, targets, reach), exact, atol=1e-9)
+            assert np.allclose(expected_matches(base, targets, reach), exact, atol=1e-9)
 
 
 @pytest.mark.parametrize(("reach", "expected"), [(Reach(0, 40), None), (Reach(-40, 0), "left")])
-def test_partners_lie_on_their_own_side(reach: Reach, expected: str | None) -> None:
-    """Right events 30 after the left ones: they are partners, or would be if the sides were swapped."""
+def test_matches_lie_on_their_own_side(reach: Reach, expected: str | None) -> None:
+    """Right events 30 after the left ones: they are matches, or would be if the sides were swapped."""
     left, right = side("left", *SMALL), side("right", *LARGE)
     later = replace(right.sample, midpoints=right.sample.midpoints + 30)
     spec = replace(SPEC, emit="lists")

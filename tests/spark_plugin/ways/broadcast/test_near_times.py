@@ -1,4 +1,4 @@
-"""Rows that can have partners of a small side: all of them pass, and few others."""
+"""Rows that can have matches of a small side: all of them pass, and few others."""
 
 from __future__ import annotations
 

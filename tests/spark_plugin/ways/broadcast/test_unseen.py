@@ -90,7 +90,7 @@ def test_packs_of_cases(spark: SparkSession, number: int, small: str) -> None:
     cases = pack(7310 + number, 12, keys=keys)
     tables = list(cases.tables())
     streamed = tables[small == "left"]
-    # Rows of a case that is not there, without partners, make a side large.
+    # Rows of a case that is not there, without matches, make a side large.
     others = streamed.slice(0, 1).take([0] * 2000)
     far = pa.array([10**15] * 2000, others["min_time"].type)
     for name, column in (
@@ -313,7 +313,7 @@ def chosen(
         raise Chosen("look")
 
     monkeypatch.setattr(choosing, "collected_side", collected)
-    monkeypatch.setattr(choosing, "plan_after_look", looked)
+    monkeypatch.setattr(choosing, "plan_after_job", looked)
     with pytest.raises(Chosen) as found:
         correlate(left, right, TimingCondition(CONDITION.predicate, ct), **more)
     return str(found.value)

@@ -226,7 +226,7 @@ def is_unseen(
         raise Looked
 
     with monkeypatch.context() as patched:
-        patched.setattr(choosing, "plan_after_look", looked)
+        patched.setattr(choosing, "plan_after_job", looked)
         try:
             correlate(left, right, *more, **words)
         except Looked:

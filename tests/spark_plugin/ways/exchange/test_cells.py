@@ -54,7 +54,7 @@ def test_every_pair_within_reach_is_in_one_slice(
     origin = int(random.integers(-(2**40), 2**40))
     span = 3 << min(plan.width, 40)
     left = np.sort(random.integers(origin - span, origin + span, 60))
-    # Partners just within reach, where cells end, and anywhere; some rows are alike.
+    # Matches just within reach, where cells end, and anywhere; some rows are alike.
     edges = (left[:20] >> plan.width << plan.width) - random.integers(0, 2, 20)
     left = np.concatenate([left, edges, left[:3], [-FARTHEST, 1 - FARTHEST, FARTHEST]])
     left = np.clip(left, -FARTHEST, FARTHEST)
@@ -158,7 +158,7 @@ def events(side: str, n: int, idle: bool) -> pa.Table:
 
 @pytest.mark.parametrize("most", [(100, 1 << 30), (1 << 30, 4000), (1 << 30, 1 << 30)])
 def test_a_slice_that_is_too_large_is_joined_in_parts(most: tuple[int, int]) -> None:
-    """Each part has the partners of its left events; each left event is in one."""
+    """Each part has the matches of its left events; each left event is in one."""
     sides = events("left", 700, idle=True), events("right", 900, idle=False)
     room = Room(CellPlan(4, Reach(-100, 100), needs_keys=True), *most)
     packs = tuple([blob for part in cut(side) for blob in packed(part)] for side in sides)

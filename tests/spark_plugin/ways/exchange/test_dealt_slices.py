@@ -95,8 +95,8 @@ def test_times_tell_events_apart_that_share_all_other_columns(spark: SparkSessio
     assert found == {(t, int((abs(others - t) <= 5).sum())) for t in set(times.tolist())}
 
 
-def test_a_left_event_with_a_burst_of_partners_is_no_row_of_lists(spark: SparkSession) -> None:
-    """Pairs of a left join stay pairs on their way: no row holds all partners of an event."""
+def test_a_left_event_with_a_burst_of_matches_is_no_row_of_lists(spark: SparkSession) -> None:
+    """Pairs of a left join stay pairs on their way: no row holds all matches of an event."""
     left, right = (
         pa.table({"min_time": [50] * n, "max_time": [50] * n, "id": range(n)}) for n in (2, 60)
     )
@@ -113,7 +113,7 @@ def test_a_left_event_with_a_burst_of_partners_is_no_row_of_lists(spark: SparkSe
 
 @pytest.mark.parametrize("emit", ["lists", "counts"])
 def test_events_alike_in_all_are_told_apart(spark: SparkSession, emit: Any) -> None:
-    """Each of them is a row of the result, and has all partners."""
+    """Each of them is a row of the result, and has all matches."""
     left = pa.table({"min_time": [50] * 4, "max_time": [50] * 4, "id": [7, 7, 7, 8]})
     right = pa.table({"min_time": [50] * 60, "max_time": [50] * 60, "id": range(60)})
     nulls = pa.table({"min_time": [None, None], "max_time": [1, 1], "id": [9, 9]}, left.schema)

@@ -41,7 +41,7 @@ N = 20_000
 LONG_ARE_USELESS = JoinSpec(Window(-2 * SECOND, 2 * SECOND, 0.1))
 """No interval of a pair is longer than 40 s."""
 LONG_ARE_RARE = JoinSpec(Window(-2 * SECOND, 2 * SECOND, 1e-6))
-"""Here intervals of 30 days have partners."""
+"""Here intervals of 30 days have matches."""
 SLICES = 400
 
 

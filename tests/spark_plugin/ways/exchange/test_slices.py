@@ -96,11 +96,11 @@ def work_of(plan: SlicePlan, left: Sample, right: Sample, pair_work: float = PAI
     for i, (midpoint, key_hash) in enumerate(zip(left.midpoints, left.hashes, strict=True)):
         mine = right.hashes == key_hash
         near = right.midpoints[mine] - midpoint
-        partners = right.weights[mine][(near >= plan.reach.first) & (near <= plan.reach.last)].sum()
+        matches = right.weights[mine][(near >= plan.reach.first) & (near <= plan.reach.last)].sum()
         (cell,) = left_slices(plan, int(midpoint), int(key_hash), 0)
         count = int(plan.left_parts[plan.first_slices == cell][0])
         # The salt deals the events for which a sample stands evenly.
-        work[cell : cell + count] += left.weights[i] * (1 + pair_work * partners) / count
+        work[cell : cell + count] += left.weights[i] * (1 + pair_work * matches) / count
     return work
 
 
@@ -165,7 +165,7 @@ def test_skew_in_time_is_cut_to_even_work(slices: int) -> None:
 
 
 def test_dense_pairs_weigh_more_than_rows() -> None:
-    """Half of the left events have partners, the others none: the busy half gets most slices."""
+    """Half of the left events have matches, the others none: the busy half gets most slices."""
     rng = np.random.default_rng(3)
     left = sample(rng.integers(0, 2 * 10**6, 1000))
     right = sample(rng.integers(0, 10**6, 1000))
@@ -176,7 +176,7 @@ def test_dense_pairs_weigh_more_than_rows() -> None:
 
 
 def test_the_window_may_lie_far_off() -> None:
-    """Right events follow after an hour: their cuts are where their partners are."""
+    """Right events follow after an hour: their cuts are where their matches are."""
     rng = np.random.default_rng(4)
     left = sample(rng.integers(0, 10**6, 800))
     right = sample(rng.integers(0, 10**6, 800) + 10**9)

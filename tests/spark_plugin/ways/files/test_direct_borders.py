@@ -29,7 +29,7 @@ from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.tasks.wire import Shipment, as_stream
 from spark_plugin.ways.files import borders
 from tests.helpers.border_way_cases import WaysCase, random_case
-from tests.helpers.border_ways import Rows, expected, told_by
+from tests.helpers.border_ways import Rows, expected, numbers_by
 from tests.helpers.direct_layouts import write_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
@@ -61,7 +61,7 @@ def found_by_parts(
                 counts[counted] = max(both) if counted == "rounded" else sum(both)
     known = {"queries": len(queries.queries.ids), "empty": queries.queries.empty}
     summary = replace(with_numbers(BorderSummary(), counts), **known)
-    return sorted(rows, key=repr), told_by(summary)
+    return sorted(rows, key=repr), numbers_by(summary)
 
 
 def test_parts_of_any_layout_agree_with_the_oracle(

@@ -36,7 +36,7 @@ CONDITION = TimingCondition(within(-300, 100), 0.7)
 SLICES = 4
 NOTES = "COINCIDE_TEST_NOTES"
 """Names the folder in which processes tell each other how far they are."""
-NOBODY = 65534
+NO_EVENT = 65534
 
 
 @pytest.fixture
@@ -252,8 +252,8 @@ def as_nobody(action: str, folder: Path) -> None:
         with suppress(DataError):
             work(folder)
         os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(NO_EVENT)
+        os.setuid(NO_EVENT)
     try:
         work(folder)
     except DataError as error:

@@ -181,16 +181,16 @@ def test_int96_that_nobody_needs_is_no_matter(tmp_path: Path) -> None:
 def test_a_column_of_instants_is_looked_up_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked_up: list[str] = []
+    given_files: list[str] = []
 
     def noted(footer: pq.FileMetaData, name: str) -> Any:
-        looked_up.append(name)
+        given_files.append(name)
         return ranges(footer, name)
 
     monkeypatch.setattr(footers, "ranges", noted)
     path = write(tmp_path / "a.parquet", table(pa.int64(), [1, 2, 3], [4, 5, 6]))
     plan_files(path, path, TimingCondition(within(-1, 1), 0.5), left_time="min_time", parallelism=1)
-    assert looked_up == ["min_time", "min_time", "max_time"]
+    assert given_files == ["min_time", "min_time", "max_time"]
 
 
 def test_row_groups_larger_than_slices(tmp_path: Path) -> None:

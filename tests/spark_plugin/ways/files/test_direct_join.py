@@ -91,7 +91,7 @@ def _spoilt(table: pa.Table, random: np.random.Generator) -> pa.Table:
     )
 
 
-def test_invalid_rows_far_from_all_partners_are_refused(tmp_path: Path) -> None:
+def test_invalid_rows_far_from_all_matches_are_refused(tmp_path: Path) -> None:
     left, right = stream(50, 1, 1000), stream(50, 2, 1000)
     bad = pa.table({"id": [7], "min_time": [10**9], "max_time": [10**9 - 1]})
     pq.write_table(left, tmp_path / "left.parquet")

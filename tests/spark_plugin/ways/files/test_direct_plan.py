@@ -122,7 +122,7 @@ def test_one_large_row_group_is_dealt_out() -> None:
 
 
 def test_the_right_side_weighs_too() -> None:
-    """The first left row group has nearly all partners, so it is worth a slice of its own."""
+    """The first left row group has nearly all matches, so it is worth a slice of its own."""
     left: list[Group] = [(100, 1000 * i, 1000 * i + 99) for i in range(10)]
     found = plan(left, [(500, i, i + 5) for i in range(20)], 2)
     assert [len(slice_) for slice_ in parts(found)] in ([1, 10], [1, 9])

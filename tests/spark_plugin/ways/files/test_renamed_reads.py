@@ -23,7 +23,7 @@ from coincide import (
     histograms,
     within,
 )
-from coincide.engine.events.given_times import AroundByRow
+from coincide.engine.events.time_arguments import AroundByRow
 from coincide.model.errors import ConditionError
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order

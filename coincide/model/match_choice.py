@@ -1,4 +1,4 @@
-"""Which partners of an event are handed out, where it has several."""
+"""Which matches of an event are handed out, where it has several."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coincide.model.options import check_choice, check_count
 
 PreferWord = Literal["probability", "nearest", "first", "last"]
 Prefer = PreferWord | str
-"""What makes a partner the best one: a word, or a column of it."""
+"""What makes a match the best one: a word, or a column of it."""
 PreferEffectWord = Literal["probability", "nearest", "first", "last", "distance"]
 PreferEffect = PreferEffectWord | str
 """What makes an effect the best one: also where it is."""
 Matching = Literal["mutual", "optimal", "unambiguous"]
 """How events are matched one to one."""
 
-MOST_PARTNERS = 10_000
+MOST_MATCHES = 10_000
 """Of `k`: that many are kept at hand for each event."""
 LARGEST_GROUP = 2_000
 """Events of a connected group, unless said otherwise: assigned in a second or two."""
@@ -28,18 +28,18 @@ MOST_IN_GROUP = 20_000
 
 @dataclass(frozen=True)
 class Preferred:
-    """A column of a partner by which the best one is chosen, and whether the largest value is best."""
+    """A column of a match by which the best one is chosen, and whether the largest value is best."""
 
     column: str
     is_descending: bool = False
 
 
 @dataclass(frozen=True)
-class Partners:
-    """Which partners of an event are handed out."""
+class MatchChoice:
+    """Which matches of an event are handed out."""
 
     prefer: PreferEffect = "probability"
-    k: int = 1  # How many partners of each left event, the best first
+    k: int = 1  # How many matches of each left event, the best first
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
 
@@ -49,7 +49,7 @@ class Partners:
         self._check_prefer()
         if self.k is None:
             raise ConditionError(f"{argument('k')} must be an int of at least 1; found None")
-        check_count("k", self.k, most=MOST_PARTNERS)
+        check_count("k", self.k, most=MOST_MATCHES)
         if self.largest_group is None:
             raise ConditionError(
                 f"{argument('largest_group')} must be an int of at least 2; found None"
@@ -70,7 +70,7 @@ class Partners:
         if self.matching == "unambiguous" and self.prefer != "probability":
             raise ConditionError(
                 f"{argument('matching', 'unambiguous')} takes pairs of which neither event has"
-                " another partner, so that there is none to prefer; leave out"
+                " another match, so that there is none to prefer; leave out"
                 f" {argument('prefer', self.prefer)}"
             )
         if self.matching == "optimal" and self.prefer not in ("probability", "nearest"):
@@ -103,7 +103,7 @@ class Partners:
 
     @property
     def preferred(self) -> Preferred | None:
-        """The column by which the best partner is chosen; None where a word says it."""
+        """The column by which the best match is chosen; None where a word says it."""
         if self.prefer in self.preferences:
             return None
         sign = self.prefer[:1]
@@ -111,7 +111,7 @@ class Partners:
 
     @property
     def is_most_probable(self) -> bool:
-        """Whether the best partner is asked for, and it is the most probable one."""
+        """Whether the best match is asked for, and it is the most probable one."""
         return self.prefer == "probability" and self.k == 1
 
     def check_emission(self, how: str, emit: str) -> None:
@@ -133,17 +133,17 @@ class Partners:
         is_k = self.prefer == "probability"
         said = argument("k", self.k) if is_k else argument("prefer", self.prefer)
         raise ConditionError(
-            f"{said} says which partners are handed out, and {argument('emit', emit)} hands out"
+            f"{said} says which matches are handed out, and {argument('emit', emit)} hands out"
             f" all or none; add {argument('emit', 'best')}, or leave it out"
         )
 
 
 @dataclass(frozen=True)
-class EffectPartners(Partners):
-    """Which effects of a cause are handed out: as `Partners`, also by their distance in space."""
+class EffectChoice(MatchChoice):
+    """Which effects of a cause are handed out: as `MatchChoice`, also by their distance in space."""
 
     preferences: ClassVar[tuple[str, ...]] = get_args(PreferEffectWord)
 
 
-MOST_PROBABLE = Partners()
+MOST_PROBABLE = MatchChoice()
 """What is handed out where nothing else is asked for."""

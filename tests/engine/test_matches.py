@@ -1,4 +1,4 @@
-"""Which partners are handed out, in one process: the reference's choice, whatever the batches."""
+"""Which matches are handed out, in one process: the reference's choice, whatever the batches."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from coincide import (
     within,
 )
 from cpu_fallback.reference.join import PREFERENCES, Asked
-from tests.helpers.partner_cases import (
+from tests.helpers.match_cases import (
     COLUMNS,
     answer,
     check_best,
     check_mutual,
     check_optimal,
     check_unambiguous,
-    partner_cases,
+    match_cases,
 )
 
 MATCHINGS = st.sampled_from(["mutual", "optimal", "unambiguous"])
 DRAWN = (
-    partner_cases(), st.sampled_from((*PREFERENCES, *COLUMNS)), st.integers(1, 4),
+    match_cases(), st.sampled_from((*PREFERENCES, *COLUMNS)), st.integers(1, 4),
     st.sampled_from(["inner", "left"]), st.sampled_from([None, 1, 3, 7]),
 )  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_the_reference_prefers_the_same_at_length(
 
 
 @settings(max_examples=100)
-@given(partner_cases(), st.sampled_from((*PREFERENCES, "-loud")), st.sampled_from([None, 1, 3, 7]))
+@given(match_cases(), st.sampled_from((*PREFERENCES, "-loud")), st.sampled_from([None, 1, 3, 7]))
 def test_the_reference_finds_the_same_mutual_pairs(
     asked: Asked, prefer: str, batch: int | None
 ) -> None:
@@ -69,20 +69,20 @@ def test_the_reference_finds_the_same_mutual_pairs(
 
 
 @settings(max_examples=150)
-@given(partner_cases(), st.sampled_from([None, 1, 3, 7]))
+@given(match_cases(), st.sampled_from([None, 1, 3, 7]))
 def test_the_reference_finds_the_same_unambiguous_pairs(asked: Asked, batch: int | None) -> None:
     check_unambiguous(answer(asked, batch, matching="unambiguous"), asked)
 
 
 @settings(max_examples=60)
-@given(partner_cases(4), st.sampled_from(["probability", "nearest"]), st.sampled_from([None, 1, 3]))
+@given(match_cases(4), st.sampled_from(["probability", "nearest"]), st.sampled_from([None, 1, 3]))
 def test_no_assignment_is_better(asked: Asked, prefer: str, batch: int | None) -> None:
     given = {"left_columns": "row", "right_columns": "row"}
     check_optimal(answer(asked, batch, matching="optimal", prefer=prefer, **given), asked, prefer)
 
 
 @settings(max_examples=60)
-@given(partner_cases(), MATCHINGS, st.sampled_from([None, 2]))
+@given(match_cases(), MATCHINGS, st.sampled_from([None, 2]))
 def test_left_events_that_are_in_no_pair(asked: Asked, matching: str, batch: int | None) -> None:
     found = answer(asked, batch, matching=matching)
     everyone = answer(asked, batch, matching=matching, how="left")
@@ -96,7 +96,7 @@ SWAPPED = {"probability": "probability", "nearest": "nearest", "first": "last", 
 
 
 @settings(max_examples=60)
-@given(partner_cases(), st.sampled_from(PREFERENCES))
+@given(match_cases(), st.sampled_from(PREFERENCES))
 def test_mutual_pairs_are_the_same_from_the_other_side(asked: Asked, prefer: str) -> None:
     found = answer(asked, matching="mutual", prefer=prefer)
     other = Asked(asked.right, asked.left, -asked.hi, -asked.lo, asked.confidence, asked.by)
@@ -119,7 +119,7 @@ def bursts(n: int, seed: int, **more: Any) -> pa.Table:
 
 
 def test_the_first_of_several_is_the_best_of_one() -> None:
-    """Kernels that know only the most probable partner choose that of rank 1, ties included."""
+    """Kernels that know only the most probable match choose that of rank 1, ties included."""
     left, right = bursts(300, 1), bursts(400, 2)
     given = {"emit": "best", "how": "left", "probability": True}
     one = correlate_tables(left, right, CONDITION, **given)

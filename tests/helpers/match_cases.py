@@ -1,4 +1,4 @@
-"""Cases with many ties of partners; lengths are powers of two, so probabilities are exact."""
+"""Cases with many ties of matches; lengths are powers of two, so probabilities are exact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from cpu_fallback.reference.join import (
     Asked,
-    best_partners,
+    best_matches,
     mutual_pairs,
     optimum,
     pairs,
@@ -23,11 +23,11 @@ from cpu_fallback.reference.join import (
 LENGTHS = (0, 2, 4, 8)
 LOUDNESS = st.sampled_from([-1.5, -0.0, 0.0, 2.5, math.inf, -math.inf, math.nan, None])
 COLUMNS = ("loud", "-loud", "+loud")
-"""By which partners are preferred."""
+"""By which matches are preferred."""
 
 
 @st.composite
-def partner_cases(draw: Any, most: int = 8) -> Asked:
+def match_cases(draw: Any, most: int = 8) -> Asked:
     """Few different times, lengths, ids and keys: all kinds of ties, and events alike in all."""
 
     def side() -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def answer(asked: Asked, batch: int | None = None, **arguments: Any) -> pa.Table
 
 def check_best(found: pa.Table, asked: Asked, prefer: str, k: int, how: str) -> None:
     """Against the reference, rows of nulls included."""
-    chosen = best_partners(asked, prefer, k)
+    chosen = best_matches(asked, prefer, k)
     expected = Counter((asked.left[i]["id"], asked.right[j]["id"], rank) for i, j, rank in chosen)
     if how == "left":
         alone = set(range(len(asked.left))) - {i for i, _, _ in chosen}

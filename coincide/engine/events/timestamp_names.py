@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from coincide.engine.events.around import AroundNames, AroundRowsNames
-from coincide.engine.events.given_times import Around, AroundByRow, Histograms
 from coincide.engine.events.histograms import HistogramNames
 from coincide.engine.events.intervals import IntervalNames
 from coincide.engine.events.schemas import (
@@ -19,6 +18,7 @@ from coincide.engine.events.schemas import (
     check_width,
     type_of,
 )
+from coincide.engine.events.time_arguments import Around, AroundByRow, Histograms
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, time_names
 from coincide.engine.events.timestamps import TimestampColumns
 

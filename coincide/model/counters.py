@@ -70,5 +70,5 @@ class CountedJoin:
         return offsets_of(self.counts)
 
     def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
-        """Runs of base positions of about `batch_pairs` matches: `coincide.model.results.runs_of_about`."""
+        """Runs of base positions of about `batch_pairs` matches: `runs_of_about`."""
         return runs_of_about(self.offsets, batch_pairs)

@@ -1,4 +1,4 @@
-"""Which partners are handed out: every way chooses those of one process."""
+"""Which matches are handed out: every way chooses those of one process."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("way", "prefer", "k", "how", "probability"), BEST)
-def test_the_best_partners_by_every_way(
+def test_the_best_matches_by_every_way(
     spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
     prefer: str, k: int, how: str, probability: bool,
 ) -> None:  # fmt: skip
