@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from bench.report import short
 Result = dict[str, Any]
 
 FIELDS = (
-    *("quick", "date", "commit", "machine", "timings"),
-    *("figures", "checks", "charts", "claims"),
+    *("quick", "date", "commit", "machine"),
+    *("figures", "checks", "charts"),
 )
 """What a result must have to be shown."""
 INTRODUCTION = Path(__file__).with_name("introduction.md")
@@ -22,14 +23,24 @@ INTRODUCTION = Path(__file__).with_name("introduction.md")
 
 def write_report(catalogue: dict[str, Experiment], results: Path, page: Path) -> list[str]:
     """Write the page; what it returns are the experiments without a result, which its end names."""
-    parts, missing = [INTRODUCTION.read_text(encoding="utf-8")], []
-    for name, experiment in catalogue.items():
-        path = results / f"{name}.json"
-        if path.exists():
-            result = _read(path)
-            parts.append("\n".join(_section(name, experiment, result, _link(results, page))))
-        else:
-            missing.append(name)
+    folder = _link(results, page)
+    found = {
+        name: _read(results / f"{name}.json")
+        for name in catalogue
+        if (results / f"{name}.json").exists()
+    }
+    missing = [name for name in catalogue if name not in found]
+    judged = [name for name, result in found.items() if _with_bar(result["figures"])]
+    parts = [INTRODUCTION.read_text(encoding="utf-8")]
+    for name in judged:
+        parts.append("\n".join(_section(name, catalogue[name], found[name], folder)))
+    rest = [
+        f"- **{catalogue[name].title or name}.** {_text(name, catalogue[name], found[name], folder)}"
+        for name in found
+        if name not in judged
+    ]
+    if rest:
+        parts.append("\n".join(["## Experiments without a bar\n", *rest, ""]))
     if missing:
         parts.append(f"Not measured yet: {', '.join(f'`run {name}`' for name in missing)}.\n")
     page.write_text("\n".join(parts), encoding="utf-8")
@@ -61,73 +72,57 @@ def _link(results: Path, page: Path) -> str:
 
 def _section(name: str, experiment: Experiment, result: Result, folder: str) -> Iterator[str]:
     yield f"## {experiment.title or name}\n"
-    if experiment.about:
-        yield experiment.about
-    yield f"{_provenance(name, result, folder)}\n"
+    yield f"{_text(name, experiment, result, folder)}\n"
     yield from _figures(result["figures"])
-    # Lines show what was timed; bars of steps only part of it.
-    if all(chart.get("bars") for chart in result["charts"]):
-        yield from _timings(result["timings"])
-    for chart in result["charts"]:
-        yield f"![{chart['title']}]({folder}/{name}-{chart['name']}.png)\n"
-    yield from _claims(result["claims"])
 
 
-def _provenance(name: str, result: Result, folder: str) -> str:
-    machine = result["machine"]
-    checks = len(result["checks"])
-    agreed = f"; {checks} comparisons of answers, all equal" if checks else ""
-    return (
-        f"`run {name}`, {result['date'][:10]}, commit `{result['commit'][:10]}`"
-        f"{' with changes' if result['commit'].endswith('dirty') else ''}, {machine['cores']} cores of"
-        f" {machine['cpu']}, {machine['memory_gib']:.0f} GiB, load {machine['load']} before{agreed}."
-        f" Everything else is in [{name}.json]({folder}/{name}.json)."
-    )
+def _text(name: str, experiment: Experiment, result: Result, folder: str) -> str:
+    """What was measured, when and where, and where the rest is."""
+    machine, checks = result["machine"], len(result["checks"])
+    changed = " with changes" if result["commit"].endswith("dirty") else ""
+    parts = [
+        " ".join(experiment.about.split()),
+        f"`run {name}`, {result['date'][:10]}, commit `{result['commit'][:10]}`{changed},"
+        f" {machine['cores']} cores of {machine['cpu']}.",
+        f"{checks} comparisons of answers, all equal." if checks else "",
+        f"All figures and times: [{name}.json]({folder}/{name}.json).",
+        _charts(name, result["charts"], folder),
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _charts(name: str, charts: list[dict[str, Any]], folder: str) -> str:
+    links = (f"[{each['title']}]({folder}/{name}-{each['name']}.png)" for each in charts)
+    return f"Charts: {'. '.join(links)}." if charts else ""
 
 
 def _figures(figures: list[dict[str, Any]]) -> Iterator[str]:
-    if not figures:
-        return
-    matrix = _matrix(figures)
-    if matrix:
-        columns = list(next(iter(matrix.values())))
-        yield from _table(["", *columns], [[row, *cells.values()] for row, cells in matrix.items()])
-        return
-    rows = [
-        [f["name"], _value(f), _spread(f), _bar(f), {None: "", True: "yes", False: "**no**"}[f["reached"]]]
-        for f in figures
-    ]  # fmt: skip
-    yield from _table(["figure", "value", "spread", "bar", "reached"], rows)
-
-
-def _matrix(figures: list[dict[str, Any]]) -> dict[str, dict[str, str]] | None:
-    """Figures called "row: column", without bars and each row with the same columns, as a matrix."""
+    """Figures called "row: column" as a matrix where columns recur; else those that have a bar."""
+    columns = Counter(_place(figure)[1] for figure in figures)
     rows: dict[str, dict[str, str]] = {}
     for figure in figures:
-        row, found, column = figure["name"].partition(": ")
-        if not found or figure["bar"] is not None:
-            return None
-        spread = _spread(figure)
-        cell = f"{_value(figure)} ({spread})" if spread else _value(figure)
-        rows.setdefault(row, {})[column] = cell
-    columns = {tuple(cells) for cells in rows.values()}
-    return rows if len(columns) == 1 and len(rows) > 1 else None
-
-
-def _timings(timings: dict[str, dict[str, float]]) -> Iterator[str]:
-    rows = [
-        [name, *(f"{timing[k]:.3f} s" for k in ("median", "low", "high"))]
-        for name, timing in timings.items()
-    ]
+        row, column = _place(figure)
+        if column and columns[column] > 1:
+            rows.setdefault(row, {})[column] = _cell(figure)
+    rows = {row: cells for row, cells in rows.items() if len(cells) > 1}
     if rows:
-        yield from _table(["time of", "median", "lowest", "highest"], rows)
+        common = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+        cells = [
+            [row, *(found.get(column, "") for column in common)] for row, found in rows.items()
+        ]
+        yield from _table(["", *common], cells)
+    alone = [f for f in figures if _place(f)[1] not in rows.get(_place(f)[0], {})]
+    if judged := _with_bar(alone):
+        yield from _table(["figure", "value"], [[f["name"], _cell(f)] for f in judged])
 
 
-def _claims(claims: list[dict[str, Any]]) -> Iterator[str]:
-    if claims:
-        words = {None: "open", True: "yes", False: "**no**"}
-        rows = [[c["claim"], c["seen"], words[c["agrees"]]] for c in claims]
-        yield from _table(["the paper says", "seen here", "agrees"], rows)
+def _place(figure: dict[str, Any]) -> tuple[str, str]:
+    row, _, column = figure["name"].partition(": ")
+    return row, column
+
+
+def _with_bar(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [figure for figure in figures if figure["bar"] is not None]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -138,17 +133,13 @@ def _table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
     yield ""
 
 
-def _value(figure: dict[str, Any]) -> str:
+def _cell(figure: dict[str, Any]) -> str:
+    """Value, spread and bar, as the introduction explains them."""
     unit = "×" if figure["unit"] == "x" else figure["unit"]
-    return f"{short(figure['value'])} {unit}".rstrip()
-
-
-def _spread(figure: dict[str, Any]) -> str:
-    low, high = figure["low"], figure["high"]
-    return "" if low == high else f"{short(low)} … {short(high)}"
-
-
-def _bar(figure: dict[str, Any]) -> str:
+    text, (low, high) = f"{short(figure['value'])} {unit}".rstrip(), (figure["low"], figure["high"])
+    if low != high:
+        text += f" ({short(low)} … {short(high)})"
     if figure["bar"] is None:
-        return ""
-    return f"{'≥' if figure['at_least'] else '≤'} {short(figure['bar'])}"
+        return text
+    bar = f"{'≥' if figure['at_least'] else '≤'} {short(figure['bar'])}"
+    return f"{text}, {bar}" if figure["reached"] else f"{text}, **not {bar}**"

@@ -241,18 +241,17 @@ def _memory(bench: Bench) -> None:
 
 
 ABOUT = """\
-The setting of the BMQ paper (2008), section 7.1: 100,000 queries of a thousandth of the domain, 2,000
-streams of 1,000 readings that move by a ten-thousandth of it on average, some 40 million events. Chunks of
-events are counted and dropped. Processing efficiency is events over queries taken out of the index.
+The BMQ paper's setting (2008), section 7.1: 100,000 queries, each a thousandth of the domain wide. 2,000
+streams have 1,000 readings each, which move by a ten-thousandth of the domain on average. That makes some
+40 million events, which are counted and dropped. Processing efficiency is the number of events over the
+number of queries taken out of the index.
 
-Peers see a tenth of the streams. DuckDB has the moves in a table, and counts events by the best of three
-plans. DiffRMQ asks superintervals which queries hold each reading, and keeps the set before; the
-difference is compiled and takes arrays, so turning the package's lists into arrays is not timed. Filling
-these lists is most of its time, and the package holds Python's lock, so that it has one core. How much of
-the lead is due to that is shown by DiffRMQ with stabs of our own index, on as many cores as we have, and at
-the least by the package's bare counts with the difference.
+The other engines see a tenth of the streams. DuckDB has the moves in a table and counts events by the best
+of three plans. DiffRMQ asks the package superintervals which queries hold each reading, and keeps the
+previous set. Its difference is compiled. The package spends most of its time filling Python lists, on one
+core. So DiffRMQ also runs with stabs of our own index, on all cores.
 
-Memory is the growth of a process's resident set: 10^6 queries, then 128,000 streams.
+Memory is the growth of the process's resident set: first 10^6 queries, then 128,000 streams.
 """
 
 EXPERIMENT = Experiment(

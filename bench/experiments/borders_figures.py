@@ -266,11 +266,11 @@ def _stabs(load: BorderLoad, index: BorderIndex, events: int, bench: Bench) -> d
 
 
 ABOUT = """\
-Section 7.1: 100,000 queries, width 0.1 %, fluctuation level 0.01 %, and one of these changed at a time; 100
-streams of 1,000 readings, one core. The three ways to process, against DiffRMQ with superintervals (most of
-whose time goes into lists of Python's) and with stabs of our own index; answers are compared at every
-point. Figure 13 has data and queries uniform or normal around the middle of the domain. Figure 14 adds to
-DiffRMQ's index, 24 bytes an interval, the sets that it keeps for 2,000 streams. Figure 15 pushes one
+The BMQ paper, section 7.1: 100,000 queries, width 0.1 %, fluctuation level 0.01 %, with one of these
+changed at a time. 100 streams have 1,000 readings each, on one core. Our traversal and three-sided search
+run against DiffRMQ with superintervals and with stabs of our own index. Answers are compared at every
+point. In Figure 13 data and queries are uniform, or normal around the middle of the domain. In Figure 14
+DiffRMQ's index takes 24 bytes an interval, and its sets for 2,000 streams are added. Figure 15 pushes one
 reading of each of 1,000 to 128,000 streams.
 """
 

@@ -177,10 +177,10 @@ def _walks(series: Series) -> Walks:
 
 
 ABOUT = """\
-Appendix A of the BMQ paper looks at prices of shares and at temperatures. Here are series of the Numenta
-Anomaly Benchmark (where they lie beside the repository) and a random walk. A difference of readings that
-follow each other is a share of the series' range. Below, 100,000 queries watch all series, each spread over
-the same domain, on one core.
+Appendix A of the BMQ paper examines share prices and temperatures. Here are series of the Numenta Anomaly
+Benchmark, where they lie next to the repository, and a random walk. The difference of successive readings
+is a share of the series' range. Below, 100,000 queries watch all series on one core; each series is spread
+over the same domain.
 """
 
 EXPERIMENT = Experiment(

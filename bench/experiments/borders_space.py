@@ -260,15 +260,15 @@ def _by_midpoints(events: pa.Table) -> dict[str, int]:
 
 
 ABOUT = """\
-Section 7.2 of the BMQ paper has 1,000 objects on the roads of a city of 15 x 15 km, every 30 seconds, 100
-readings of each. The roads and their generator are not here: objects go straight from one random place to
-the next, at the paper's speeds (fast: 20 km/h on average, 60 at most; slow: 4.3 and 12). Queries are
-squares, normal around the middle. DiffRMQ stabs a grid (the fastest of four, compiled as the difference is)
-for a tenth of the objects. One core.
+The BMQ paper, section 7.2, moves 1,000 objects on the roads of a city of 15 x 15 km, with 100 readings
+each, every 30 seconds. The roads and their generator are not public. So objects here go straight from one
+random place to the next, at the paper's speeds. Fast ones average 20 km/h (60 at most), slow ones 4.3 (12
+at most). Queries are squares, normal around the middle. DiffRMQ stabs a compiled grid, the fastest of four,
+for a tenth of the objects, on one core.
 
-Section 7.3: 10,000 queries, W and FL 0.1 % in each dimension. Section 6.4: 20,000 cars drive from garage to
-garage and park for five minutes on average; 200 garages, two hours; transitions within three minutes at
-confidence 0.5.
+Section 7.3 has 10,000 queries, with W and FL 0.1 % in each dimension. In section 6.4, 20,000 cars drive
+between 200 garages for two hours and park for five minutes on average. Transitions are within three minutes
+at confidence 0.5.
 """
 
 EXPERIMENT = Experiment(

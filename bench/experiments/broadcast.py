@@ -98,11 +98,11 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
 
 
 ABOUT = """\
-`local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning included;
-|Δ| ≤ 500 ms. The small side lies over the same days as the large one. Spark SQL is the join of the
-experiment `spark` with the fastest of its hints, a broadcast join among them where a side is small.
-Where few pairs match, Spark's own broadcast never leaves the JVM; ours collects the small side, keeps rows
-of the large one that are near none of it in the JVM, and hands the others to Python.
+`local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning included; |Δ|
+≤ 500 ms. The small side covers the same days as the large one. Spark SQL runs the join of the experiment
+`spark` with its fastest hint, which may be a broadcast join. Where few pairs match, Spark's own broadcast
+never leaves the JVM. Coincide collects the small side, filters the large one in the JVM, and sends the rest
+to Python.
 """
 
 EXPERIMENT = Experiment(

@@ -198,10 +198,10 @@ def _seismic(bench: Bench) -> None:
 
 
 ABOUT = """\
-Random events, a thousand ticks apart on average, joined within a window of time and a radius, with delta
-and distance of each pair: Arrow in, Arrow out, against DuckDB, which creates the same table by the best of
-its plans. Then clusters of sources shaped like lightning, within 3 km and 150 ms, and a day of earthquakes
-and picks by speed of travel.
+Random events, a thousand ticks apart on average, are joined within a window of time and a radius. Each pair
+has its delta and distance, Arrow in and Arrow out. DuckDB creates the same table by its best plan. Clusters
+join sources shaped like lightning, within 3 km and 150 ms. The seismic day joins earthquakes and picks by
+speed of travel.
 """
 
 EXPERIMENT = Experiment(

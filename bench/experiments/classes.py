@@ -119,8 +119,8 @@ def _events(n: int, seconds: float, lengths: int, groups: int, seed: int) -> Int
 
 
 ABOUT = """\
-The constants by which the number of length classes is chosen (`coincide/model/class_choice.py`), fitted to
-times of the counting kernel, beside those in use.
+The constants that choose the number of length classes (`coincide/model/class_choice.py`), fitted to times
+of the counting kernel, next to those in use.
 """
 
 EXPERIMENT = Experiment(

@@ -65,7 +65,7 @@ def _slope(sizes: list[int], seconds: list[float] | tuple[float, ...]) -> float:
 
 
 ABOUT = """\
-Counting in one process at fixed density (4 events a second): the exponent of time over events.
+Counting in one process at a fixed density of 4 events a second: the exponent of time over events.
 """
 
 EXPERIMENT = Experiment(

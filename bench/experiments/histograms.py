@@ -222,10 +222,11 @@ def _figure_3(bench: Bench, left: TemplateTable, right: TemplateTable) -> None:
 
 
 ABOUT = """\
-500 random templates a side, 4 to 16 buckets, 20 to 700 ms long, within ±1,500 ms at confidence 0.8
-(Mok, Woo & Lee, 2006, Example 5). The table holds the qualifying s of each of 250,000 pairs of templates.
-Then 200,000 events a side at 25 a second: against intervals with a window that gives as many pairs, against
-DuckDB with the table as a joined relation, and against Theorem 1 at each candidate of Equations 4 and 5.
+500 random templates a side, 4 to 16 buckets, 20 to 700 ms long, within ±1,500 ms at confidence 0.8 (Mok,
+Woo & Lee, 2006, Example 5). The table holds the s that qualify for each of 250,000 pairs of templates. The
+join has 200,000 events a side at 25 a second. It runs against intervals whose window gives as many pairs,
+and against DuckDB with the table as a joined relation. It also runs against Theorem 1 at each candidate of
+Equations 4 and 5.
 """
 
 EXPERIMENT = Experiment(

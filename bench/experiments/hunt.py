@@ -20,12 +20,11 @@ def run(bench: Bench) -> None:
 
 
 ABOUT = """\
-Differential fuzzing: cases drawn at random, types of columns, intervals, instants and histograms in any
-mixture, sentinels, keys, layouts of files, options, faults and all, clocks of known error, conditions on
-pairs, choices of matches, one stream and time shifts, each joined by one way and judged by
-the exact arithmetic of `cpu_fallback.reference`. A case is right where the answer is (probabilities to
-3·10⁻¹⁶, counts of bad rows exactly), where the error is raised that is due, or where a way refuses files
-that it does not take (closed). Each case can be run again alone: `run hunt --seed S --case K`.
+Differential fuzzing of every way in one process. Each case is drawn at random: column types, timestamps,
+keys, files, options, faults, conditions on pairs, choices of matches, one stream, time shifts. One way
+joins it, and the exact arithmetic of `cpu_fallback.reference` judges the answer. Probabilities must agree
+to 3·10⁻¹⁶, counts of bad rows exactly. Each error must be the one that is due. Any case can run again
+alone: `run hunt --seed S --case K`.
 """
 
 EXPERIMENT = Experiment(

@@ -31,10 +31,10 @@ def run(bench: Bench) -> None:
 
 
 ABOUT = """\
-As above, on Spark. A case is one join of eight sets of rows, which a key tells apart: planning takes
-longer than joining. Checked arithmetic, batches of seven rows, several joins at once. DataFrames change
-between plan and action, or give other rows each time they are computed; then the answer is a possible one,
-or an error.
+The same on Spark. A case is one join of eight sets of rows, which a key separates, since planning takes
+longer than joining. Arithmetic is checked, batches have seven rows, and several joins run at once. Some
+DataFrames change between plan and action, or give other rows each time. Their answer must be a possible
+one, or an error.
 """
 
 EXPERIMENT = Experiment(

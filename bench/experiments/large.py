@@ -52,8 +52,8 @@ def run(bench: Bench) -> None:
 
 
 ABOUT = """\
-20 million events a side at 4 a second in Parquet files in time order, joined to Parquet slice by slice in
-one process, and the most memory that it held.
+20 million events a side at 4 a second, in Parquet files in time order, joined to Parquet slice by slice in
+one process.
 """
 
 EXPERIMENT = Experiment(

@@ -85,9 +85,9 @@ def _events_and_pairs(counts: pa.Table) -> tuple[int, int]:
 
 
 ABOUT = """\
-200,000 events a side at 100 a second, lengths 20 to 200 ms, ±500 ms, confidence 0.8: 18.2 million pairs.
-Arrow in, Arrow out. DuckDB creates the same table from the closed form, by the best of its plans; the
-naive kernel is the obvious compiled loop; the bare output is writing two arrays of that size.
+200,000 events a side at 100 a second, lengths 20 to 200 ms, ±500 ms, confidence 0.8: 18.2 million pairs,
+Arrow in and Arrow out. DuckDB creates the same table from the closed form, by its best plan. The naive
+kernel is the obvious compiled loop. The bare output writes two arrays of that size.
 """
 
 EXPERIMENT = Experiment(

@@ -70,7 +70,7 @@ def _note(bench: Bench, label: str, peak: PeakMemory, seconds: float, bar: float
 
 
 ABOUT = """\
-Largest resident set of a Python worker while Spark joins, and while it hands on more pairs than fit.
+The largest resident set of a Python worker while Spark joins, and while it passes on more pairs than fit.
 """
 
 EXPERIMENT = Experiment(

@@ -201,13 +201,12 @@ def _ratios(bench: Bench, label: str, timings: dict[str, Timing], bar: float | N
 
 
 ABOUT = """\
-Six engines on the same work: 50,000 events a side at 100 a second, lengths 20 to 200 ms, ±500 ms,
-confidence 0.8, and one of these changed at a time. Times of the peer over times of Coincide, both in one
-process or both on Spark (which reads Parquet and drops the rows). NCLS finds overlaps of the widened
-intervals, and the closed form in NumPy decides, all in one thread; the others use two. DuckDB and Polars
-run by the fastest of several plans, chosen anew at each point, Spark SQL by the fastest of its join hints.
-On Spark both sides are DataFrames that are more than reads of files. The bare output is writing the two
-result arrays.
+Six engines find the same pairs: 50,000 events a side at 100 a second, lengths 20 to 200 ms, ±500 ms,
+confidence 0.8. One of these changes at a time. A figure is the other engine's time over Coincide's, both in
+one process or both on Spark. Spark reads Parquet and drops the rows; both sides are more than reads of
+files there. NCLS finds overlaps of widened intervals in one thread, and the closed form in NumPy decides.
+The others use two cores. DuckDB and Polars run their fastest plan at each point, Spark SQL its fastest join
+hint. The bare output writes the two result arrays.
 """
 
 EXPERIMENT = Experiment(

@@ -212,15 +212,12 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
 
 
 ABOUT = """\
-4 million events a side at 4 a second (sparse), or 200,000 at 100 a second (dense), ±500 ms, confidence
-0.8, in Parquet files with row groups of 100,000. On Spark (`local[2]`): tasks that read their own row
-groups (direct), frames through an exchange, and Spark SQL with its best hint, to Parquet files and to
-nothing; *auto* chooses between the first two. Files lie in time order, in order of sixteen blocks, or
-shuffled. By step, in seconds: of the direct way inside its tasks, over the cores, what remains (Spark's
-tasks, and publishing) being "move in"; of the others by difference of runs that stop after the scan, after
-the exchange (into Python, for ours), at nothing and at files, the exchange's "correlate" being the same
-join of tables in one process; a difference below nothing counts as nothing. In one process: slice by
-slice, against DuckDB's COPY by the fastest of its plans.
+4 million events a side at 4 a second (sparse), or 200,000 at 100 a second (dense), ±500 ms, confidence 0.8,
+in Parquet files with row groups of 100,000. On Spark (`local[2]`) *direct* tasks read their own row groups,
+*exchange* shuffles DataFrames, and *auto* chooses. Spark SQL has its best hint. Results go to Parquet files
+or to nothing. Files lie in time order, in order of sixteen blocks, or shuffled. In one process Coincide
+joins slice by slice against DuckDB's fastest COPY. The chart shows seconds by step: measured inside the
+tasks of the direct way, and as differences of shortened runs of the others.
 """
 
 EXPERIMENT = Experiment(

@@ -37,10 +37,10 @@ class Point:
     @property
     def label(self) -> str:
         """In words."""
-        beside = "" if self.right_events is None else f" beside {self.right_events:,}"
+        other = "" if self.right_events is None else f" next to {self.right_events:,}"
         kept = f" of which a filter leaves {self.kept:,}" if self.one_of > 1 else ""
         window = f"±{self.deadline_ms} ms"
-        return f"{self.events:,} events{kept}{beside}, {self.rate:g} a second, {window}"
+        return f"{self.events:,} events{kept}{other}, {self.rate:g} a second, {window}"
 
     @property
     def kept(self) -> int:
@@ -122,12 +122,11 @@ def _joined(frames: tuple[DataFrame, DataFrame], point: Point, way: Way) -> Data
 
 
 ABOUT = """\
-`local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning
-included; pairs only. Every way that can be asked for by `way=`, and what the planner takes by itself, which
-is charged for what it has to find out first. Ratios below one say how much longer the choice takes than the
-fastest way does; noise alone makes one of several equal ways the fastest. Ratios far above one are of
-choices that need no look, which nobody can ask for. How many rows a filter leaves
-nobody knows before, and whoever asks for a collection is sure that they are few.
+`local[2]`, one session, pairs of DataFrames of Parquet files in time order, to the noop sink, planning
+included. Each way that `way=` can name runs, and the planner's own choice, which also pays for its planning
+job. A ratio below one says how much longer the choice takes than the fastest way. Noise alone makes one of
+several equal ways the fastest. Ratios far above one belong to choices that need no planning job, which
+`way=` cannot name.
 """
 
 EXPERIMENT = Experiment(

@@ -207,11 +207,11 @@ def _table(frame: Any) -> pa.Table:
 
 
 ABOUT = """\
-A day of seismic picks: those of STA/LTA, late or early by a delay that is skewed and differs by phase, are
-joined with those of PhaseNet by station and phase. Links are the picks of the catalogue with the nearest
-PhaseNet pick within a second; template histograms of the delay are fitted on the first half of the day, by
-phase, 40 buckets. On the second half: recall of the links (95 % interval by resampling events), and
-precision, the share of pairs that are not accidental, by shifting one side by 20 times of 3 to 30 s.
+STA/LTA picks of a seismic day, whose delays are skewed and differ by phase, joined with PhaseNet picks by
+station and phase. Links are the catalogue's picks with the nearest PhaseNet pick within a second. Template
+histograms of the delay, by phase with 40 buckets, are fitted on the first half of the day. The second half
+gives recall of the links (95 % interval by resampling events). Precision is the share of pairs that are not
+accidental, by 20 shifts of 3 to 30 s.
 """
 
 EXPERIMENT = Experiment(

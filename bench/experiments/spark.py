@@ -123,16 +123,13 @@ def _fastest_variant(
 
 ABOUT = """\
 `local[2]`, one session, Parquet in, to the noop sink, planning included. Spark SQL is an equi-join on time
-buckets of width d + pi with the right side exploded to three buckets, then the closed form; counts and
-lists by `groupBy`: with the best join hint, and as the planner runs it without one. Pairs go from Python
-to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where they serve. *Files given
-by name* is `correlate_files` on the same files, which needs no exchange; *plain reads* is `correlate` on
-DataFrames that only read them, which goes the same way by itself. For *Coincide* columns were coalesced
-with nothing, which Spark's optimizer takes out: a DataFrame is more than a read then, of whose size Spark
-knows as much. *After a filter* of both, which leaves all rows in, nobody knows how many there are. Spark
-SQL has the reads. The session has the settings that
-[planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on
-them. Three rounds of all contestants go before those that are timed: until then each gets faster.
+buckets of width d + pi with the right side exploded to three buckets, then the closed form. Counts and
+lists use `groupBy`. It runs with the best join hint and without one. Pairs travel from Python to the JVM,
+here 18 million, which SQL avoids: ask for `lists` or `counts` where they serve. *Files given by name* is
+`correlate_files`, and *plain reads* is `correlate` on DataFrames that only read files. For *Coincide* a
+DataFrame is more than a read, but Spark still knows its size. *After a filter* Spark does not know the
+size. The session has the settings that [planning.md](planning.md#session-settings) names. Three rounds warm
+up all engines.
 """
 
 EXPERIMENT = Experiment(

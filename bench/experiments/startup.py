@@ -78,7 +78,7 @@ def _python(arguments: list[str], environment: dict[str, str]) -> None:
 
 
 ABOUT = """\
-A 100-row `coincide join --engine local` in a new process: right after installation, when the kernels are
+A 100-row `coincide join --engine local` in a new process: right after installation, when kernels are
 compiled, and from then on.
 """
 

@@ -124,9 +124,9 @@ def _correlator(wait: int) -> object:
 
 
 ABOUT = """\
-Two streams of events by keys, d = 500 ms, ct 0.8, lengths of 20 to 200 ms, up to 50 ms late: 200 events
-a second and side of one key, 10,000 of all keys together else. Each push holds events of one side. A
-correlator for each key, in a dict, finds pairs of numbers; the tables give out keys and ids.
+Two streams of events by keys, d = 500 ms, ct 0.8, lengths of 20 to 200 ms, up to 50 ms late. One key has
+200 events a second and side; several keys share 10,000. Each push holds events of one side. A dict with a
+correlator for each key finds pairs of numbers; the tables return keys and ids.
 """
 
 EXPERIMENT = Experiment(

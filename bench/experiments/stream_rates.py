@@ -176,10 +176,10 @@ def _bars(bench: Bench, seconds: float, by_emit: dict[str, ByAlgorithm]) -> None
 
 
 ABOUT = """\
-Lee & Lee (2010), Figures 3, 4 and 5: r12 ... r1600, d = 1,000 ms, ct 0.8, blocks of 1,000, one core.
-The paper leaves open how long the streams are and how tuples lie in them: here a minute, a Poisson process,
-lengths uniform in 20 to 200 ms, arrival up to 50 ms after the max_time, uniformly. Response times are
-of the stream's clock: the time that an algorithm itself takes is not in them.
+Lee & Lee (2010), Figures 3, 4 and 5: r12 ... r1600, d = 1,000 ms, ct 0.8, blocks of 1,000, one core. The
+paper does not say how long its streams are and how tuples lie in them. Here a stream lasts a minute and is
+a Poisson process. Lengths are uniform in 20 to 200 ms, and arrival is up to 50 ms after the max_time.
+Response times follow the stream's clock, without the time that an algorithm takes.
 """
 
 EXPERIMENT = Experiment(

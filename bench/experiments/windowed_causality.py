@@ -220,10 +220,10 @@ def _gain_claim(bench: Bench, claim: str, points: Sequence[Point], one: str, oth
 
 ABOUT = """\
 A hundred sensors at random places of the unit square send a thousand readings each, over as many hops of
-exponential delay as their distance needs; every reading may be cause and effect of others nearby. What
-share of all pairs a window of n tuples finds, by policy, over the ranges of the paper's Table 1; the bound
-is what no policy can exceed. Where the paper does not say what the other parameters are, they are: period
-0.5 s, delay 0.2 s a hop, a hop every 0.1, propagation 0.6 s, tolerance 0.3 s.
+exponential delay as their distance needs. Every reading may be cause and effect of others nearby. Recall is
+the share of all pairs that a window of n tuples finds, by policy, over the ranges of the paper's Table 1.
+No policy can exceed the bound. The paper leaves some parameters open: here period 0.5 s, delay 0.2 s a hop,
+a hop every 0.1, propagation 0.6 s, tolerance 0.3 s.
 """
 
 EXPERIMENT = Experiment(

@@ -240,6 +240,8 @@ def some_report(quick=False):
     for row in ("first", "second"):
         for column in ("a", "b"):
             bench.figure(f"{row}: {column}", 2.0, "x", spread=(1.5, 2.5))
+    bench.figure("alone | here", 2.0, "s", 3.0)
+    bench.figure("second: c", 2.0, "s")
     return bench.report
 
 
@@ -263,12 +265,24 @@ def test_page_is_written_from_results(tmp_path):
     assert write_report(catalogue, tmp_path / "results", page) == ["other"]
     text = page.read_text(encoding="utf-8")
     assert "Not measured yet: `run other`." in text
-    assert "## Something\n\nHow it was done.\n" in text
-    assert "![A title](../results/some-one.png)" in text
-    assert "| they say | we &#124; see | yes |" in text
-    assert "| they also say | we see not | **no** |" in text
+    assert "## Something\n\nHow it was done. `run some`" in text
+    assert "Charts: [A title](../results/some-one.png)." in text
     assert "|  | a | b |" in text
     assert "| second | 2 × (1.5 … 2.5) | 2 × (1.5 … 2.5) |" in text
+    assert "| alone &#124; here | 2 s, **not ≥ 3** |" in text
+    assert "second: c" not in text  # without a bar and in no matrix: its JSON file has it
+
+
+def test_what_has_no_bar_is_a_line_of_the_page(tmp_path):
+    bench = Bench(Report("plain", False))
+    bench.figure("first: a", 2.0, "x")
+    bench.report.write(tmp_path / "results")
+    page = tmp_path / "page.md"
+    catalogue = {"plain": Experiment("", lambda bench: None, title="Plain", about="So it was.")}
+    assert write_report(catalogue, tmp_path / "results", page) == []
+    text = page.read_text(encoding="utf-8")
+    assert "\n## Experiments without a bar\n\n- **Plain.** So it was. `run plain`" in text
+    assert "first: a" not in text
 
 
 def test_run_all_goes_on_after_a_failure(monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -47,10 +48,13 @@ def test_every_page_of_the_reference_is_in_its_table() -> None:
 
 def test_claims_are_those_of_the_results() -> None:
     table = claims(["stream-blocks"], "../")
-    report = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    result = json.loads((ROOT / "bench" / "results" / "stream-blocks.json").read_text("utf-8"))
     rows = [line for line in table.splitlines() if line.startswith("| Figure")]
-    assert len(rows) == 2
-    assert all(row in report for row in rows)
+    assert len(rows) == len(result["claims"]) == 2
+    assert all(claim["claim"] in row for claim, row in zip(result["claims"], rows, strict=True))
+    assert [row.endswith("| **no** |") for row in rows] == [
+        not c["agrees"] for c in result["claims"]
+    ]
 
 
 @pytest.mark.parametrize(
