@@ -120,11 +120,85 @@ def causality(drawing: Drawing) -> None:
     drawing.text(20, 30, "distance", "grey")
 
 
+def transitions(drawing: Drawing) -> None:
+    """A short visit to a region and a long stay, with the time that divides them."""
+    drawing.arrow((20, 190), (740, 190), "grey")
+    for begin, end, word, colour in ((60, 210, "I>O", "left"), (380, 680, "I>!O", "found")):
+        drawing.bar(begin, 110, end - begin, 60, "window")
+        drawing.text((begin + end) / 2, 150, word, colour, "middle", bold=True)
+        for x, event in ((begin, "I"), (end, "O")):
+            drawing.bar(x - 14, 180, 28, 20, "right")
+            drawing.text(x, 232, event, "right", "middle", bold=True)
+        drawing.line([(begin, 84), (begin + 200, 84)], "ink", 4)
+        drawing.line([(begin + 200, 76), (begin + 200, 200)], "ink", 2, dashed=True)
+    drawing.text(60, 66, "within 3 min", "ink")
+    drawing.text(380, 66, "3 min are over: a stay", "found")
+    drawing.text(60, 278, "left again in time", "left")
+    drawing.text(740, 278, "time", "grey", "end")
+
+
+def histograms(drawing: Drawing) -> None:
+    """A template of delays, counted back from the moment at which an event was seen."""
+    base, seen = 250.0, 640.0
+    masses = (0.02, 0.03, 0.05, 0.1, 0.2, 0.35, 0.2, 0.05)
+    drawing.text(20, 34, "Seen now: when did it happen?", bold=True)
+    for place, mass in enumerate(masses):
+        height = mass * 480
+        drawing.bar(80 + place * 64, base - height, 60, height, "left")
+    drawing.arrow((20, base), (740, base), "grey")
+    drawing.line([(seen, 80), (seen, base + 10)], "right", 4)
+    drawing.text(seen - 10, 76, "seen", "right", "end", bold=True)
+    drawing.text(100, 130, "rarely: a long delay", "grey")
+    drawing.text(80, 284, "200 ms before", "grey")
+    drawing.text(seen, 284, "0", "grey", "middle")
+
+
+def window_of_tuples(drawing: Drawing) -> None:
+    """A window of six tuples: a new one meets those kept, and one has to go."""
+    drawing.bar(170, 90, 450, 90, "window")
+    drawing.text(180, 78, "a window of 6 tuples", "grey")
+    for place in range(6):
+        drawing.dot(210 + place * 74, 135, "left", 16)
+    drawing.dot(690, 135, "found", 16)
+    drawing.text(690, 190, "new", "found", "middle", bold=True)
+    for place in (3, 4):
+        x = 210 + place * 74
+        drawing.line([(690, 119), ((690 + x) / 2, 40), (x, 119)], "found", 3)
+    drawing.text(560, 34, "pairs", "found", "middle", bold=True)
+    drawing.line([(190, 135), (106, 135)], "right", 3, dashed=True)
+    drawing.dot(90, 135, "right", 16)
+    drawing.text(90, 190, "who goes?", "right", "middle", bold=True)
+    drawing.text(20, 240, "Pairs with a tuple that has gone are missed.", "ink")
+
+
+def clusters(drawing: Drawing) -> None:
+    """Events that chains of pairs connect, each chain with one label."""
+    chains = (
+        ("left", ((80, 180), (180, 120), (280, 160), (360, 90))),
+        ("found", ((520, 190), (600, 130), (690, 180))),
+    )
+    for colour, points in chains:
+        drawing.line(list(points), colour, 3)
+        for x, y in points:
+            drawing.dot(x, y, colour, 14)
+    drawing.dot(450, 60, "right", 14)
+    drawing.text(80, 60, "cluster 0", "left", bold=True)
+    drawing.text(560, 90, "cluster 5", "found", bold=True)
+    drawing.text(474, 50, "alone", "right")
+    drawing.arrow((20, 240), (740, 240), "grey")
+    drawing.text(740, 272, "time", "grey", "end")
+    drawing.text(20, 272, "a line: near in time and place", "grey")
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
     "borders": (360, borders),
     "causality": (320, causality),
+    "transitions": (300, transitions),
+    "histograms": (310, histograms),
+    "window-of-tuples": (260, window_of_tuples),
+    "clusters": (290, clusters),
 }
 """The height of each picture, and who draws it."""
 
