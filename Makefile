@@ -81,7 +81,7 @@ clean: ## Remove what building and testing left; .venv stays
 $(PRODUCT): pyproject.toml requirements.lock
 	@scripts/make-venv.sh $(VENV)
 	@echo "Installing Coincide into $(VENV); the first time this takes half a minute, or twice that by pip"
-	@scripts/install.sh $(VENV) -e .
+	@scripts/install.sh $(VENV) -e ".[explore]"
 	@touch $@
 
 $(DEVELOPMENT): $(PRODUCT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -57,7 +57,7 @@ class Drawing:
         self._add("rect", x=x, y=y, width=width, height=height, fill=self._colour(colour))
 
     def line(
-        self, points: list[Point], colour: str, width: float = 3, dashed: bool = False
+        self, points: Sequence[Point], colour: str, width: float = 3, dashed: bool = False
     ) -> None:
         """A line through points."""
         more = {"stroke_dasharray": "8 6"} if dashed else {}
@@ -66,7 +66,7 @@ class Drawing:
             stroke_width=width, **more,
         )  # fmt: skip
 
-    def area(self, points: list[Point], colour: str) -> None:
+    def area(self, points: Sequence[Point], colour: str) -> None:
         """A filled polygon."""
         self._add("polygon", points=_points(points), fill=self._colour(colour))
 
@@ -102,7 +102,7 @@ def _word(value: object) -> str:
     return f"{value:.5g}" if isinstance(value, float) else escape(str(value))
 
 
-def _points(points: list[Point]) -> str:
+def _points(points: Sequence[Point]) -> str:
     return " ".join(f"{_word(float(x))},{_word(float(y))}" for x, y in points)
 
 

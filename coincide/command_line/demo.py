@@ -1,4 +1,4 @@
-"""`coincide demo`: a sample with known truth, joined and marked."""
+"""`coincide demo`: a sample with known truth, joined at three confidences and by a plain join."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +21,11 @@ from coincide.command_line.problems import Problem
 from coincide.command_line.requests import ENGINES
 from coincide.command_line.runs import run as answered
 from coincide.command_line.summary import Summary
+from coincide.engine.exploration.counting import explore_tables
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.tables import correlate_tables
 from coincide.model.condition import TimingCondition, within
-from coincide.model.errors import brief
+from coincide.model.errors import BackendError, brief
 from coincide.model.options import check_choice
 
 WINDOW_SECONDS = (0, 3)
@@ -43,16 +43,12 @@ _DELAY_SECONDS = (0.2, 2.8)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Badge and door events, their true times, and the pairs that belong together.
-
-    A pair is a code: id of the badge * number of badges + id of the door.
-    """
+    """Badge and door events, and their true times, which no join sees."""
 
     badges: pa.Table
     doors: pa.Table
     badge_times: np.ndarray
     door_times: np.ndarray
-    planted: np.ndarray
 
 
 def make_sample(rows: int, seed: int) -> Sample:
@@ -75,14 +71,12 @@ def make_sample(rows: int, seed: int) -> Sample:
     )
     door_door = np.concatenate([badge_door[opened], rng.integers(0, doors, others)])
     badge_order, door_order = np.argsort(badge_times), np.argsort(door_times)
-    badge_ids = np.argsort(badge_order)[np.flatnonzero(opened)]
-    planted = badge_ids * rows + np.argsort(door_order)[: badge_ids.size]
     badge_times, badge_door = badge_times[badge_order], badge_door[badge_order]
     door_times, door_door = door_times[door_order], door_door[door_order]
     return Sample(
         _table(badge_door, *_drifting(badge_times, badge_door, rng)),
         _table(door_door, *_polled(door_times, door_door)),
-        badge_times, door_times, planted,
+        badge_times, door_times,
     )  # fmt: skip
 
 
@@ -115,20 +109,8 @@ def _table(door: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> pa.Tabl
     )
 
 
-_ASKED = 0.1
 _SHOWN = (0.1, 0.5, 0.9)
-_TICKS_PER_SECOND = 1_000_000
 _LO, _HI = (f"{seconds}s" for seconds in WINDOW_SECONDS)
-
-
-@dataclass(frozen=True, eq=False)
-class Marked:
-    """The pairs of each join as codes of a `Sample`: by the true times, by middles, and ours."""
-
-    right: np.ndarray
-    plain: np.ndarray
-    found: np.ndarray
-    probability: np.ndarray
 
 
 def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
@@ -143,25 +125,23 @@ def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
         for path, table in zip(paths, (sample.badges, sample.doors), strict=True):
             pq.write_table(table, path)
         console.print(
-            f"[b]The sample[/b]: {rows:,} badge events, stamped by clocks that are off by up to"
-            f" 1.2 s, and {rows:,} door openings, seen by sensors that are asked every 0.25 to 4 s."
-            f" Which door opened within {WINDOW_SECONDS[1]} s of which badge?\n"
+            f"{rows:,} badge events, from clocks that are off by up to 1.2 s. {rows:,} door openings, from"
+            f" sensors that are read every 0.25 to 4 s. Which door opened within {WINDOW_SECONDS[1]} s of"
+            " which badge?\n"
         )
         # Joins of exact instants, which also compile what the workers will load.
         right = _exact_pairs(sample, sample.badge_times, sample.door_times)
         plain = _exact_pairs(sample, _middles(sample.badges), _middles(sample.doors))
         output = os.path.join(folder, "pairs.parquet")
         summary = answered(_request(paths, output, engine, debug))
-        found = ds.dataset(output, format="parquet").to_table()
-        marked = Marked(right, plain, _codes(found, rows), found["probability"].to_numpy())
+        _print_marks(console, right, plain, ds.dataset(output, format="parquet").to_table(), rows)
         _print_speed(console, rows, summary)
-        _print_marks(console, sample, marked)
-        _print_examples(console, sample, marked)
-        _print_next(console, paths, output, keep)
+        _print_page(console, sample, f"{folder}.html")
+        _print_next(paths, output, keep)
 
 
 def _request(paths: list[str], output: str, engine: str, debug: bool) -> JoinRequest:
-    condition = TimingCondition(within(_LO, _HI), _ASKED)
+    condition = TimingCondition(within(_LO, _HI), _SHOWN[0])
     arguments = JoinArguments(condition, by="door", probability=True)
     return JoinRequest(
         left=paths[0], right=paths[1], output=output, arguments=arguments, engine=engine,
@@ -195,103 +175,67 @@ def _middles(side: pa.Table) -> np.ndarray:
     return (lowest + highest) // 2
 
 
+def _print_marks(
+    console: Console, right: np.ndarray, plain: np.ndarray, found: pa.Table, rows: int
+) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("join")
+    for name in ("found", "missed", "wrong"):
+        table.add_column(name, justify="right")
+    table.add_row("plain, on middles of intervals", *_marks(right, plain))
+    codes, probability = _codes(found, rows), found["probability"].to_numpy()
+    for confidence in _SHOWN:
+        shown = codes[probability >= confidence - 2.0**-50]
+        table.add_row(f"coincide, confidence {confidence}", *_marks(right, shown))
+    console.print(table)
+    console.print(
+        f"\n{right.size:,} pairs are right, by the true times that no join saw. The plain join has one"
+        " answer. With a confidence you choose: miss little, or be sure."
+    )
+
+
+def _marks(right: np.ndarray, found: np.ndarray) -> list[str]:
+    """Right pairs that were found and missed, and wrong ones among those found."""
+    hits = int(np.isin(found, right, assume_unique=True).sum())
+    return [f"{number:,}" for number in (hits, right.size - hits, found.size - hits)]
+
+
 def _print_speed(console: Console, rows: int, summary: Summary) -> None:
-    where = "Spark, local\\[*]" if summary.engine == "spark" else "one process"
+    where = "Spark, local\\[*]," if summary.engine == "spark" else "One process"
     started = (
         ""
         if summary.start_seconds is None
-        else f", just after Spark had started, which took {summary.start_seconds:.1f} s"
+        else f" Spark took {summary.start_seconds:.1f} s to start before that."
     )
-    counted = summary.counted.values  # only an accelerated session does not count, and ours is not
     console.print(
-        f"[b]The join[/b] on {where}: {counted['pairs']:,} pairs in {summary.seconds:.1f} s,"
-        f" {2 * rows / summary.seconds:,.0f} events a second{started}."
-        f" Of {counted['candidates']:,} candidates {counted['probed']:,} were probed.\n"
+        f"{where} joined {2 * rows:,} events in {summary.seconds:.2f} s,"
+        f" {2 * rows / summary.seconds:,.0f} a second.{started}"
     )
 
 
-def _print_marks(console: Console, sample: Sample, marked: Marked) -> None:
-    table = Table(title="What each join found", title_justify="left")
-    table.add_column("join")
-    for name in ("pairs", "planted found", "right pairs missed", "wrong pairs"):
-        table.add_column(name, justify="right")
-    table.add_row("plain, on the middles of the timestamps", *_marks(sample, marked, marked.plain))
-    table.add_section()
-    for confidence in _SHOWN:
-        found = marked.found[marked.probability >= confidence - 2.0**-50]
-        table.add_row(f"coincide, confidence {confidence}", *_marks(sample, marked, found))
-    console.print(table)
-    console.print(
-        "A wrong pair is one whose true times, which no join saw, do not meet the condition. The"
-        " plain join has one answer, close to ours at 0.5. With a confidence you say whether to"
-        " miss little or to be sure.\n"
-    )
-
-
-def _marks(sample: Sample, marked: Marked, found: np.ndarray) -> list[str]:
-    planted = np.isin(sample.planted, found, assume_unique=True).mean()
-    right = int(np.isin(found, marked.right, assume_unique=True).sum())
-    wrong = found.size - right
-    return [
-        f"{found.size:,}",
-        f"{planted:.1%}",
-        f"{marked.right.size - right:,}",
-        f"{wrong:,} ({wrong / max(1, found.size):.1%})",
-    ]
-
-
-def _print_examples(console: Console, sample: Sample, marked: Marked) -> None:
-    in_plain = np.isin(marked.found, marked.plain)
-    is_right = np.isin(marked.found, marked.right)
-    kinds = {
-        "missed by the plain join": ~in_plain & is_right,
-        "wrong, in the plain join": in_plain & ~is_right,
-        "found by both": in_plain & is_right & (marked.probability > 0.9),
-    }
-    table = Table(title="Some pairs", title_justify="left")
-    for name in ("door", "badge between", "door opened between", "probability", "truly after", ""):
-        table.add_column(
-            name, justify="right" if name in ("probability", "truly after") else "left"
+def _print_page(console: Console, sample: Sample, page: str) -> None:
+    """Save the page of `coincide explore`, and say where it is."""
+    try:
+        explore_tables(sample.badges, sample.doors, within=(_LO, _HI), by="door").save(page)
+    except BackendError as error:  # without Altair
+        console.print(
+            f"There is no page of coincide explore: {error}", markup=False, soft_wrap=True
         )
-    for kind, mask in kinds.items():
-        rows = np.flatnonzero(mask)
-        for row in rows[:: max(1, rows.size // 2)][:2]:
-            table.add_row(*_example(sample, marked, int(row)), kind)
-    console.print(table)
+    else:
+        print(f"How many pairs there are at each confidence: open {page}")
 
 
-def _example(sample: Sample, marked: Marked, row: int) -> list[str]:
-    badge, door = divmod(int(marked.found[row]), len(sample.badge_times))
-    after = (sample.door_times[door] - sample.badge_times[badge]) / _TICKS_PER_SECOND
-    return [
-        sample.badges["door"][badge].as_py(),
-        _interval(sample.badges, badge),
-        _interval(sample.doors, door),
-        f"{marked.probability[row]:.2f}",
-        f"{after:.2f} s",
-    ]
-
-
-def _interval(side: pa.Table, row: int) -> str:
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    ends = [
-        epoch + timedelta(microseconds=side[name][row].cast(pa.int64()).as_py())
-        for name in ("min_time", "max_time")
-    ]
-    return " – ".join(f"{end:%H:%M:%S}.{end.microsecond // 10_000:02d}" for end in ends)
-
-
-def _print_next(console: Console, paths: list[str], output: str, keep: bool) -> None:
-    left, right, out = (paths[0], paths[1], output) if keep else ("LEFT", "RIGHT", "OUT")
+def _print_next(paths: list[str], output: str, keep: bool) -> None:
+    left, right, out = (*paths, output) if keep else ("LEFT", "RIGHT", "OUT")
     intro = "The same from the command line" if keep else "On your own files"
     again = " --overwrite" if keep else ""
     by = "door" if keep else "KEY"
     print(
         f"\n{intro}:\n  coincide join {left} {right} -o {out} --by {by} --within {_LO} {_HI}"
-        f" --confidence {_ASKED} --probability{again}"
+        f" --confidence {_SHOWN[0]} --probability{again}"
     )
     if not keep:
-        print("coincide join --help explains it; coincide demo --keep leaves this sample to try.")
+        print("coincide join --help explains it. coincide demo --keep leaves this sample to try.")
 
 
 @contextmanager

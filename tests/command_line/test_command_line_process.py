@@ -160,16 +160,44 @@ def test_signals_while_it_starts(work, number, moment):
     assert list(work.output.parent.iterdir()) == []
 
 
-def test_demo_in_one_process():
-    answer = coincide("demo", "--engine", "local", "--rows", "5000", COLUMNS="140")
+def test_demo_in_one_process(tmp_path):
+    words = ("demo", "--engine", "local", "--rows", "5000")
+    answer = coincide(*words, COLUMNS="140", TMPDIR=str(tmp_path))
     assert answer.returncode == 0, answer.stderr
-    for words in ("plain, on the middles", "confidence 0.9", "planted found", "coincide join"):
-        assert words in answer.stdout
+    (page,) = tmp_path.iterdir()  # the sample is gone
+    assert f"open {page}\n" in answer.stdout
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    lines = answer.stdout.splitlines()
+    at = lines.index(
+        next(line for line in lines if line.split() == ["join", "found", "missed", "wrong"])
+    )
+    marks = [
+        [int(word.replace(",", "")) for word in line.split()[-3:]]
+        for line in lines[at + 1 : at + 5]
+    ]
+    (found, missed, wrong) = zip(*marks, strict=True)
+    assert len({hits + misses for hits, misses in zip(found, missed, strict=True)}) == 1
+    assert found[1] > found[2] > found[3]
+    assert wrong[1] > wrong[2] > wrong[3]
+
+
+def test_demo_without_charts_says_so(tmp_path):
+    hidden = tmp_path / "altair.py"
+    hidden.write_text("raise ModuleNotFoundError(name='altair')")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    path = os.pathsep.join(map(str, (tmp_path, ROOT)))
+    answer = coincide(
+        "demo", "--engine", "local", "--rows", "500", TMPDIR=str(folder), PYTHONPATH=path
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "pip install 'coincide[explore]'" in answer.stdout
+    assert list(folder.iterdir()) == []
 
 
 def test_demo_keeps_its_sample(tmp_path):
     answer = coincide("demo", "--engine", "local", "--rows", "500", "--keep", TMPDIR=str(tmp_path))
-    (folder,) = tmp_path.glob("coincide-demo-*")
+    (folder,) = (path for path in tmp_path.glob("coincide-demo-*") if path.is_dir())
     assert {path.name for path in folder.iterdir()} >= {"badges.parquet", "doors.parquet"}
     again = next(line for line in answer.stdout.splitlines() if line.startswith("  coincide join"))
     assert coincide(*again.split()[1:], "--engine", "local").returncode == 0
