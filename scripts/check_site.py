@@ -12,8 +12,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src"}
-"""Attributes of tags that a browser fetches without being asked."""
+FETCHED = {
+    **dict.fromkeys(("script", "img", "iframe", "video"), ("src",)),
+    "source": ("src", "srcset"),
+}
+"""Attributes of tags that a browser fetches by itself; a srcset names one picture."""
 FETCHED_RELATIONS = {"stylesheet", "preload", "modulepreload", "icon", "preconnect", "dns-prefetch"}
 
 
@@ -35,8 +38,7 @@ class _Page(HTMLParser):
             self.links.append(given["href"])
         elif tag == "link" and FETCHED_RELATIONS & set(given.get("rel", "").split()):
             self.fetched.append(given.get("href", ""))
-        elif given.get(FETCHED.get(tag, "")):
-            self.fetched.append(given[FETCHED[tag]])
+        self.fetched += filter(None, map(given.get, FETCHED.get(tag, ())))
 
 
 def check(site: Path) -> tuple[list[str], set[str]]:

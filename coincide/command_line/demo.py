@@ -182,15 +182,15 @@ def _print_marks(
     table.add_column("join")
     for name in ("found", "missed", "wrong"):
         table.add_column(name, justify="right")
-    table.add_row("plain, on middles of intervals", *_marks(right, plain))
+    table.add_row("plain join", *_marks(right, plain))
     codes, probability = _codes(found, rows), found["probability"].to_numpy()
     for confidence in _SHOWN:
         shown = codes[probability >= confidence - 2.0**-50]
-        table.add_row(f"coincide, confidence {confidence}", *_marks(right, shown))
+        table.add_row(f"confidence {confidence}", *_marks(right, shown))
     console.print(table)
     console.print(
-        f"\n{right.size:,} pairs are right, by the true times that no join saw. The plain join has one"
-        " answer. With a confidence you choose: miss little, or be sure."
+        f"\n{right.size:,} pairs are right, by the true times that no join saw. A plain join, on the middles of"
+        " the intervals, has one answer. With a confidence you choose: miss little, or be sure."
     )
 
 

@@ -66,6 +66,7 @@ def test_claims_are_those_of_the_results() -> None:
         ('<a href="#nowhere">', "names an anchor that is not there"),
         ('<a href="gone.html">', "leads nowhere"),
         ('<img src="gone.png">', "leads nowhere"),
+        ('<picture><source srcset="gone.svg"></picture>', "leads nowhere"),
         ('<a href="../../secret.txt">', "leads out of the site"),
         ('<script src="https://cdn.example/x.js">', "from elsewhere"),
         ('<link rel="stylesheet" href="//fonts.example/x.css">', "from elsewhere"),
@@ -152,7 +153,7 @@ def test_the_site_has_no_broken_link_and_fetches_nothing(site: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "heading", "shown"),
     [
-        ("index.html", "Coincide", "Join two files"),
+        ("index.html", "Coincide", "When to use it"),
         ("tutorial.html", "The first join", "When nothing is found"),
         ("reference/joins.html", "Joins", "correlate_tables"),
         ("papers/interval-correlation.html", "Interval timing correlation", "the paper says"),
