@@ -189,8 +189,8 @@ def _print_marks(
         table.add_row(f"confidence {confidence}", *_marks(right, shown))
     console.print(table)
     console.print(
-        f"\n{right.size:,} pairs are right, by the true times that no join saw. A plain join, on the middles of"
-        " the intervals, has one answer. With a confidence you choose: miss little, or be sure."
+        f"\n{right.size:,} pairs are right, by the true times that no join saw. A plain join, on the"
+        " middles of the intervals, has one answer. With a confidence you choose: miss little, or be sure."
     )
 
 
