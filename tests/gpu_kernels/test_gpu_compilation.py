@@ -7,24 +7,20 @@ from functools import cache
 
 import pytest
 
-from coincide.model.timestamps import HistogramRule
 from gpu_kernels.kernels.simulation import SIMULATED
 
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
-from gpu_kernels.kernels import borders, causality
-from gpu_kernels.kernels import join as merging
-from gpu_kernels.kernels import join as placement
-from gpu_kernels.kernels import join as tiles
-from gpu_kernels.kernels.compilation import Kernel, RuleKernel
+from gpu_kernels.kernels import borders, causality, join
+from gpu_kernels.kernels.compilation import Kernel
 from tests.helpers.gpu_compilation import (
     ARCHITECTURES,
+    HISTOGRAM_KERNELS,
     KERNELS,
-    RULE_KERNELS,
-    Cost,
-    assemble,
-    ptx_of,
+    Compiled,
+    architecture,
+    assembled,
 )
 
 MOST_REGISTERS = 64
@@ -33,10 +29,10 @@ MOST_REGISTERS = 64
 QUICK = (9, 0)
 """Compiling takes long: quick tests do with one architecture."""
 
-WITHOUT_FORMULA = (
-    *(placement.place, placement.tile_owners, tiles.scatter, tiles.copy),
-    *(merging.merge, merging.first_live, borders.locate, borders.tell),
-    *(causality.place_causes, causality.copy),
+WITHOUT_DIVISION = (
+    *(join.place, join.tile_owners, join.scatter, join.copy),
+    *(join.merge, join.first_live, borders.locate, borders.tell),
+    *(causality.place_causes, causality.copy, *HISTOGRAM_KERNELS),
 )
 
 every_kernel_and_architecture = pytest.mark.parametrize(
@@ -45,18 +41,21 @@ every_kernel_and_architecture = pytest.mark.parametrize(
         pytest.param(
             *(kernel, each),
             marks=[] if each == QUICK else pytest.mark.slow,
-            id="{}-sm_{}{}".format(kernel.py_func.__name__, *each),
+            id=f"{name}-{architecture(each)}",
         )
-        for kernel in KERNELS
+        for kernels, what in ((KERNELS, ""), (HISTOGRAM_KERNELS, "-histograms"))
+        for kernel in kernels
+        for name in [kernel.py_func.__name__ + what]
         for each in ARCHITECTURES
     ],
 )
 
-ptx_of = cache(ptx_of)
+compiled = cache(Compiled)
 
 
 def products_added(ptx: str) -> list[str]:
-    """Float additions of a product, which ptxas might fuse; and those fused already."""
+    """Float additions of a product, which the assembler might fuse; and those fused already."""
+    # With a rounding of its own (mul.rn) a product is never fused.
     products = set(re.findall(r"\bmul\.f(?:32|64)\s+(%\w+)", ptx))
     for target, source in re.findall(r"\bmov\.f(?:32|64)\s+(%\w+), (%\w+);", ptx):
         products |= {target} if source in products else set()
@@ -67,42 +66,29 @@ def products_added(ptx: str) -> list[str]:
 
 @every_kernel_and_architecture
 def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[int, int]) -> None:
-    ptx = ptx_of(kernel, capability)
-    assert ".target sm_{}{}".format(*capability) in ptx
-    cost = assemble(ptx, capability)
-    assert cost == Cost(cost.registers, spilled=0, stack=0, shared=cost.shared)
+    made = compiled(kernel, capability)
+    assert f".target {architecture(capability)}" in made.ptx
+    cost = made.machine_code().cost
+    assert (cost.spilled, cost.stack) == (0, 0)
     assert 0 < cost.registers <= MOST_REGISTERS
-    assert not re.search(r"\bcall\b", ptx)
-
-
-@pytest.mark.parametrize(
-    "capability",
-    [pytest.param(each, marks=[] if each == QUICK else pytest.mark.slow) for each in ARCHITECTURES],
-    ids=lambda c: "sm_{}{}".format(*c),
-)
-@pytest.mark.parametrize("kernel", RULE_KERNELS, ids=lambda k: k.py_func.__name__)
-def test_kernels_of_histograms(kernel: RuleKernel, capability: tuple[int, int]) -> None:
-    """Sums along buckets are rounded step by step, as on the CPU."""
-    ptx = ptx_of(kernel.of(HistogramRule), capability)
-    cost = assemble(ptx, capability)
-    assert cost == Cost(cost.registers, spilled=0, stack=0, shared=cost.shared)
-    assert cost.registers <= MOST_REGISTERS
-    assert products_added(ptx) == []
+    assert not re.search(r"\bcall\b", made.ptx)
 
 
 @every_kernel_and_architecture
 def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, int]) -> None:
-    """So the probability has the bits of the CPU's: see `coincide.model.probability`."""
-    ptx = ptx_of(kernel, capability)
-    assert products_added(ptx) == []
-    assert ("div.rn.f64" in ptx) == (kernel not in WITHOUT_FORMULA)
+    """So probabilities and distances have the CPU's bits: see `coincide.model.probability`."""
+    made = compiled(kernel, capability)
+    assert products_added(made.ptx) == []
+    assert ("div.rn.f64" in made.ptx) == (kernel not in WITHOUT_DIVISION)
+    # Nor would the assembler, which may: it makes the same instructions if it may not.
+    assert made.machine_code().opcodes == made.machine_code("--fmad=false").opcodes
 
 
 ATOMICS = {
-    tiles.probe.py_func: ["global.add.u64"] * 2,
-    tiles.most_probable.py_func: ["global.cas.b64", "global.add.u64", "shared.add.u64"],
-    tiles.nearest.py_func: ["global.min.u64"],
-    tiles.foremost.py_func: ["global.min.s64"],
+    join.probe.py_func: ["global.add.u64"] * 2,
+    join.most_probable.py_func: ["global.cas.b64", "global.add.u64", "shared.add.u64"],
+    join.nearest.py_func: ["global.min.u64"],
+    join.foremost.py_func: ["global.min.s64"],
 }
 """What several threads write at the same place. The simulator's threads would hardly meet there."""
 
@@ -111,9 +97,8 @@ ATOMICS = {
 def test_where_threads_meet_they_write_atomically(
     kernel: Kernel, capability: tuple[int, int]
 ) -> None:
-    ptx = ptx_of(kernel, capability)
     # Newer architectures name an order of memory besides: the weakest, as before.
-    found = re.findall(r"\b(?:atom|red)\.(?:relaxed\.)?(\S+)", ptx)
+    found = re.findall(r"\b(?:atom|red)\.(?:relaxed\.)?(\S+)", compiled(kernel, capability).ptx)
     assert sorted(found) == sorted(ATOMICS.get(kernel.py_func, []))
 
 
@@ -122,3 +107,26 @@ def test_a_product_added_is_seen() -> None:
     assert products_added("mul.f32 %f3, %f1, %f2;\nmov.f32 %f4, %f3;\nsub.f32 %f5, %f4, %f1;")
     assert products_added("fma.rn.f64 %fd3, %fd1, %fd2, %fd3;")
     assert not products_added("mul.f64 %fd3, %fd1, %fd2;\nadd.f64 %fd5, %fd4, %fd4;")
+
+
+_SUM = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry sum(.param .u64 place) {{
+.reg .f64 %fd<4>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [place];
+ld.global.f64 %fd1, [%rd1];
+ld.global.f64 %fd2, [%rd1+8];
+{product}.f64 %fd3, %fd1, %fd2;
+add.f64 %fd3, %fd3, %fd2;
+st.global.f64 [%rd1], %fd3;
+ret; }}
+"""
+
+
+@pytest.mark.parametrize(("product", "may_fuse"), [("mul", True), ("mul.rn", False)])
+def test_what_the_assembler_fuses_is_seen_in_the_machine_code(product: str, may_fuse: bool) -> None:
+    ptx = _SUM.format(product=product)
+    made, without = (assembled(ptx, QUICK, *options).opcodes for options in ([], ["--fmad=false"]))
+    assert (made != without) == may_fuse

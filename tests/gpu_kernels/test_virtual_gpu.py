@@ -19,8 +19,7 @@ if "VIRTUAL_GPU_LOG" in os.environ:
 if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
-from coincide.model.timestamps import HistogramRule
-from tests.helpers.gpu_compilation import KERNELS, RULE_KERNELS
+from tests.helpers.gpu_compilation import HISTOGRAM_KERNELS, KERNELS
 from tests.helpers.pytest_processes import all_passed, run_tests
 from tests.virtual_gpu import environment
 from tests.virtual_gpu.log import Log, kernel_name
@@ -71,5 +70,5 @@ def test_nothing_is_wrong_though_the_answers_are_right(run: Run) -> None:
 
 
 def test_every_kernel_was_launched(run: Run) -> None:
-    kernels = (*KERNELS, *(kernel.of(HistogramRule) for kernel in RULE_KERNELS))
+    kernels = (*KERNELS, *HISTOGRAM_KERNELS)
     assert {kernel_name(kernel) for kernel in kernels} == run.log.launched
