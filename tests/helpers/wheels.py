@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -66,19 +67,29 @@ def empty_environment(folder: Path, wheel: Path) -> Path:
     return commands
 
 
-def run(*words: str, **options: object) -> str:
-    """What a command prints; fails with that if it fails."""
+def run(*words: str, cwd: Path | None = None) -> str:
+    """What a command prints, run as in a new shell; fails with that if it fails."""
     ran = subprocess.run(
         words,
+        cwd=cwd,
+        env=_of_a_new_shell(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=280,
         check=False,
-        **options,  # type: ignore[call-overload]
     )
     assert ran.returncode == 0, ran.stdout
-    return str(ran.stdout)
+    return ran.stdout
+
+
+def _of_a_new_shell() -> dict[str, str]:
+    """The environment without what names this checkout.
+
+    A session of Spark puts the checkout on PYTHONPATH. There pip finds its metadata, and skips the wheel.
+    """
+    ours = ("PYTHON", "COINCIDE")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def _ignored(folder: str, names: list[str]) -> list[str]:
