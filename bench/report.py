@@ -85,6 +85,7 @@ class Report:
     checks: list[Check] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    _drawn: set[Path] = field(default_factory=set, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, with what is needed to judge it later: commit, date, machine, versions."""
@@ -104,12 +105,15 @@ class Report:
         }
 
     def write(self, folder: Path) -> Path:
-        """Write ``NAME.json`` into a folder (``NAME-quick.json`` after a quick run), and the charts."""
+        """Write ``NAME.json`` into a folder (``NAME-quick.json`` after quick runs), and each chart once."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.experiment}{'-quick' if self.quick else ''}.json"
         # Without Matplotlib charts stay numbers, from which `report` can draw them elsewhere.
         for chart in self.charts if find_spec("matplotlib") else ():
-            chart.draw(path.with_name(f"{path.stem}-{chart.name}.png"))
+            picture = path.with_name(f"{path.stem}-{chart.name}.png")
+            if picture not in self._drawn:
+                chart.draw(picture)
+                self._drawn.add(picture)
         path.write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
         return path
 

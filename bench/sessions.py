@@ -24,6 +24,12 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 """The same for every contestant; the rest is Spark's defaults, adaptive execution among them."""
+_QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Of quick runs, whose joins of few rows would wait for the compiler longer than for anything else."""
 
 
 @contextmanager
@@ -33,8 +39,9 @@ def spark_session(bench: Bench) -> Iterator[SparkSession]:
 
     master = f"local[{bench.cores}]"
     bench.say("starting Spark")
-    bench.note(master=master, spark=SETTINGS)
-    spark = local_session(master, "bench", log=os.devnull, **SETTINGS)
+    settings = SETTINGS | bench.pick({}, _QUICK)
+    bench.note(master=master, spark=settings)
+    spark = local_session(master, "bench", log=os.devnull, **settings)
     try:
         yield spark
     finally:

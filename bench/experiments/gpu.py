@@ -39,7 +39,7 @@ def _compare(bench: Bench, both: dict[str, Any]) -> None:
 
 
 def _time(bench: Bench, both: dict[str, Any]) -> None:
-    dense = Work(bench.pick(1_100_000, 40))
+    dense = Work(bench.pick(1_100_000, 20))
     pairs = check_pairs(bench, both, dense)
     bandwidth = copy_bandwidth(bench)
     parts: tuple[Callable[[], None], ...] = (

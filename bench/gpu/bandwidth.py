@@ -30,7 +30,7 @@ def copy_bandwidth(bench: Bench) -> float:
     bench.say("copying on the device")
     source = cupy.zeros(bench.pick(1 << 30, 1 << 24), cupy.uint8)
     target = cupy.empty_like(source)
-    seconds = _median_seconds(lambda: cupy.copyto(target, source))
+    seconds = _median_seconds(lambda: cupy.copyto(target, source), bench.pick(5, 1))
     found = 2 * source.nbytes / seconds
     bench.figure("copy bandwidth of the device", found / 1e9, "GB/s")
     return found
@@ -57,7 +57,7 @@ def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
         "best": (resident.best, None, None),
     }
     for name, (job, moved, bar) in jobs.items():
-        seconds = _median_seconds(job)
+        seconds = _median_seconds(job, bench.pick(5, 1))
         bench.figure(f"{name}, on the device", seconds * 1e3, "ms")
         bench.figure(f"{name}, events on the device", 2e-6 * work.events / seconds, "M events/s")
         bench.figure(f"{name}, pairs on the device", 1e-9 * resident.pairs / seconds, "G pairs/s")
@@ -107,6 +107,6 @@ class _Resident:
             find_best(self._join.banded, self._ranks, *part)
 
 
-def _median_seconds(job: Callable[[], Any]) -> float:
-    """Of five, after one that compiles and takes memory."""
-    return float(np.median([device_seconds(job) for _ in range(6)][1:]))
+def _median_seconds(job: Callable[[], Any], rounds: int) -> float:
+    """Of so many rounds, after one that compiles and takes memory."""
+    return float(np.median([device_seconds(job) for _ in range(1 + rounds)][1:]))

@@ -40,8 +40,8 @@ CHECKS = {
     **{
         "spark": 3,
         "memory": 2,
-        "peers": 4,
-        "pipe": 7,
+        "peers": 2,
+        "pipe": 5,
         "broadcast": 1,
         "histograms": 3,
         "planner": 1,

@@ -35,7 +35,7 @@ def test_every_policy_shows_what_the_reference_shows(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(window_cases(most=60))
 def test_every_policy_shows_what_the_reference_shows_at_length(case: WindowCase) -> None:
     check(case)

@@ -196,7 +196,7 @@ def commands(uri: str, folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("say", "examples"),
-    [(failures, 40), (commands, 12), pytest.param(commands, 100, marks=pytest.mark.slow)],
+    [(failures, 40), (commands, 12), pytest.param(commands, 40, marks=pytest.mark.slow)],
 )
 def test_no_part_of_a_secret_is_ever_shown(say: Any, examples: int, tmp_path: Path) -> None:
     (tmp_path / "a.parquet").touch()

@@ -97,8 +97,8 @@ def test_bits_compiled(compiled_spark: SparkSession, tmp_path: Path, ansi: str) 
 
 
 @pytest.mark.slow
-def test_bits_of_a_million(compiled_spark: SparkSession, tmp_path: Path) -> None:
-    check_bits(compiled_spark, tmp_path / "events.parquet", 1_000_000, 3)
+def test_bits_of_many_rows(compiled_spark: SparkSession, tmp_path: Path) -> None:
+    check_bits(compiled_spark, tmp_path / "events.parquet", 250_000, 3)
 
 
 def test_folded_into_literals(compiled_spark: SparkSession) -> None:
