@@ -29,6 +29,7 @@ from coincide.model.templates.tails import (
     tail,
 )
 from coincide.model.templates.template import TemplateTable
+from coincide.model.units import TIME_LIMIT
 
 MOST_PAIRS = 1 << 26
 """Of templates: 1 GiB of table, and as much again while it is solved."""
@@ -41,6 +42,9 @@ _MOST_BYTES = 1 << 25
 
 _MOST_QUANTILE_BYTES = 1 << 23
 """Of the quantiles that are kept, of one pair of tables: 724 templates a side."""
+
+_FARTHEST = 2 * (TIME_LIMIT - 1)
+"""Ticks from the earliest to the latest time that an event may have."""
 
 _FEW_PAIRS = 4096
 """For so few a second thread is not worth its start."""
@@ -92,7 +96,10 @@ def solved_times(left: TemplateTable, right: TemplateTable, window: Window) -> S
     """As `satisfaction_times`, of which nothing is kept."""
     quantiles = _kept_quantiles if _is_kept(left, right) else tail_quantiles
     above, below = quantiles(left, right, window.confidence)
-    first, last = window.lo + below, window.hi - above
+    # No event begins or ends beyond the limit of times. So no sum of two of these, or of one and an edge,
+    # leaves 64 bits.
+    first = np.maximum(window.lo + below, right.lengths - _FARTHEST)
+    last = np.minimum(window.hi - above, _FARTHEST - left.lengths[:, np.newaxis])
     gaps = _narrow(left, right, window, first, last)
     none = first > last
     first[none], last[none] = 1, 0

@@ -183,3 +183,32 @@ def test_a_probability_at_the_threshold_itself_qualifies(beyond: bool) -> None:
         found = solved_times(left, right, window).ranges(0, 0)
         both = [(sure[0], tie[1])] if tie[0] == sure[1] + 1 else [sure, tie]
         assert found == ([sure] if beyond else both)
+
+
+FARTHEST = 2 * (2**61 - 1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("is_left", [True, False])
+def test_intervals_as_long_as_time_is(is_left: bool, seed: int) -> None:
+    """Sums of such times leave 64 bits; each s that events may have is decided as by exact arithmetic."""
+    random = np.random.default_rng(seed)
+    length = FARTHEST - int(random.integers(0, [1, 2**20, 2**59, 2**61][seed % 4]))
+    edges = np.sort(random.integers(-(2 ** random.integers(2, 60)), 1, 4))
+    hump = template_table({"": Template(edges - edges[-1], [0.2, 0.5, 0.3])})
+    long = TemplateTable.of_lengths(np.array([length]))
+    left, right = (long, hump) if is_left else (hump, long)
+    lo, hi = np.sort(random.integers(-(2**61) + 1, 2**61, 2)).tolist()
+    (own, others), decided = (exact_of(left, 0), exact_of(right, 0)), 0
+    first, last = int(right.lengths[0]) - FARTHEST, FARTHEST - int(left.lengths[0])
+    highest = 1 - min(outside(own, others, s, Window(lo, hi, 1.0)) for s in (lo, hi, first, last))
+    for confidence in (0.02, float(highest) * 0.7, float(highest) * 0.999):
+        window = Window(lo, hi, max(confidence, 1e-6))
+        (found,) = all_ranges(solved_times(left, right, window))
+        ends = [end + step for each in found for end in each for step in (-1, 0, 1)]
+        drawn = [int(s) for s in random.integers(first, last, 60, endpoint=True)]
+        for s in [s for s in (first, last, *ends, *drawn) if first <= s <= last]:
+            is_in = any(low <= s <= high for low, high in found)
+            assert is_in == (outside(own, others, s, window) <= allowance(window.confidence))
+            decided += is_in
+    assert decided or highest < 0.02
