@@ -23,8 +23,8 @@ ABOUT = """\
 Differential fuzzing of every way in one process. Each case is drawn at random: column types, timestamps,
 keys, files, options, faults, conditions on pairs, choices of matches, one stream, time shifts. One way
 joins it, and the exact arithmetic of `cpu_fallback.reference` judges the answer. Probabilities must agree
-to 3·10⁻¹⁶, counts of bad rows exactly. Each error must be the one that is due. Any case can run again
-alone: `run hunt --seed S --case K`.
+to 3·10⁻¹⁶, those of histograms to the bound of their sums, counts of bad rows exactly. Each error must be
+the one that is due. Any case can run again alone: `run hunt --seed S --case K`.
 """
 
 EXPERIMENT = Experiment(

@@ -1,4 +1,4 @@
-"""Whether an answer is the right one: rows as a multiset, probabilities to 3e-16."""
+"""Whether an answer is the right one: rows as a multiset, probabilities to what floats guarantee."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bench.hunt.oracle import Match, Oracle, reference_matches, reference_row
 from cpu_fallback.reference.join import BEST_TOLERANCE, best_of_matches_is_acceptable
 
 PROBABILITY_TOLERANCE = Fraction(3e-16)
+UNIT = Fraction(1, 2**52)
 HISTOGRAM_STEP = Fraction(1, 2**40)
 HUGE_TOLERANCE = Fraction(1, 2**51)
 """Where lengths need more than 53 bits, so that turning them into floats rounds, too."""
@@ -89,10 +90,7 @@ class _Comparison:
 
     def __init__(self, data: DataSet, job: Job, oracle: Oracle) -> None:
         self._data, self._job, self._oracle = data, job, oracle
-        left, right = (side.events for side in oracle.sides)
-        longest = max((e.high - e.low for side in (left, right) for e in side), default=0)
-        tolerance = HUGE_TOLERANCE if longest > 2**53 else PROBABILITY_TOLERANCE
-        self._tolerance = tolerance
+        self._tolerance = _tolerance(data, [*oracle.sides[0].events, *oracle.sides[1].events])
 
     def of(self, rows: list[dict[str, Any]]) -> str | None:
         if self._job.per_event:
@@ -242,6 +240,19 @@ class _Comparison:
             if not abs(Fraction(found) - exact) <= self._tolerance:
                 return f"probability {found!r}, exactly {float(exact)!r}"
         return None
+
+
+def _tolerance(data: DataSet, events: Sequence[Event]) -> Fraction:
+    """How far a probability may be from the exact one.
+
+    Of histograms it is 1 - (a + b), a and b being tails. `relative_error` bounds either: n + 2 m + 16 units
+    of itself, with n and m edges. They sum to 1 at most, and the last two operations add a unit.
+    """
+    if data.has_histograms:
+        edges = 1 + max((len(event.buckets) for event in events), default=1)
+        return (3 * edges + 17) * UNIT
+    longest = max((event.high - event.low for event in events), default=0)
+    return HUGE_TOLERANCE if longest > 2**53 else PROBABILITY_TOLERANCE
 
 
 def _multiset(pairs: Sequence[Values]) -> Values:

@@ -147,6 +147,18 @@ def test_an_answer_is_compared_row_by_row(change: dict[str, list], wrong: str | 
     assert found is None if wrong is None else wrong in found
 
 
+@pytest.mark.parametrize(("off", "is_right"), [(5e-15, True), (1e-14, False)])
+def test_probabilities_of_histograms_err_by_what_their_sums_may(off: float, is_right: bool):
+    """Three edges on one side, two on the other: 26 units of 2^-52 at most, which is 5.8e-15."""
+    right = Side((INT64,) * 2, seen((40, "a")), True, DELAYS)
+    data = replace(data_of(rows((10, 40)), []), right=right, lo=-40, hi=15, confidence=0.1)
+    oracle = Oracle(data)
+    ((exact, _),) = oracle.matches[0]
+    answer = pa.table({"left_id": [0], "right_id": [0], "probability": [float(exact) + off]})
+    found = compare(Found(answer), data, Job("inner", "pairs", True), oracle)
+    assert (found is None) == is_right, found
+
+
 def test_a_quick_hunt_reports(tmp_path: Path):
     # Of any result: what is known to be wrong elsewhere has tests of its own.
     run(tmp_path, "--cases", "8", "--seed", "5")
