@@ -12,7 +12,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from coincide import CorrelateOptions, DataError, TimingCondition, correlate_tables, within
+from coincide import (
+    CorrelateOptions,
+    DataError,
+    JoinReport,
+    TimingCondition,
+    correlate_tables,
+    within,
+)
 from coincide.engine.events.schemas import arrow_time_column
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
@@ -111,6 +118,21 @@ def test_what_is_too_large_for_decimals_is_left_out(far: str, tmp_path: Path) ->
     assert found.to_pylist() == [{"left_id": 0, "right_id": 0}]
 
 
+@pytest.mark.parametrize("unit", ["s", "min"])
+def test_what_is_not_finite_is_told_from_what_is_too_large(unit: str, tmp_path: Path) -> None:
+    """Beside times that only decimals tell apart, which have neither NaN nor infinity."""
+    texts = ["1700000000.30512345678", "NaN", "-inf", "+Infinity", "1e300", "9" * 400, "", "inf"]
+    path = written(tmp_path / "a.csv", texts)
+    options = CorrelateOptions(unit=unit, tick="s", invalid="drop")
+    report = JoinReport()
+    asked = {**AT, "left_columns": "id", "options": options, "report": report}
+    found = correlate_tables(path, path, within=(0, 0), **asked)
+    summary = report.summary()
+    assert found.num_rows == 1
+    for side in (summary.left, summary.right):
+        assert (side.invalid, side.unmatchable) == ({"not_finite": 4, "range": 2}, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "ticks"),
     [("0.0000000015" + "4" * 40, 2), ("1e-300", 0), ("3." + "3" * 30 + "e-9", 3), ("5e-324", 0)],
@@ -128,5 +150,7 @@ def test_what_is_no_number_is_found_among_decimals(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.csv, line 4.*'x'"):
         joined(path, path, "1ns")
     path = written(tmp_path / "b.csv", ["1700000000.123456789", "2.5", "inf"])
-    with pytest.raises(DataError, match=r"times that reach 2\^61"):
+    with pytest.raises(
+        DataError, match=r"NaN or infinity in t in 1 row, .* t=NaN or infinity, id=2"
+    ):
         joined(path, path, "1ns")

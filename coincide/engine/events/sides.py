@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import column_of, of_one_type, one_array, stored
-from coincide.engine.events.ticks import contiguous
+from coincide.engine.events.ticks import contiguous, not_finite_decimal
 from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import (
     Faults,
@@ -359,9 +359,12 @@ def example_of(table: pa.Table, mask: np.ndarray, names: Sequence[str]) -> str:
 def readable(value: pa.Scalar) -> object:
     """What a scalar holds; the bare number of a time for which Python has no date."""
     try:
-        return value.as_py()
+        found = value.as_py()
     except (ValueError, OverflowError, KeyError):
         return getattr(value, "value", "...")
+    if pa.types.is_decimal(value.type) and found == not_finite_decimal(value.type.scale):
+        return "NaN or infinity"
+    return found
 
 
 def example_row(row: dict[str, object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -35,7 +36,10 @@ class Ticks:
 
     def _from_floats(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         values = column.cast(pa.float64()).to_numpy()
-        self.not_finite = ~np.isfinite(values) & ~self.null
+        if scale.column.is_decimal:
+            self.not_finite = _stands_for_none(column)
+        else:
+            self.not_finite = ~np.isfinite(values) & ~self.null
         values = np.where(np.isfinite(values), values, 0.0)
         ticks = (
             _decimal_ticks(column, scale) if scale.column.is_decimal else float_ticks(values, scale)
@@ -97,6 +101,24 @@ def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
     if is_far.any():
         ticks = np.where(is_far, np.copysign(TIME_LIMIT, scaled).astype(np.int64), ticks)
     return np.clip(ticks, -TIME_LIMIT, TIME_LIMIT)
+
+
+_DIGITS = 38
+_MOST_SCALE = 18
+
+
+def not_finite_decimal(scale: int) -> Decimal:
+    """What stands for NaN and infinity in decimals of a CSV, which hold neither: 38 nines, out of range."""
+    return Decimal((0, (9,) * _DIGITS, -scale))
+
+
+def _stands_for_none(column: pa.ChunkedArray) -> np.ndarray:
+    """Whether a decimal is `not_finite_decimal`, which is no time in any unit: bool array, shape (n,)."""
+    kind = contiguous(column).type
+    if kind.precision < _DIGITS or kind.scale > _MOST_SCALE:
+        return np.zeros(len(column), bool)
+    none = pa.scalar(not_finite_decimal(kind.scale), pa.decimal128(_DIGITS, kind.scale))
+    return pc.fill_null(pc.equal(column, none), False).to_numpy()
 
 
 def _decimal_ticks(column: pa.ChunkedArray, scale: TimeScale) -> np.ndarray:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import with_types
+from coincide.engine.events.ticks import not_finite_decimal
 from coincide.model.decimal_ticks import MOST_PLACES
 from coincide.model.errors import ConditionError, DataError
 
@@ -22,7 +23,7 @@ _MOST_PLACES = 18
 _WIDE = 38
 _NOT_FINITE = r"(?i)^[-+]?(nan|inf|infinity)$"
 _OUT_OF_RANGE = "1e19"
-"""Stands for what is not finite, or larger, as decimals have none such."""
+"""Stands for what is larger, and may be larger than any decimal."""
 _NEAR_ZERO = 1e-19
 """What is less is no tick, and may have more places than a decimal."""
 _TOO_MANY_PLACES = (r"(\.\d{18})\d*([eE])", r"(\.\d{37})\d+$")
@@ -60,18 +61,19 @@ def _floats_tell(texts: Texts, numbers: Texts) -> bool:
 
 
 def _as_decimals(texts: Texts, kind: pa.Decimal128Type) -> Texts:
-    texts = _held_by_decimals(texts)
+    texts = _held_by_decimals(texts, str(not_finite_decimal(kind.scale)))
     if _places(texts) <= kind.scale:
         return texts.cast(kind)
     wide = texts.cast(pa.decimal256(2 * _WIDE, _WIDE))
     return pc.round(wide, kind.scale).cast(kind)
 
 
-def _held_by_decimals(texts: Texts) -> Texts:
+def _held_by_decimals(texts: Texts, none: str) -> Texts:
     """Texts of numbers, without what is too large, too near to zero or too long for a decimal."""
-    sizes = pc.abs(pc.replace_substring_regex(texts, _NOT_FINITE, _OUT_OF_RANGE).cast(pa.float64()))
+    sizes, is_none = pc.abs(texts.cast(pa.float64())), pc.match_substring_regex(texts, _NOT_FINITE)
     texts = pc.if_else(pc.greater_equal(sizes, float(_OUT_OF_RANGE)), _OUT_OF_RANGE, texts)
     texts = pc.if_else(pc.less(sizes, _NEAR_ZERO), "0", texts)
+    texts = pc.if_else(is_none, none, texts)
     with_exponent, without = _TOO_MANY_PLACES
     texts = pc.replace_substring_regex(texts, with_exponent, r"\1\2")
     return pc.replace_substring_regex(texts, without, r"\1")
