@@ -64,6 +64,16 @@ def test_two_sides_that_hold_nothing(tmp_path, command_spark, ending, engine, wi
 
 
 @pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
+def test_files_without_rows_refuse_no_duration(tmp_path, ending):
+    """A day without events is joined by the command of all days, whose times are fractions of us."""
+    nothing = write_as(tmp_path / f"a.{ending}", NOTHING.slice(0, 0))
+    words = ["join", str(nothing), str(nothing), "-o", str(tmp_path / "out"), "--engine", "local"]
+    words += ["--unit", "us", "--within", "-9ns", "-1ns", "--confidence", "1"]
+    assert run(words) == 0
+    assert ds.dataset(tmp_path / "out", format="parquet").to_table().num_rows == 0
+
+
+@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
 def test_a_later_file_tells_the_type(tmp_path, ending):
     (tmp_path / "events").mkdir()
     names = ["id", "key", "min_time", "max_time"]

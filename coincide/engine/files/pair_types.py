@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.keys import key_pairs
-from coincide.engine.events.schemas import plain_type
-from coincide.engine.events.time_columns import TimeColumn, resolve_tick
+from coincide.engine.events.schemas import arrow_time_column, plain_type
+from coincide.engine.events.time_columns import resolve_tick
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.csv_texts import holds_whole
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.sides import SIDES
 
 Types = dict[str, pa.DataType]
@@ -59,13 +59,15 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _time_of_nothing(arguments: PairArguments) -> pa.DataType:
-    """Integers, unless the durations need to know how long a tick is."""
-    try:
-        columns = [TimeColumn(side, "", "integer") for side in SIDES]
-        arguments.check_tick(resolve_tick(columns, arguments.options))
-    except ConditionError:
-        return pa.timestamp("us")
-    return pa.int64()
+    """The first type of which ticks count all durations: a file without rows refuses no duration."""
+    for kind in (pa.int64(), pa.float64()):
+        columns = [arrow_time_column(side, "", kind) for side in SIDES]
+        try:
+            arguments.check_tick(resolve_tick(columns, arguments.options))
+        except (ConditionError, SchemaError):
+            continue
+        return kind
+    return pa.timestamp("us")
 
 
 def _other_key(schema: pa.Schema, found: Types, name: str) -> pa.DataType:
