@@ -38,6 +38,31 @@ def test_exact_times_need_no_confidence(work: Workplace, kind: str) -> None:
     assert found["right_id"].to_pylist() == [1]
 
 
+NOTHING = [("0s", None, None), (0, None, None), (None, "-5ms", "5ms"), (None, "0s", 0)]
+
+
+@pytest.mark.parametrize(("width", "before", "after"), NOTHING)
+def test_stamps_that_are_off_by_nothing_need_no_confidence(
+    width: object, before: object, after: object
+) -> None:
+    table = pa.table({"id": [0, 1, 2], "t": TIMES["timestamp"]})
+    ends = {"width": width} if width is not None else {"before": before, "after": after}
+    times = {"left_time": coincide.around("t", **ends), "right_time": "t"}
+    found = coincide.correlate_tables(table, table, within=("2s", "4s"), **times)
+    assert found["right_id"].to_pylist() == [1]
+    for wide in ("1us", 1):
+        times["left_time"] = coincide.around("t", before=0, after=wide)
+        with pytest.raises(ConditionError, match="confidence is missing"):
+            coincide.correlate_tables(table, table, within=("2s", "4s"), **times)
+
+
+def test_the_command_needs_none_for_stamps_that_are_off_by_nothing(work: Workplace) -> None:
+    stamped(work, "timestamp")
+    about = ("--left-around", "0s", "--right-resolution", "0s")
+    assert work.join("--within", "3s", "3s", *AT, *about)[0] == 0
+    assert "--confidence" in work.refused("--within", "3s", "3s", *AT, "--left-around", "1us")
+
+
 def test_intervals_need_a_confidence(work: Workplace) -> None:
     table = stamped(work, "integer")
     assert "--confidence" in work.refused("--within", "0", "3", "--left-time", "t,t2")

@@ -8,7 +8,7 @@ from typing import overload
 from coincide.engine.events.template_frames import templates_of
 from coincide.model.errors import ConditionError, argument, brief, call
 from coincide.model.templates.template import Templates, TemplateTable
-from coincide.model.units import Duration, Tick, plain, size_of, unit_name
+from coincide.model.units import Duration, Tick, parse_duration, plain, size_of, unit_name
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,15 @@ class Around:
     time: str
     before: int | str
     after: int | str
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether events are instants, however long a tick is."""
+        ends = self.before, self.after
+        sizes = [parse_duration(end) if isinstance(end, str) else end for end in ends]
+        # Ticks and durations make no sum: of one each both must be 0.
+        is_one_kind = len({isinstance(end, str) for end in ends}) == 1
+        return sum(sizes) == 0 if is_one_kind else not any(sizes)
 
     def margins(self, tick: Tick) -> tuple[int, int]:
         """Before and after, in ticks.

@@ -18,6 +18,7 @@ from coincide.engine.events.keys import (
     key_pairs,
     names_of,
 )
+from coincide.engine.events.time_arguments import Around
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.events.timestamp_names import (
     GivenTimes,
@@ -449,9 +450,15 @@ def condition_of(
 
 
 def are_exact(times: Sequence[GivenTimes]) -> bool:
-    """Whether the times of all sides are instants: each of one column."""
-    names = [timestamp_names(*each) for each in zip(SIDES, times, strict=False)]
-    return all(isinstance(each, IntervalNames) and each.lower == each.upper for each in names)
+    """Whether the times of all sides are instants: each of one column, or about it by nothing."""
+    return all(map(_is_exact, SIDES, times))
+
+
+def _is_exact(side: str, given: GivenTimes) -> bool:
+    if isinstance(given, Around):
+        return given.is_exact
+    names = timestamp_names(side, given)
+    return isinstance(names, IntervalNames) and names.lower == names.upper
 
 
 def window_of(window: GivenWindow) -> Within:
