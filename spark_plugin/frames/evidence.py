@@ -13,7 +13,6 @@ from pyspark.sql.types import StringType
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.join.spec import AnySpec
-from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     Evidence,
     Instants,
@@ -70,12 +69,12 @@ class FrameEvidence:
         """The pair that is nearest to the window, of exact times that were looked at."""
         spec = self.spec
         is_exact = spec.shapes_are_lengths and not any(side.longest for side in statistics)
-        if not isinstance(spec, JoinSpec) or not is_exact:
+        if not is_exact or spec.shift:
             return None
         left, right = (Instants(side.hashes, side.midpoints // 2) for side in statistics)
         is_all = all(side.midpoints.size == side.matchable for side in statistics)
         others = None if spec.is_one_stream else right
-        return nearest_miss(left, others, spec.window, is_all=is_all)
+        return nearest_miss(left, others, spec.widest, is_all=is_all)
 
     def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
         """Whether the sample holds all events, and no key of one side is on the other."""

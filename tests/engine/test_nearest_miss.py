@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from coincide import (
+    CausalityCondition,
     CorrelateOptions,
     JoinReport,
     NoPairsWarning,
+    Spatial,
+    SpeedRange,
+    Temporal,
     TimingCondition,
     Window,
+    causality,
     correlate,
     correlate_tables,
     within,
@@ -155,3 +160,36 @@ def test_spark_tells_it(spark: SparkSession) -> None:
     assert correlate(*frames, **given).count() == 0
     line = "in the nearest pair right is 33,333 ticks after left; the window ends at 33,000 ticks"
     assert report.summary().no_pairs.hints[0] == line
+
+
+CAUSAL = {"cause_time": "t", "effect_time": "t"}
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
+@pytest.mark.parametrize(
+    ("predicates", "places", "window"),
+    [
+        ([Temporal(0, 33_000)], {}, "ends at 33,000 ticks"),
+        ([Temporal(40_000, 80_000)], {}, "begins at 40,000 ticks"),
+        (
+            [SpeedRange(0.5, None, 1000, per=None), Spatial(9_000)],
+            {"place": "x"},
+            "ends at 19,000 ticks",
+        ),
+    ],
+)
+def test_spark_tells_it_of_causality(
+    spark: SparkSession, predicates: list[Any], places: dict[str, str], window: str
+) -> None:
+    """By time alone, with what the condition allows at any distance; 33.333 µs apart are the nearest."""
+    tables = [table.append_column("x", pa.array([0.0] * 3)) for table in sides(pa.int64())]
+    given = CAUSAL | {f"{side}_place": "x" for side in ("cause", "effect") if places}
+    report = JoinReport()
+    condition = CausalityCondition(predicates)
+    found = causality(
+        *(frame(spark, table) for table in tables), condition, by="key", report=report, **given
+    )
+    assert found.count() == 0
+    line = f"in the nearest pair effect is 33,333 ticks after cause; the window {window}"
+    assert line in report.summary().no_pairs.hints
