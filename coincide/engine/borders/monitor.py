@@ -82,7 +82,7 @@ class BorderMonitor:
         )
         columns_of = partial(ReadingColumns.of, arguments=self.arguments)
         names = self.arguments.columns
-        self._pushes = Pushes(READINGS, names, self.arguments.numbers, columns_of)
+        self._pushes = Pushes(READINGS, names, self.arguments.numbers, columns_of, options.invalid)
         self._streams: Ids | None = None
         self._ids: QueryIds | None = None
         self._rows = SideCounts()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import pyarrow as pa
 
 from coincide.engine.events.schemas import can_be_width, check_name, decoded
-from coincide.model.errors import SchemaError
+from coincide.model.errors import DroppedRowsWarning, SchemaError
 
 if TYPE_CHECKING:
     from coincide.engine.files.finding import Given
@@ -37,12 +37,15 @@ def arrow_table(
     names: Sequence[str],
     numbers: Sequence[str] = (),
     first: pa.Schema | None = None,
+    *,
+    drops: bool = False,
 ) -> pa.Table:
-    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end."""
-    if _names_files(given):
-        from coincide.engine.files.arrow_inputs import input_of
+    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
 
-        table = input_of(side, given, numbers).table(list(dict.fromkeys(names)))
+    `drops`: lines of CSV that are malformed, or have no time, are skipped with a warning.
+    """
+    if _names_files(given):
+        table = _of_files(side, given, list(dict.fromkeys(names)), numbers, drops)
     elif _is_rows(given):
         table = _of_rows(side, given, first)
     elif isinstance(given, pa.Table):
@@ -63,6 +66,24 @@ def _names_files(given: object) -> TypeGuard[Given]:
     if isinstance(given, (list, tuple)):
         return bool(given) and all(isinstance(each, (str, os.PathLike)) for each in given)
     return isinstance(given, (str, os.PathLike))
+
+
+def _of_files(
+    side: str, given: Given, names: list[str], numbers: Sequence[str], drops: bool
+) -> pa.Table:
+    from coincide.engine.files.arrow_inputs import input_of
+    from coincide.engine.reports.warnings import warn
+
+    read = input_of(side, given, numbers, drops=drops)
+    table = read.table(names)
+    if lost := sum(read.source.skipped.values()):
+        lines = f"{lost:,} {'line' if lost == 1 else 'lines'}"
+        warn(
+            f"{side}: {lines} of {read.source.text} skipped, with more or fewer cells than the header, or"
+            " with no time",
+            DroppedRowsWarning,
+        )
+    return table
 
 
 def _is_rows(given: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
 from coincide.engine.events.schemas import other_types, with_first_types
 from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.options import Invalid
 
 C = TypeVar("C")
 """What columns mean to an operator."""
@@ -18,7 +19,8 @@ C = TypeVar("C")
 class Pushes(Generic[C]):
     """What the columns of all tables mean, once the first one was taken. It pickles.
 
-    `names` are the columns that are needed, `numbers` those that CSV may write as numbers.
+    `names` are the columns that are needed, `numbers` those that CSV may write as numbers. `invalid` is as
+    `CorrelateOptions.invalid`, of lines of CSV, too.
     """
 
     def __init__(
@@ -27,8 +29,10 @@ class Pushes(Generic[C]):
         names: Sequence[str],
         numbers: Sequence[str],
         columns_of: Callable[[pa.Schema], C],
+        invalid: Invalid,
     ) -> None:
         self.columns: C | None = None
+        self._drops = invalid == "drop"
         self._side, self._names, self._numbers = side, list(dict.fromkeys(names)), numbers
         self._columns_of = columns_of
         self._first: pa.Schema | None = None
@@ -40,7 +44,9 @@ class Pushes(Generic[C]):
                 f"{self._side} must be {TABLES}; found {type(given).__name__}. .collect() makes one of a"
                 " Polars LazyFrame, .toArrow() of a Spark DataFrame"
             )
-        table = arrow_table(self._side, given, self._names, self._numbers, self._first)
+        table = arrow_table(
+            self._side, given, self._names, self._numbers, self._first, drops=self._drops
+        )
         table = with_first_types(table, self._first)
         if self.columns is not None and table.schema == self._first:
             return table, self.columns

@@ -11,6 +11,7 @@ from importlib import import_module
 import pyarrow as pa
 
 from coincide.engine.events.schemas import check_name, with_types
+from coincide.engine.files.csv_rules import CsvRules
 from coincide.engine.files.finding import (
     FILENAME,
     Given,
@@ -35,10 +36,13 @@ def arrow_input(
     return reader(source, nanoseconds, times, floats)
 
 
-def input_of(side: str, given: Given, numbers: Sequence[str] = ()) -> ArrowInput:
+def input_of(
+    side: str, given: Given, numbers: Sequence[str] = (), *, drops: bool = False
+) -> ArrowInput:
     """The input that files of any format are; `numbers` name times."""
     words = words_of(given)
-    return arrow_input(source_of(", ".join(words), find_files(side, words)), times=tuple(numbers))
+    source = source_of(", ".join(words), find_files(side, words), csv=CsvRules(drops=drops))
+    return arrow_input(source, times=tuple(numbers))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from coincide.engine.files.csv_texts import (
     with_times,
 )
 from coincide.engine.files.source import STANDARD_INPUT, Source, reading
-from coincide.model.errors import ConditionError, DataError
+from coincide.model.errors import ConditionError, DataError, option
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCK_BYTES = 1 << 20
@@ -44,6 +44,7 @@ _FIRST_BLOCK_BYTES = 16 << 20
 _LINE_BYTES = 1 << 12
 """A file that is no longer is looked at, whether it is a header alone."""
 _SHOWN = 40
+_DROPPING = option("invalid", "drop")
 _COMMA = re.compile(r"\d:\d\d(:\d\d)?,\d+")
 _POINTS = r"sed -E 's/(:[0-9]{2}),([0-9]+)/\1.\2/g' in.csv > out.csv"
 
@@ -290,7 +291,7 @@ class CsvFile:
             text = repr(str(texts[row])[:_SHOWN])
             raise DataError(
                 f"{self._line(row)}, column {name!r}: {text} is no time of the format {form!r}; mend it,"
-                f" or say --csv-null {text} if it stands for nothing, or --invalid drop"
+                f" or say --csv-null {text} if it stands for nothing, or {_DROPPING}"
             )
         lost_texts = texts.filter(lost)
         for zone in () if form else (None, "UTC"):
@@ -388,7 +389,7 @@ class CsvFile:
             if "\0" in said:
                 return (
                     f"{line} holds NUL bytes, as a loss of power leaves them; cut it off, or leave such"
-                    " lines out with --invalid drop"
+                    f" lines out with {_DROPPING}"
                 )
             wanted = (
                 f"{expected} columns are named"
@@ -398,7 +399,7 @@ class CsvFile:
             cells = f"{got} cell" if got == 1 else f"{got} cells"
             return (
                 f"{line} has {cells} where {wanted}; mend it, quote cells that hold the delimiter, say"
-                " --csv-delimiter, --csv-quote, or leave such lines out with --invalid drop"
+                f" --csv-delimiter, --csv-quote, or leave such lines out with {_DROPPING}"
             )
         if found := _CELL.match(said):
             index, at, kind, why = found.groups()
@@ -434,7 +435,7 @@ class CsvFile:
     def _dropping(self, name: str) -> str:
         """That rows of bad times can be left out, where that was not said."""
         can = name in self.given.times and not self.rules.drops
-        return ", or leave such rows out with --invalid drop" if can else ""
+        return f", or leave such rows out with {_DROPPING}" if can else ""
 
     def _too_long(self, limit: int) -> str:
         """Where a line is longer than what is read at once."""

@@ -161,5 +161,6 @@ def given_tables(left: Any, right: Any, arguments: PairArguments) -> list[pa.Tab
             raise SchemaError(f"{called} must be {TABLES}; found {kind_of(given)}. {_TO_ARROW}")
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)
-        tables.append(arrow_table(side, given, names, numbers))
+        drops = arguments.options.invalid == "drop"
+        tables.append(arrow_table(side, given, names, numbers, drops=drops))
     return tables

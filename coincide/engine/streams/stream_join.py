@@ -122,7 +122,10 @@ class StreamJoin:
         join, names = self._arguments.join, self._columns[number]
         if self._running is None and join.is_open:
             names = needed_names(events, names, join.words_of_needed)
-        table = arrow_table(words, events, names, join.numbers[number], self._schemas[number])
+        table = arrow_table(
+            words, events, names, join.numbers[number], self._schemas[number],
+            drops=join.options.invalid == "drop",
+        )  # fmt: skip
         with self._lock:
             self._check_open()
             return self._take(number, table)

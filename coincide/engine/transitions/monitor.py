@@ -78,7 +78,9 @@ class TransitionMonitor:
             within, confidence, query, stream, event, time, repeated, options
         )
         columns_of = partial(EventColumns.of, arguments=arguments)
-        self._pushes = Pushes(SIDE, arguments.columns, arguments.clocks, columns_of)
+        self._pushes = Pushes(
+            SIDE, arguments.columns, arguments.clocks, columns_of, options.invalid
+        )
         self._watches: OpenWatches | None = None
         self._clock: int | None = None
         self._latest: int | None = None

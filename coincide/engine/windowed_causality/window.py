@@ -217,8 +217,9 @@ def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
     names, places = arguments.read_columns, names_of_coordinates(arguments.coordinates)
     columns_of = partial(WindowColumns, arguments=arguments)
     return Pushes(
-        f"{EVENT}s", [*names, *arguments.payload], [*arguments.clocks, *places], columns_of
-    )
+        f"{EVENT}s", [*names, *arguments.payload], [*arguments.clocks, *places], columns_of,
+        arguments.options.invalid,
+    )  # fmt: skip
 
 
 def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
