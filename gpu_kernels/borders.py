@@ -86,9 +86,9 @@ class PointRun:
         """The crossings of the points first ... last of these, counted from the first one."""
         offsets = self.offsets
         begin = offsets[first]
-        out = Told(*(np.empty(offsets[last] - begin, kind) for kind in _KINDS))
-        if not out.points.size:
-            return out
+        count = int(offsets[last] - begin)
+        if count == 0:
+            return Told(*(np.empty(0, kind) for kind in _KINDS))
 
         def fill(a: int, b: int) -> None:
             moves = self._moves(a, b)
@@ -102,6 +102,7 @@ class PointRun:
 
         with TURN, translated(_WHAT), current().fetching() as fetch:
             borders = resident(self._index).borders
+            out = Told(*(_result(count, kind) for kind in _KINDS))
             in_parts(fill, first, last)
         return out
 
@@ -114,6 +115,10 @@ class PointRun:
             current().send([self._segments[rows].reshape(-1), self._kinds[rows]])
         )
         return Moves(segments, kinds, lead, first)
+
+
+def _result(size: int, kind: type) -> np.ndarray:
+    return current().result(size, kind, lambda: np.empty(size, kind))
 
 
 _KINDS = (np.int64, np.int32, np.int8)

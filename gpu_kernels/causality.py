@@ -166,7 +166,7 @@ class CausalityJoin(BlockJoin):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Delta and distance of given pairs."""
         n = left_rows.size
-        delta, distance = self._empty(n), self._empty(n if self._placed else 0)
+        sizes = n, n if self._placed else 0
 
         def evaluate(start: int, stop: int) -> None:
             places = [
@@ -178,6 +178,7 @@ class CausalityJoin(BlockJoin):
             fetch(distances, distance[start:stop])
 
         with _DEVICE, translated(), current().fetching() as fetch:
+            delta, distance = map(self._result, sizes)
             for start in range(0, n, _MEASURED_AT_ONCE):
                 in_parts(evaluate, start, min(start + _MEASURED_AT_ONCE, n))
         return delta, distance.view(np.float64)
@@ -190,7 +191,7 @@ class CausalityJoin(BlockJoin):
 
     def _outputs(self, matches: int, both: bool, measured: bool) -> list[np.ndarray]:
         more = [matches, matches if self._placed else 0] if measured else []
-        return super()._outputs(matches, both, measured) + [self._empty(size) for size in more]
+        return super()._outputs(matches, both, measured) + [self._result(size) for size in more]
 
     def _columns(self, start: int, stop: int, values: _Values, measured: bool) -> list[Any]:
         if not measured:

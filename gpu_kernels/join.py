@@ -25,7 +25,7 @@ from gpu_kernels.device.memory import (
     take,
     translated,
 )
-from gpu_kernels.device.transfers import ROOM, current
+from gpu_kernels.device.transfers import current
 from gpu_kernels.device.usable import TURN as _DEVICE
 from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import THREADS, TILE, launch_each, launch_tiles
@@ -292,8 +292,8 @@ def tile_owners(scan: Any, items: int) -> Any:
 
 
 _PAIRS_AHEAD = 1 << 22
-_PAIRS_AT_ONCE = ROOM // 8
-"""Matches of a block: a column fits into a pinned buffer, and leaves while the next block is filled."""
+_PAIRS_AT_ONCE = 1 << 22
+"""Matches of a block: so many that they take longer to leave than a block takes to begin."""
 
 _FILLED_KEPT = 2
 """Threads of the caller may ask for a batch when another has asked for one further on."""
@@ -321,7 +321,7 @@ class _Filled(NamedTuple):
 class BlockJoin(CountedJoin):
     """A join whose sides are on the device, ready to be counted and filled in blocks of base positions.
 
-    All arrays that it returns are in host memory.
+    All arrays that it returns are in host memory: matches in pinned memory, or where `empty` makes room.
     """
 
     def __init__(self, size: int, empty: Callable[[int], np.ndarray]) -> None:
@@ -339,7 +339,10 @@ class BlockJoin(CountedJoin):
 
     def _outputs(self, matches: int, both: bool, measured: bool) -> list[np.ndarray]:
         """Where so many matches go: the column of the left side if `both`, of the right side, and more."""
-        return [self._empty(matches) for _ in range(1 + both)]
+        return [self._result(matches) for _ in range(1 + both)]
+
+    def _result(self, size: int) -> np.ndarray:
+        return current().result(size, np.int64, lambda: self._empty(size))
 
     def _columns(self, start: int, stop: int, values: _Values, measured: bool) -> list[Any]:
         """The columns of the matches of a block, in device memory."""
@@ -396,9 +399,7 @@ class BlockJoin(CountedJoin):
         offsets = self.offsets
         ahead = int(np.searchsorted(offsets, offsets[start] + _PAIRS_AHEAD, side="right")) - 1
         stop = max(stop, ahead)
-        outputs = self._outputs(
-            int(offsets[stop] - offsets[start]), values[0] is not None, measured
-        )
+        matches, both = int(offsets[stop] - offsets[start]), values[0] is not None
 
         def fill(a: int, b: int) -> None:
             columns = self._columns(a, b, values, measured)
@@ -407,6 +408,7 @@ class BlockJoin(CountedJoin):
                 fetch(column, out[rows])
 
         with translated(), current().fetching() as fetch:
+            outputs = self._outputs(matches, both, measured)
             for a, b in self._bounded_blocks(start, stop):
                 in_parts(fill, a, b)
         return _Filled(start, stop, values, measured, outputs)

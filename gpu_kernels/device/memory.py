@@ -47,13 +47,23 @@ def filled(size: int, dtype: Any, value: Any) -> Any:
 
 
 def exclusive_scan(counts: Any) -> Any:
-    """Turn counts into their exclusive scan, the total last, where they are.
-
-    CuPy scans in place, and copies first what is elsewhere: that would move twice the bytes.
-    """
+    """Turn counts into their exclusive scan, the total last, where they are."""
     counts[:1] = 0
-    array_module().cumsum(counts[1:], out=counts[1:])
+    _scan_in_place(counts[1:])
     return counts
+
+
+def _scan_in_place(array: Any) -> None:
+    """Turn an array into its inclusive scan.
+
+    By what CuPy's `cumsum` calls, which itself copies an array out and back before that: three times the
+    bytes.
+    """
+    if not SIMULATED:
+        cub = array_module().cuda.cub
+        if cub.cub_scan(array, cub.CUPY_CUB_CUMSUM) is not None:
+            return
+    array_module().cumsum(array, out=array)
 
 
 @contextmanager

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 
+from coincide.model.cores import cores
 from gpu_kernels.device.arrays import array_module, is_out_of_memory, on_host, put
 from gpu_kernels.kernels.simulation import SIMULATED
 
 ROOM = 1 << 23
 """Bytes of a pinned buffer."""
 
+MOST_PINNED = 1 << 29
+"""Bytes of results in pinned memory, of all that callers hold."""
+
 _ROOMS = 2
+_MOST_THREADS, _BYTES_OF_THREAD = 8, 1 << 19
+"""Of a copy within the host's memory. One thread is far slower than the way from the device: fresh pages
+take it longer than what it copies there."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -26,7 +37,7 @@ class _Room:
     """A pinned buffer, the end of the copy that uses it, and what to do then.
 
     ``arriving`` holds the device array that is copied, which must not be reused before; where it is
-    copied to here; and where that goes.
+    copied to, here unless the result is pinned itself; and the result.
     """
 
     memory: np.ndarray
@@ -46,6 +57,26 @@ class Transfers:
         self.overlap = overlap
         self._link = link
         self._rooms: deque[_Room] = deque()
+        self._results: dict[int, int] = {}
+
+    def result(self, size: int, dtype: Any, empty: Callable[[], np.ndarray]) -> np.ndarray:
+        """An uninitialised array of shape (size,) for `fetching`.
+
+        Pinned if it can be: then nothing else copies what arrives, and the memory is used again as soon
+        as the caller holds no part of it any more. Of much that is held at once, the rest is of `empty`.
+        """
+        wanted = size * np.dtype(dtype).itemsize
+        held = sum(tuple(self._results.values()))  # a tuple: other threads let go of results
+        if wanted == 0 or held + wanted > MOST_PINNED or not self._has_rooms():
+            return empty()
+        try:
+            memory = self._link.pinned(wanted)
+        except MemoryError as error:
+            _log.debug("no host memory can be pinned for results: %s", error)
+            return empty()
+        self._results[id(memory)] = wanted
+        weakref.finalize(memory, self._results.pop, id(memory), None).atexit = False
+        return memory[:wanted].view(dtype)
 
     def send(self, *groups: Sequence[np.ndarray]) -> Iterator[list[Any]]:
         """Copy groups of arrays to the device.
@@ -94,10 +125,10 @@ class Transfers:
         if not self._has_rooms():
             put(array, copy)
             return
-        for piece in _pieces(array):
+        for piece in _pieces(array, ROOM):
             room = self._next_room()
             staged = room.of(array.dtype, array[piece].size)
-            staged[:] = array[piece]
+            _copy(array[piece], staged)
             room.in_use = True
             self._link.to_device(staged, copy[piece])
             room.mark = self._link.mark()
@@ -107,10 +138,11 @@ class Transfers:
             on_host(array, out)
             return
         self._link.copies_follow()
-        for piece in _pieces(out):
+        is_pinned = id(out.base) in self._results
+        for piece in _pieces(out, out.nbytes if is_pinned else ROOM):
             room = self._next_room()
             source, target = array[piece], out[piece]
-            staged = room.of(out.dtype, target.size)
+            staged = target if is_pinned else room.of(out.dtype, target.size)
             room.in_use, room.arriving = True, (source, staged, target)
             self._link.to_host(source, staged)
             room.mark = self._link.mark()
@@ -137,13 +169,36 @@ class Transfers:
         self._link.wait(self._link.mark() if room.mark is None else room.mark)
         if keep and room.arriving is not None:
             _, staged, target = room.arriving
-            target[:] = staged
+            if staged is not target:
+                _copy(staged, target)
         room.in_use, room.mark, room.arriving = False, None, None
 
 
-def _pieces(array: np.ndarray) -> Iterator[slice]:
-    """Cut an array of shape (n,) into pieces that fit into a pinned buffer."""
-    step = ROOM // array.itemsize
+def _copy(source: np.ndarray, target: np.ndarray) -> None:
+    """Copy within the host's memory, by several threads if there is much."""
+    parts = min(cores(), _MOST_THREADS, -(-target.nbytes // _BYTES_OF_THREAD))
+    if parts < 2:
+        target[:] = source
+        return
+    step = -(-target.size // parts)
+    pieces = [slice(a, a + step) for a in range(0, target.size, step)]
+    copied = [_copiers().submit(np.copyto, target[each], source[each]) for each in pieces]
+    try:
+        for each in copied:
+            each.result()
+    finally:
+        # Also where this thread is interrupted: a buffer must not be used again before that.
+        wait(copied)
+
+
+@cache
+def _copiers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MOST_THREADS)
+
+
+def _pieces(array: np.ndarray, most: int) -> Iterator[slice]:
+    """Cut an array of shape (n,) into pieces of so many bytes at most."""
+    step = max(1, most // array.itemsize)
     return (slice(a, min(a + step, array.size)) for a in range(0, array.size, step))
 
 

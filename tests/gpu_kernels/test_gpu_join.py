@@ -34,7 +34,7 @@ if problem := gpu_problem():
 
 import gpu_kernels
 from gpu_kernels import join
-from gpu_kernels.device import memory, usable
+from gpu_kernels.device import memory, transfers, usable
 from tests.helpers.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)
@@ -198,7 +198,10 @@ def test_nobody_has_a_group() -> None:
     assert check_join(sides, Window(-5, 5, 0.5)).counters.pairs == 0
 
 
-def test_output_goes_where_the_caller_says() -> None:
+def test_output_that_is_not_pinned_goes_where_the_caller_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transfers, "MOST_PINNED", 0)
     taken: list[np.ndarray] = []
 
     def empty(size: int) -> np.ndarray:

@@ -37,6 +37,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> DeferredLink:
     """The device's link, with pinned buffers so small that everything takes many pieces."""
     made = DeferredLink()
     monkeypatch.setattr(transfers, "ROOM", 8 * ITEMS)
+    monkeypatch.setattr(transfers, "MOST_PINNED", 0)
     monkeypatch.setattr(join, "_PAIRS_AT_ONCE", ITEMS)
     monkeypatch.setattr(transfers, "_of_device", {0: Transfers(made)})
     real = memory._allocate
@@ -225,6 +226,64 @@ def test_without_overlap(link: DeferredLink) -> None:
     check_join(*FAULTY, 2)
     assert not {"to_device", "to_host"} & set(link.log)
     assert link.rooms == []
+
+
+@pytest.mark.parametrize("columns", [1, 3, 1000])
+def test_results_arrive_where_they_stay(
+    link: DeferredLink, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some or all: as many columns as may be pinned."""
+    size = 8 * check_join(*FAULTY, 2).counters.pairs
+    assert len(link.rooms) == 2
+    monkeypatch.setattr(transfers, "MOST_PINNED", columns * size)
+    check_join(*FAULTY, 2, 30)
+    assert link.pending == 0
+    results = [room.size for room in link.rooms[2:]]
+    assert results.count(size) > 0
+    assert sum(results) <= columns * size
+
+
+def test_a_result_is_pinned_again_once_nobody_holds_the_last(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfers, "MOST_PINNED", 8 * 25)
+    there = transfers.current()
+
+    def result(size: int) -> np.ndarray:
+        return there.result(size, np.int64, lambda: np.zeros(size, np.int64))
+
+    first, second = result(10), result(15)
+    assert [room.size for room in link.rooms[2:]] == [80, 120]
+    del link.rooms[-1]  # the stand-in's own reference
+    part = second[3:5]
+    del second
+    assert result(10).base is None, "pinned, though part of the last is held"
+    assert result(0).size == 0
+    del part
+    third = result(15)
+    assert third.base is link.rooms[-1]
+    with there.fetching() as fetch:
+        fetch(np.arange(15), third)
+        fetch(np.arange(10), first)
+        assert link.log.count("to_host") == 2
+    assert_same(third, np.arange(15))
+    assert_same(first, np.arange(10))
+
+
+def test_much_is_copied_by_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfers, "_BYTES_OF_THREAD", 64)
+    monkeypatch.setattr(transfers, "cores", lambda: 3)
+    copied: list[int] = []
+    real = np.copyto
+    monkeypatch.setattr(
+        transfers.np, "copyto", lambda to, given: (copied.append(to.size), real(to, given))
+    )
+    for size in (0, 1, 7, 8, 9, 24, 25, 100):
+        source, target = np.arange(size), np.zeros(size, np.int64)
+        transfers._copy(source, target)
+        assert_same(target, source)
+    assert max(copied) == 34
+    assert len(copied) == 2 + 3 + 3 + 3
 
 
 def test_pinned_memory_is_given_back(link: DeferredLink) -> None:

@@ -6,6 +6,7 @@ time, so its PTX before that is not. nvJitLink makes machine code of that PTX; h
 
 from __future__ import annotations
 
+import os
 from importlib import metadata
 from typing import Any
 
@@ -14,6 +15,9 @@ from numba.cuda.cudadrv.driver import ObjectCode
 
 from tests.virtual_gpu.building import built, kept
 from tests.virtual_gpu.translation import entry_name, translated
+
+_OPTIONS = ["-DCOUNTED"] if "VIRTUAL_GPU_COUNTS" in os.environ else []
+"""Kernels count their instructions if asked to."""
 
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
 
@@ -31,7 +35,7 @@ LOADED: dict[str, str] = {}
 def _image(library: Any, cc: Any = None) -> Any:
     ptx = linked_ptx(library, cc)
     LOADED[entry_name(ptx)] = ptx
-    return ObjectCode.from_cubin(built(translated(ptx)).read_bytes())
+    return ObjectCode.from_cubin(built(translated(ptx), *_OPTIONS).read_bytes())
 
 
 def install() -> None:

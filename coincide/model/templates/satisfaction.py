@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -16,6 +15,7 @@ import numpy as np
 
 from coincide.model.compiled import compiled
 from coincide.model.condition import Window
+from coincide.model.cores import cores
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.sides import LEFT, RIGHT
@@ -176,7 +176,7 @@ def _narrow(
 
 def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list:
     """Run a function on blocks of rows, on all cores where there is much to do."""
-    threads = _threads() if pairs > _FEW_PAIRS else 1
+    threads = cores() if pairs > _FEW_PAIRS else 1
     blocks = max(1, min(rows, threads * _BLOCKS_PER_THREAD if threads > 1 else 1))
     edges = [rows * k // blocks for k in range(blocks + 1)]
     ends = pairwise(edges)
@@ -184,12 +184,6 @@ def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list
         return [run(a, b) for a, b in ends]
     with ThreadPoolExecutor(threads) as pool:
         return [f.result() for f in [pool.submit(run, a, b) for a, b in ends]]
-
-
-def _threads() -> int:
-    """Cores of this process; in Spark's workers those of a task, which Spark tells in OMP_NUM_THREADS."""
-    cores, told = len(os.sched_getaffinity(0)), os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cores, int(told))) if told.isdigit() else cores
 
 
 _STEPS_BEFORE_HALVING = 8
