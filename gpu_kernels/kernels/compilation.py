@@ -19,9 +19,21 @@ class _Array(NamedTuple):
 
     dtype: np.dtype
     dimensions: int
+    strides: tuple[int, ...]  # Of an array of one dimension
 
-    def values(self, array: Any) -> tuple[int, ...]:
+    @classmethod
+    def of(cls, declared: types.Array) -> _Array:
+        """From what Numba knows."""
+        dtype = as_dtype(declared.dtype)
+        return cls(dtype, declared.ndim, (dtype.itemsize,))
+
+    def add(self, array: Any, values: list[Any]) -> None:
         """As Numba passes arrays: two owners, size, bytes of an item, address, shape, strides."""
+        if array.strides == self.strides and array.dtype == self.dtype:
+            # The flags of CuPy's arrays take longer than all the rest, and most arrays are such.
+            size, item = array.size, array.itemsize
+            values += (0, 0, size, item, _address(array), size, item)
+            return
         if (
             array.dtype != self.dtype
             or array.ndim != self.dimensions
@@ -31,8 +43,11 @@ class _Array(NamedTuple):
                 f"a kernel takes a C-contiguous {self.dtype} array of {self.dimensions} dimensions,"
                 f" not {array.dtype}, {array.ndim}, strides {array.strides}"
             )
-        address = 0 if SIMULATED else array.data.ptr
-        return (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
+        values += (0, 0, array.size, array.itemsize, _address(array), *array.shape, *array.strides)
+
+
+def _address(array: Any) -> int:
+    return 0 if SIMULATED else array.data.ptr
 
 
 class _Scalar(NamedTuple):
@@ -40,12 +55,12 @@ class _Scalar(NamedTuple):
 
     convert: type
 
-    def values(self, value: Any) -> tuple[Any]:
+    def add(self, value: Any, values: list[Any]) -> None:
         """The value, as the type whose size `cuda.core.launch` knows: 8 bytes, or 1 of a bool."""
         converted = self.convert(value)
         if converted != value:
             raise TypeError(f"a kernel takes {self.convert.__name__}, not {value!r}")
-        return (converted,)
+        values.append(converted)
 
 
 class _Tuple(NamedTuple):
@@ -54,11 +69,11 @@ class _Tuple(NamedTuple):
     name: str
     parts: tuple[Any, ...]
 
-    def values(self, argument: Any) -> list[Any]:
+    def add(self, argument: Any, values: list[Any]) -> None:
         """Those of its fields, one after the other."""
         if type(argument).__name__ != self.name:
             raise TypeError(f"a kernel takes {self.name}, not {type(argument).__name__}")
-        return _values(self.parts, argument)
+        _add(self.parts, argument, values)
 
 
 class Arguments:
@@ -69,22 +84,21 @@ class Arguments:
 
     def values(self, arguments: Sequence[Any]) -> list[Any]:
         """Numbers for `cuda.core.launch`, in the order of the compiled kernel's parameters."""
-        return _values(self._parts, arguments)
+        values: list[Any] = []
+        _add(self._parts, arguments, values)
+        return values
 
 
-def _values(parts: tuple[Any, ...], arguments: Sequence[Any]) -> list[Any]:
+def _add(parts: tuple[Any, ...], arguments: Sequence[Any], values: list[Any]) -> None:
     if len(parts) != len(arguments):
         raise TypeError(f"a kernel takes {len(parts)} arguments, not {len(arguments)}")
-    return [
-        value
-        for part, argument in zip(parts, arguments, strict=True)
-        for value in part.values(argument)
-    ]
+    for part, argument in zip(parts, arguments, strict=True):
+        part.add(argument, values)
 
 
 def _part(declared: Any) -> Any:
     if isinstance(declared, types.Array) and declared.layout == "C":
-        return _Array(as_dtype(declared.dtype), declared.ndim)
+        return _Array.of(declared)
     if isinstance(declared, (types.NamedTuple, types.NamedUniTuple)):
         return _Tuple(declared.instance_class.__name__, tuple(map(_part, declared)))
     if declared in _SCALARS:

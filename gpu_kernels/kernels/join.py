@@ -19,7 +19,7 @@ from gpu_kernels.kernels.compilation import (
     kernel,
     rule_kernel,
 )
-from gpu_kernels.kernels.searching import owner_of, reach
+from gpu_kernels.kernels.searching import at, owner_after, owner_apart, owner_of, reach
 
 I64_ARRAY, U64_ARRAY, U16_ARRAY, U8_ARRAY, F64_ARRAY, I32_ARRAY, I8_ARRAY = (
     types.Array(kind, 1, "C")
@@ -124,6 +124,15 @@ class Sorted(NamedTuple):
 SORTED = types.NamedUniTuple(I64_ARRAY, len(Sorted._fields), Sorted)
 
 
+_BANKS_BITS = 5
+"""Shared memory has 32 banks."""
+
+NOTED = TILE + (TILE >> _BANKS_BITS)
+"""Size of an array in shared memory with a number for each item of a tile."""
+
+_SLOTS = THREADS + (THREADS >> _BANKS_BITS)
+"""From an item's slot to that of the next item of a thread that takes every `THREADS`-th."""
+
 # `scan`, int64, (entries + 1,): exclusive scan of the candidates that are looked at, by entry.
 # `owners`, int64, (tiles + 1,): the entry of each tile's first candidate; past the last, the last entry.
 # `flags`, uint8, (tiles * THREADS,): which candidates qualify, a bit each, the lowest first.
@@ -136,67 +145,74 @@ def _candidates_and(*more):
     return lambda rule: (sides_type(rule), RUN, SPANS, I64_ARRAY, I64_ARRAY, *more)
 
 
+_EARLY, _LATE = 1, 3
+"""What `probe` finds of a candidate that qualifies, by its shell: odd, unlike 0 of others."""
+
+
 @rule_kernel(_candidates_and(U8_ARRAY, I64_ARRAY, I64_ARRAY))
 def probe(sides, run, spans, scan, owners, flags, totals, parts):
     """Decide the candidates in the shells of a run of base events."""
+    noted = cuda.shared.array(NOTED, np.int32)
     decided = cuda.shared.array(TILE, np.uint8)
-    sums = cuda.shared.array((2, THREADS), np.int32)
-    tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
-    origin = np.int64(tile) * TILE
-    end = min(origin + TILE, scan[scan.size - 1])
-    owner, past_owners = owners[tile], owners[tile + 1] + 1
+    total = cuda.shared.array(1, np.int32)
+    tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
+    origin = tile * TILE
+    stop = min(origin + TILE, scan[at(scan.size - 1)])
+    lowest = owners[at(tile)]
+    if thread == 0:
+        total[0] = 0
+    _note_owners(noted, scan, 1, lowest, owners[at(tile + 1)] + 1, origin, stop, thread)
+    cuda.syncthreads()
     # Neighbouring threads take neighbouring candidates, hence neighbouring targets.
-    for item in range(thread, TILE, THREADS):
-        decided[item] = 0
-        if origin + item < end:
-            owner = owner_of(scan, owner, past_owners, origin + item)
-            target = _shell_target(spans, owner, origin + item - scan[owner])
-            decided[item] = sides.takes(run.event_of(owner), target)
+    item, slot = thread, _slot_of(thread)
+    while item < TILE:
+        found = 0
+        if origin + item < stop:
+            owner = lowest + noted[at(slot)]
+            found = _decided(sides, run, spans, owner, origin + item - scan[at(owner)])
+        decided[at(item)] = found
+        item += THREADS
+        slot += _SLOTS
     cuda.syncthreads()
     bits = np.int32(0)
     for i in range(ITEMS):
-        bits |= np.int32(decided[thread * ITEMS + i]) << i
-    flags[origin // ITEMS + thread] = bits
-    side = _scan_block(sums, cuda.popc(bits), thread)
+        bits |= np.int32(decided[at(thread * ITEMS + i)] & 1) << i
+    flags[at(tile * THREADS + thread)] = bits
+    if bits:
+        cuda.atomic.add(total, 0, cuda.popc(bits))
+        _add_up(parts, noted, decided, bits, lowest, thread)
+    cuda.syncthreads()
     if thread == 0:
-        totals[tile] = sums[side, THREADS - 1]
-    # One addition for each run of candidates of one shell: however many entries have none, none is visited.
-    item, owner = origin + thread * ITEMS, owners[tile]
-    part, qualified = np.int64(-1), 0
-    while bits:
-        if bits & 1:
-            owner = owner_of(scan, owner, past_owners, item)
-            target = _shell_target(spans, owner, item - scan[owner])
-            shell = 3 * owner + 2 * np.int64(target >= spans.shell[owner])
-            if shell != part:
-                if qualified:
-                    cuda.atomic.add(parts, part, qualified)
-                part, qualified = shell, 0
-            qualified += 1
-        item += 1
-        bits >>= 1
-    if qualified:
-        cuda.atomic.add(parts, part, qualified)
+        totals[at(tile)] = total[0]
 
 
 @kernel(SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, *[I64_ARRAY] * 4)
 def scatter(spans, scan, owners, flags, before, inner_before, values, out):
     """Write the candidates that `probe` found to qualify."""
     sums = cuda.shared.array((2, THREADS), np.int32)
-    tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
-    bits = np.int32(flags[np.int64(tile) * THREADS + thread])
+    tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
+    bits = np.int32(flags[at(tile * THREADS + thread)])
     own = cuda.popc(bits)
     side = _scan_block(sums, own, thread)
-    rank = before[tile] + sums[side, thread] - own
-    item = np.int64(tile) * TILE + thread * ITEMS
-    owner = owners[tile]
+    rank = before[at(tile)] + sums[side, at(thread)] - own
+    item = tile * TILE + thread * ITEMS
+    past_owners = owners[at(tile + 1)] + 1
+    owner = following = np.int64(0)
+    if bits:
+        owner = owner_of(scan, owners[at(tile)], past_owners, item)
+        following = scan[at(owner + 1)]
     while bits:
         if bits & 1:
-            owner = owner_of(scan, owner, owners[tile + 1] + 1, item)
-            target = _shell_target(spans, owner, item - scan[owner])
-            late = np.int64(target >= spans.shell[owner])
+            if item >= following:
+                owner = owner_after(scan, 1, owner, past_owners, item)
+                following = scan[at(owner + 1)]
+            first, i = spans.first[at(owner)], item - scan[at(owner)]
+            early = spans.inner[at(owner)] - first
+            target, part = first + i, owner
+            if i >= early:
+                target, part = spans.shell[at(owner)] + i - early, owner + 1
             # Before it stand those that were found to qualify, and all inner ranges up to its shell.
-            out[rank + inner_before[owner + late]] = values[target]
+            out[at(rank + inner_before[at(part)])] = values[at(target)]
             rank += 1
         item += 1
         bits >>= 1
@@ -206,18 +222,26 @@ def scatter(spans, scan, owners, flags, before, inner_before, values, out):
 def copy(run, spans, places, owners, both, base_values, target_values, base_out, target_out):
     """Write the inner ranges, and what stands for the base event of every match.
 
-    The items are the rows of the output: writes are coalesced, and so are reads of targets.
+    The items are the rows of the output: writes are coalesced, and so are reads of targets. `owners` are
+    of the parts of entries, of which each has three.
     """
-    tile = cuda.blockIdx.x
-    origin = np.int64(tile) * TILE
-    part, past_parts = owners[tile], owners[tile + 1] + 1
-    for item in range(origin + cuda.threadIdx.x, min(origin + TILE, target_out.size), THREADS):
-        part = owner_of(places, part, past_parts, item)
-        entry = part // 3
+    noted = cuda.shared.array(NOTED, np.int32)
+    tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
+    origin = tile * TILE
+    stop = min(origin + TILE, target_out.size)
+    lowest, past_entries = owners[at(tile)] // 3, owners[at(tile + 1)] // 3 + 1
+    _note_owners(noted, places, 3, lowest, past_entries, origin, stop, thread)
+    cuda.syncthreads()
+    item, slot = origin + thread, _slot_of(thread)
+    while item < stop:
+        entry = lowest + noted[at(slot)]
         if both:
-            base_out[item] = base_values[run.event_of(entry)]
-        if part - 3 * entry == 1:
-            target_out[item] = target_values[spans.inner[entry] + item - places[part]]
+            base_out[at(item)] = base_values[at(run.event_of(entry))]
+        i = item - places[at(3 * entry + 1)]
+        if i >= 0 and item < places[at(3 * entry + 2)]:
+            target_out[at(item)] = target_values[at(spans.inner[at(entry)] + i)]
+        item += THREADS
+        slot += _SLOTS
 
 
 @rule_kernel(_candidates_and(F64_ARRAY, I64_ARRAY))
@@ -229,17 +253,17 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
         tally[0] = 0
     cuda.syncthreads()
     origin = np.int64(tile) * TILE
-    owner, past_owners = owners[tile], owners[tile + 1] + 1
+    owner, past_owners = owners[at(tile)], owners[at(tile + 1)] + 1
     own = 0
-    for item in range(origin + thread, min(origin + TILE, scan[scan.size - 1]), THREADS):
+    for item in range(origin + thread, min(origin + TILE, scan[at(scan.size - 1)]), THREADS):
         owner = owner_of(scan, owner, past_owners, item)
         event = run.event_of(owner)
-        target = spans.first[owner] + item - scan[owner]
+        target = spans.first[at(owner)] + item - scan[at(owner)]
         p = merit_of(sides, event, target)
         if p >= 0.0:
             own += 1
             # Read first: of many candidates few raise the maximum.
-            if p > top[event - run.start]:
+            if p > top[at(event - run.start)]:
                 cuda.atomic.max(top, event - run.start, p)
     if own:
         cuda.atomic.add(tally, 0, own)
@@ -253,15 +277,15 @@ def nearest(sides, run, spans, scan, owners, top, distances):
     """Of the most probable candidates, find the least distance from the middle of the window."""
     tile = cuda.blockIdx.x
     origin = np.int64(tile) * TILE
-    owner, past_owners = owners[tile], owners[tile + 1] + 1
-    stop = min(origin + TILE, scan[scan.size - 1])
+    owner, past_owners = owners[at(tile)], owners[at(tile + 1)] + 1
+    stop = min(origin + TILE, scan[at(scan.size - 1)])
     for item in range(origin + cuda.threadIdx.x, stop, THREADS):
         owner = owner_of(scan, owner, past_owners, item)
         event = run.event_of(owner)
-        target = spans.first[owner] + item - scan[owner]
-        if merit_of(sides, event, target) == top[event - run.start]:
+        target = spans.first[at(owner)] + item - scan[at(owner)]
+        if merit_of(sides, event, target) == top[at(event - run.start)]:
             apart = distance_of(sides, event, target)
-            if apart < distances[event - run.start]:
+            if apart < distances[at(event - run.start)]:
                 cuda.atomic.min(distances, event - run.start, apart)
 
 
@@ -270,25 +294,75 @@ def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
     """Of the most probable and nearest candidates, find the least rank."""
     tile = cuda.blockIdx.x
     origin = np.int64(tile) * TILE
-    owner, past_owners = owners[tile], owners[tile + 1] + 1
-    stop = min(origin + TILE, scan[scan.size - 1])
+    owner, past_owners = owners[at(tile)], owners[at(tile + 1)] + 1
+    stop = min(origin + TILE, scan[at(scan.size - 1)])
     for item in range(origin + cuda.threadIdx.x, stop, THREADS):
         owner = owner_of(scan, owner, past_owners, item)
         event = run.event_of(owner)
-        target = spans.first[owner] + item - scan[owner]
+        target = spans.first[at(owner)] + item - scan[at(owner)]
         if (
-            merit_of(sides, event, target) == top[event - run.start]
-            and distance_of(sides, event, target) == distances[event - run.start]
-            and ranks[target] < least[event - run.start]
+            merit_of(sides, event, target) == top[at(event - run.start)]
+            and distance_of(sides, event, target) == distances[at(event - run.start)]
+            and ranks[at(target)] < least[at(event - run.start)]
         ):
-            cuda.atomic.min(least, event - run.start, ranks[target])
+            cuda.atomic.min(least, event - run.start, ranks[at(target)])
 
 
 @device_function
-def _shell_target(spans, entry, i):
-    """The i-th target in the shells of an entry."""
-    early = spans.inner[entry] - spans.first[entry]
-    return spans.first[entry] + i if i < early else spans.shell[entry] + i - early
+def _decided(sides, run, spans, owner, i):
+    """Whether the i-th target in the shells of an entry qualifies: `_EARLY` or `_LATE` if so, else 0."""
+    first = spans.first[at(owner)]
+    early = spans.inner[at(owner)] - first
+    target, found = first + i, _EARLY
+    if i >= early:
+        target, found = spans.shell[at(owner)] + i - early, _LATE
+    return found if sides.takes(run.event_of(owner), target) else 0
+
+
+@device_function
+def _add_up(parts, noted, decided, bits, lowest, thread):
+    """Count the candidates of a thread that qualify, by part.
+
+    With one addition for each run of candidates of one shell: however many entries have none, none is
+    visited.
+    """
+    item, slot = thread * ITEMS, _slot_of(thread * ITEMS)
+    part, qualified = np.int64(-1), 0
+    while bits:
+        if bits & 1:
+            shell = 3 * (lowest + noted[at(slot)]) + decided[at(item)] - _EARLY
+            if shell != part:
+                if qualified:
+                    cuda.atomic.add(parts, part, qualified)
+                part, qualified = shell, 0
+            qualified += 1
+        item += 1
+        slot += 1
+        bits >>= 1
+    cuda.atomic.add(parts, part, qualified)
+
+
+@device_function
+def _slot_of(item):
+    """Where what is noted of an item of a tile is: so that no two threads of a warp want one bank."""
+    return item + (item >> _BANKS_BITS)
+
+
+@device_function
+def _note_owners(noted, offsets, stride, lowest, past_owners, origin, stop, thread):
+    """Note the owner of each item of a tile, less the lowest: a search for the items of a thread."""
+    item, slot = origin + thread * ITEMS, _slot_of(thread * ITEMS)
+    if item >= stop:
+        return
+    owner = owner_apart(offsets, stride, lowest, past_owners, item)
+    following = offsets[at(stride * (owner + 1))]
+    for _ in range(ITEMS):
+        if item >= following and item < stop:
+            owner = owner_after(offsets, stride, owner, past_owners, item)
+            following = offsets[at(stride * (owner + 1))]
+        noted[at(slot)] = owner - lowest
+        item += 1
+        slot += 1
 
 
 @device_function
@@ -315,8 +389,8 @@ def _in_places(sides, event, target):
 
     With left and right in their places, so that the bits do not depend on who is the base.
     """
-    k1, l1 = sides.base.keys[event], sides.base.shapes[event]
-    k2, l2 = sides.targets.keys[target], sides.targets.shapes[target]
+    k1, l1 = sides.base.keys[at(event)], sides.base.shapes[at(event)]
+    k2, l2 = sides.targets.keys[at(target)], sides.targets.shapes[at(target)]
     if sides.side != LEFT:
         k1, l1, k2, l2 = k2, l2, k1, l1
     return difference(sides.rule, k1, l1, k2, l2), l1, l2
@@ -353,13 +427,13 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     if entry >= spans.first.size:
         return
     event = run.event_of(entry)
-    k1 = base.classes[event]
+    k1 = base.classes[at(event)]
     k2 = entry - (event - run.start) * run.classes
     groups = base.offsets.size - 1
     group = owner_of(base.offsets, 0, groups + 1, event)
     first = inner = shell = last = 0
     if group < groups:
-        key = base.keys[event]
+        key = base.keys[at(event)]
         places, end = targets.places, targets.offsets[k2, group + 1]
         first = reach(places, targets.offsets[k2, group], end, key, bands[k1, k2, OUTER_LO])
         last = reach(places, first, end, key, bands[k1, k2, OUTER_HI] + 1)
@@ -369,14 +443,14 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
             inner = reach(places, first, last, key, bands[k1, k2, INNER_LO])
         if bands[k1, k2, INNER_HI] != bands[k1, k2, OUTER_HI]:
             shell = reach(places, inner, last, key, bands[k1, k2, INNER_HI] + 1)
-    spans.first[entry] = first
-    spans.inner[entry] = inner
-    spans.shell[entry] = shell
-    counts[entry] = last - first
+    spans.first[at(entry)] = first
+    spans.inner[at(entry)] = inner
+    spans.shell[at(entry)] = shell
+    counts[at(entry)] = last - first
     if shells:
-        counts[entry] -= shell - inner
-        parts[3 * entry] = parts[3 * entry + 2] = 0
-        parts[3 * entry + 1] = shell - inner
+        counts[at(entry)] -= shell - inner
+        parts[at(3 * entry)] = parts[at(3 * entry + 2)] = 0
+        parts[at(3 * entry + 1)] = shell - inner
 
 
 @kernel(I64_ARRAY, I64_ARRAY)

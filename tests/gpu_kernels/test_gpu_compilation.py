@@ -85,7 +85,7 @@ def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, i
 
 
 ATOMICS = {
-    join.probe.py_func: ["global.add.u64"] * 2,
+    join.probe.py_func: ["global.add.u64"] * 2 + ["shared.add.u32"],
     join.most_probable.py_func: ["global.cas.b64", "global.add.u64", "shared.add.u64"],
     join.nearest.py_func: ["global.min.u64"],
     join.foremost.py_func: ["global.min.s64"],
