@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 
-_ANY = (1 << 30,)
-VERSIONS = {"cupy": ("CuPy", (14, 1), _ANY), "numba_cuda": ("Numba-CUDA", (0, 30), (0, 31))}
+VERSIONS = {
+    "cupy": ("CuPy", (14, 1), (15,)),
+    "numba_cuda": ("Numba-CUDA", (0, 30), (0, 31)),
+    "numpy": ("NumPy", (2, 0), (2, 5)),
+}
 """Name, least version and the first that is too new, by module.
 
-CuPy before that sorts wrongly, silently, where memory is short; kernels are launched through what
-Numba-CUDA does not promise to keep.
+CuPy before that sorts wrongly, silently, where memory is short. Kernels are launched, and arrays scanned,
+through what Numba-CUDA and CuPy do not promise to keep. This Numba-CUDA calls what NumPy 2.5 has no more.
 """
 
 

@@ -226,7 +226,7 @@ def test_cupy_has_a_folder_even_without_a_home(
 @pytest.mark.usefixtures("_asked_anew")
 def test_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "problem", MISSING)
-    monkeypatch.setattr(packages, "is_installed", lambda _: False)
+    monkeypatch.setattr(packages, "is_installed", lambda module: module == "numpy")
     with pytest.raises(BackendError, match=r"CuPy and Numba-CUDA missing: install Coincide with"):
         load_backend("gpu")
     assert load_backend("auto") is cpu_fallback
@@ -239,11 +239,15 @@ def test_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"cupy": "14.0.1", "numba_cuda": "0.30.4"}, "CuPy is 14.0.1, older than 14.1"),
         ({"cupy": "14.1.0", "numba_cuda": "0.9.1"}, "Numba-CUDA is 0.9.1, older than 0.30"),
         (
-            {"cupy": "15.0.0", "numba_cuda": "0.31.0"},
+            {"cupy": "14.2.0", "numba_cuda": "0.31.0"},
             "Numba-CUDA is 0.31.0, and only versions before 0.31",
         ),
-        ({"cupy": "14.1.0rc1", "numba_cuda": "0.30.0"}, None),
-        ({"cupy": "15", "numba_cuda": "0.30.9"}, None),
+        ({"cupy": "14.1.0rc1", "numba_cuda": "0.30.0", "numpy": "2.4.6"}, None),
+        ({"cupy": "15", "numba_cuda": "0.30.9"}, "CuPy is 15, and only versions before 15"),
+        (
+            {"cupy": "14.2.0", "numba_cuda": "0.30.4", "numpy": "2.5.2"},
+            "NumPy is 2.5.2, and only versions before 2.5 are known to do",
+        ),
         ({"cupy": None, "numba_cuda": None}, None),
     ],
 )
