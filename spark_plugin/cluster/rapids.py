@@ -19,6 +19,7 @@ Master = Literal["local", "standalone", "yarn", "kubernetes"]
 _FREE_SHARE = 0.02
 """Share of a GPU's memory left to CUDA contexts and to what the pools cannot hand back."""
 _LEAST_JVM_SHARE = 0.05
+_SHARE_DIGITS = 8
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def _resources(options: RapidsOptions) -> dict[str, str]:
         return {}
     settings = {
         "spark.executor.resource.gpu.amount": "1",
-        "spark.task.resource.gpu.amount": f"{1 / options.tasks_per_gpu:.6g}",
+        "spark.task.resource.gpu.amount": _share_of(options.tasks_per_gpu),
     }
     script = options.discovery_script
     if options.master == "yarn":
@@ -172,6 +173,11 @@ def _resources(options: RapidsOptions) -> dict[str, str]:
     if script and options.master != "standalone":
         settings["spark.executor.resource.gpu.discoveryScript"] = script
     return settings
+
+
+def _share_of(tasks: int) -> str:
+    """One of so many equal shares, rounded down: of more than that Spark lets one task fewer in."""
+    return f"{10**_SHARE_DIGITS // tasks / 10**_SHARE_DIGITS:.{_SHARE_DIGITS}g}"
 
 
 RAPIDS_COORDINATES = "com.nvidia:rapids-4-spark_2.13:26.08.1"
