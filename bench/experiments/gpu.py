@@ -12,6 +12,7 @@ from bench.gpu.borders import check_borders, time_borders
 from bench.gpu.causality import check_causality, time_causality
 from bench.gpu.equality import check_arrow, check_join, check_pairs
 from bench.gpu.large import time_large
+from bench.gpu.launches import time_launches
 from bench.gpu.picks import check_picks
 from bench.gpu.rates import time_copies, time_dense, time_end_to_end
 from bench.gpu.streams import check_streams, sweep_blocks
@@ -43,6 +44,7 @@ def _time(bench: Bench, both: dict[str, Any]) -> None:
     pairs = check_pairs(bench, both, dense)
     bandwidth = copy_bandwidth(bench)
     parts: tuple[Callable[[], None], ...] = (
+        lambda: time_launches(bench),
         lambda: time_shares(bench, dense, pairs, bandwidth),
         lambda: time_large(bench, Work(bench.pick(10_000_000, 40), rate=4.0)),
         lambda: time_end_to_end(bench),

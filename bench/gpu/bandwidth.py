@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bench.experiment import Bench
 from bench.gpu.clock import device_seconds, simulated
+from bench.gpu.launches import recorded
 from bench.gpu.prepared import prepared_join
 from bench.gpu.works import Work
 
@@ -64,6 +66,17 @@ def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
         if bandwidth and moved is not None:
             share = 100 * moved / seconds / bandwidth
             bench.figure(f"{name}, of the copy bandwidth", share, "%", bar)
+    _time_kernels(bench, resident)
+
+
+def _time_kernels(bench: Bench, resident: _Resident) -> None:
+    """Each kernel alone, on what it was last given."""
+    with recorded() as launches:
+        resident.count()
+        resident.fill()
+    for name, (kernel, blocks, arguments) in launches.items():
+        seconds = _median_seconds(partial(kernel.launch, blocks, *arguments))
+        bench.figure(f"{name}, on the device", seconds * 1e3, "ms")
 
 
 class _Resident:

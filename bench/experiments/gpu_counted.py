@@ -1,0 +1,33 @@
+"""The kernels of a join, counted where there is no GPU."""
+
+from __future__ import annotations
+
+from bench.experiment import Bench, Experiment
+from bench.gpu.counted import Counters, count_kernels
+from bench.gpu.works import Work
+
+
+def run(bench: Bench) -> None:
+    """A dense join, and one of few partners."""
+    Counters()  # Says at once where there are none
+    for name, work in (
+        ("dense", Work(bench.pick(8000, 300))),
+        ("few partners", Work(bench.pick(40_000, 2000), rate=4.0)),
+    ):
+        count_kernels(bench, name, work)
+
+
+ABOUT = """\
+The kernels of a join on the virtual GPU of the tests, which runs the PTX that Numba-CUDA links for a real
+one. It counts instructions of that PTX and bytes of global memory: for an entry (`place`), a candidate
+(`probe`, `scatter`) or a pair (`copy`). One join has about 91 pairs an event, the other 3.6. The counts are
+the same on every machine. A real GPU runs more instructions than PTX has, above all for numbers of 64 bits.
+"""
+
+EXPERIMENT = Experiment(
+    summary="GPU kernels without a GPU: instructions and bytes of their PTX",
+    run=run,
+    title="GPU kernels, counted",
+    about=ABOUT,
+    needs="the virtual GPU of the tests, gcc",
+)
