@@ -52,6 +52,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     ups = "../" * here.count("/")
     for source, name in PAGES.items():
         markdown = re.sub(rf"\]\((?:\.\./)+{source}(#[\w-]+)?\)", rf"]({ups}{name}\1)", markdown)
+    if here == PAGES["README.md"]:
+        page.meta["hide"] = ["navigation"]  # it has one entry; code takes its room
     if here in PAGES.values():
         markdown = markdown.replace('"docs/images/', '"images/')
     markdown = markdown.replace("../bench/results/", f"{ups}results/")
