@@ -232,7 +232,7 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 table { border-collapse: collapse; } th { text-align: left; padding-right: 1.5rem; vertical-align: top;
        white-space: nowrap; font-weight: 600; } td { padding-bottom: .2rem; }
 pre { background: #f4f4f4; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-.chart { overflow-x: auto; min-height: 200px; }
+.chart, .chart.vega-embed { display: block; overflow-x: auto; min-height: 200px; }
 .note { border-left: 4px solid #d55e00; padding-left: .8rem; }
 section { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } details { display: none; } }
@@ -435,7 +435,7 @@ def flat_words(found: Exploration) -> str:
 
 def readings_of(found: Exploration) -> dict[str, str]:
     """A sentence or two for each chart, by its name."""
-    apart = " These are so many that they stand apart, on a scale of their own."
+    apart = " Pairs that are certain outnumber the others, so they stand apart, on a scale of their own."
     return {
         "probabilities": (
             "Each bar counts the pairs whose probability to lie in the window is in its range; the last"
