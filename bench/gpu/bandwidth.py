@@ -75,7 +75,7 @@ def _time_kernels(bench: Bench, resident: _Resident) -> None:
         resident.count()
         resident.fill()
     for name, (kernel, blocks, arguments) in launches.items():
-        seconds = _median_seconds(partial(kernel.launch, blocks, *arguments))
+        seconds = _median_seconds(partial(kernel.launch, blocks, *arguments), bench.pick(5, 1))
         bench.figure(f"{name}, on the device", seconds * 1e3, "ms")
 
 
