@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +83,16 @@ def _text(name: str, experiment: Experiment, result: Result, folder: str) -> str
     parts = [
         " ".join(experiment.about.split()),
         f"`run {name}`, {result['date'][:10]}, commit `{result['commit'][:10]}`{changed},"
-        f" {machine['cores']} cores of {machine['cpu']}.",
+        f" {machine['cores']} cores of {machine['cpu']}{_device(result['settings'])}.",
         f"{checks} comparisons of answers, all equal." if checks else "",
         f"All figures and times: [{name}.json]({folder}/{name}.json).",
         _charts(name, result["charts"], folder),
     ]
     return " ".join(filter(None, parts))
+
+
+def _device(settings: Mapping[str, Any]) -> str:
+    return f" and an {settings['device']}" if "device" in settings else ""
 
 
 def _charts(name: str, charts: list[dict[str, Any]], folder: str) -> str:

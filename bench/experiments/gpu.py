@@ -61,13 +61,11 @@ def _time(bench: Bench, both: dict[str, Any]) -> None:
 
 
 ABOUT = """\
-The GPU kernels against the CPU's in one process, no Spark: first the same matches, order and probability
-bits on random and adversarial joins, on 10^8 pairs, from Arrow to Arrow and, where they are at hand, on
-seismic picks, the same pairs and counters of stream correlators, the same border crossings, and the same
-causes and effects; then times, of streams by the size of the block. The share of the copy bandwidth is
-the bytes that a kernel must move over its time, against a copy on the device in the same run; it is taken
-of a dense case up to sixteen times as large, if the device can hold its pairs. Needs an NVIDIA GPU and
-Python, NumPy, Numba-CUDA, CuPy and PyArrow, no more.
+The GPU's kernels run against the CPU's of two cores, in one process without Spark. First both must give
+the same bits: random and adversarial joins, 10^8 pairs, Arrow to Arrow, seismic picks where they are at
+hand, streams, border crossings, causes and effects. Then come times. The share of the copy bandwidth is the
+bytes that a kernel must move, over its time, against a copy on the device in the same run. A dense case
+serves for it, up to sixteen times as large if the device can hold its pairs.
 """
 
 EXPERIMENT = Experiment(
