@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from coincide.model.borders.crossings import IN, Found
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
 from cpu_fallback.borders import BorderSearch
+
+if TYPE_CHECKING:
+    from bench.experiment import Bench
+    from bench.timing import Timing
 
 DOMAIN = 10**9
 PROCESSINGS = {"auto": EITHER, "traversal": WALK, "three-sided": PEAKS}
@@ -140,6 +144,23 @@ def counted(index: BorderIndex, walks: Walks, processing: str = "auto", threads:
     chunks = search.found(0, walks.kinds.size, _EVENTS, PROCESSINGS[processing], _AT_ONCE)
     events = sum(chunk.points.size for chunk in chunks)
     return Answer(events, search.retrieved)
+
+
+def searched(
+    bench: Bench,
+    label: str,
+    index: BorderIndex,
+    walks: Walks,
+    *,
+    threads: int = 1,
+    rounds: int = 3,
+) -> dict[str, Timing]:
+    """Times of all ways to process, which must find as many events."""
+    ways = {name: partial(counted, index, walks, name, threads) for name in PROCESSINGS}
+    times = bench.alternate(label, ways, rounds=rounds)
+    events = {name: timing.answer.events for name, timing in times.items()}
+    bench.check_equal(f"{label}: events", events)
+    return times
 
 
 def stabbed(index: BorderIndex, walks: Walks, threads: int = 1) -> Iterator[Found]:

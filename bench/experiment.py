@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 from bench.charts import Chart
@@ -101,6 +102,14 @@ class Bench:
         self.report.timings.update({f"{label}: {name}": timing for name, timing in timings.items()})
         return timings
 
+    def compared(
+        self, label: str, contestants: Mapping[str, Callable[[], Any]], *, rounds: int
+    ) -> dict[str, Timing]:
+        """As `alternate`, of contestants whose answers must be the same."""
+        timings = self.alternate(label, contestants, rounds=rounds)
+        self.check_equal(label, {name: timing.answer for name, timing in timings.items()})
+        return timings
+
     def fastest(
         self,
         label: str,
@@ -124,7 +133,7 @@ class Bench:
     def ratio(self, name: str, peer: Timing, ours: Timing, bar: float | None = None) -> None:
         """Note how many times as long as ours the peer took; the spread is over single rounds."""
         each = [a / b for a, b in zip(peer.seconds, ours.seconds, strict=True)]
-        self.figure(name, peer.median / ours.median, "x", bar, spread=(min(each), max(each)))
+        self.figure(name, peer.median / ours.median, "x", bar, spread=each)
 
     def figure(
         self,
@@ -134,13 +143,25 @@ class Bench:
         bar: float | None = None,
         *,
         at_least: bool = True,
-        spread: tuple[float, float] | None = None,
+        spread: Sequence[float] = (),
     ) -> None:
         """Note a figure, and the bar that it should reach (or stay below, if not `at_least`)."""
-        low, high = spread or (value, value)
+        low, high = (min(spread), max(spread)) if len(spread) else (value, value)
         self.report.figures.append(
             Figure(name, value, low, high, unit, bar, at_least, judged=not self.quick)
         )
+
+    def seconds(self, name: str, timing: Timing, bar: float, unit: str = "s") -> None:
+        """Note a time, in s or ms, that should stay below a bar."""
+        each = [s * {"s": 1, "ms": 1000}[unit] for s in timing.seconds]
+        self.figure(name, median(each), unit, bar, at_least=False, spread=each)
+
+    def rate(
+        self, name: str, amount: float, timing: Timing, unit: str, bar: float | None = None
+    ) -> None:
+        """Note how much of an amount was done a second."""
+        each = [amount / seconds for seconds in timing.seconds]
+        self.figure(name, amount / timing.median, unit, bar, spread=each)
 
     def check_equal(self, name: str, answers: Mapping[str, Any]) -> None:
         """Note that all contestants gave the same answer; a `CheckFailedError` if they did not."""
@@ -149,9 +170,9 @@ class Bench:
         if not check.passed:
             raise CheckFailedError(f"{name} differ: {check.answers}")
 
-    def chart(self, chart: Chart) -> None:
-        """Note a chart; it is drawn when the report is written."""
-        self.report.charts.append(chart)
+    def chart(self, *given: Any, **named: Any) -> None:
+        """Note a `Chart`; it is drawn when the report is written."""
+        self.report.charts.append(Chart(*given, **named))
 
     def claim(self, claim: str, seen: str, agrees: bool | None) -> None:
         """Note what the paper claims and what was seen; None: not measured. Quick runs decide nothing."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bench.charts import Chart
 from bench.events import Load
 from bench.experiment import Bench
 from bench.joins import local_join
@@ -85,7 +84,7 @@ class PipeSteps:
     def chart(self, title: str) -> None:
         """Draw all ways as bars."""
         lines = {step: [way[step] for way in self._ways.values()] for step in STEPS}
-        self._bench.chart(Chart("steps", title, "seconds", "", list(self._ways), lines, bars=True))
+        self._bench.chart("steps", title, "seconds", "", list(self._ways), lines, bars=True)
 
     def _timed(self, way: str, runs: dict[str, Callable[[], Any]]) -> list[float]:
         timings = self._bench.alternate(f"{way}, until", runs, rounds=3)

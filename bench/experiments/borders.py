@@ -19,8 +19,8 @@ from bench.borders import (
     found,
     kinds_of,
     proof,
+    searched,
 )
-from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 from bench.timing import Timing
 
@@ -46,16 +46,13 @@ def run(bench: Bench) -> None:
 
 def _setting(bench: Bench, load: BorderLoad) -> None:
     index, walks = load.ranges().index(), load.walks()
-    times = bench.alternate(
-        f"{load.size / 1e6:g} M readings",
-        {name: partial(counted, index, walks, name, bench.cores) for name in PROCESSINGS},
-    )
+    label = f"{load.size / 1e6:g} M readings"
+    times = searched(bench, label, index, walks, threads=bench.cores, rounds=5)
     answers: dict[str, Answer] = {name: timing.answer for name, timing in times.items()}
-    bench.check_equal("events", {name: answer.events for name, answer in answers.items()})
     for name, timing in times.items():
         bench.figure(
             f"{answers[name].events / 1e6:.1f} M events, {name}", timing.median, "s",
-            2.0 if name == "auto" else None, at_least=False, spread=(timing.low, timing.high),
+            2.0 if name == "auto" else None, at_least=False, spread=timing.seconds,
         )  # fmt: skip
     for name, answer in answers.items():
         bar = 100.0 if name == "three-sided" else None
@@ -152,11 +149,8 @@ def _silence(bench: Bench) -> None:
         "crossings of nothing", {n: t.answer for n, t in measured_times.items()} | {"none": 0}
     )
     for name, timing in measured_times.items():
-        speeds = [load.size / s / 1e6 for s in timing.seconds]
-        bench.figure(
-            f"{load.queries:,} queries, nothing crosses, one core: {name}",
-            load.size / timing.median / 1e6, "M readings/s", 5.0, spread=(min(speeds), max(speeds)),
-        )  # fmt: skip
+        told = f"{load.queries:,} queries, nothing crosses, one core: {name}"
+        bench.rate(told, load.size / 1e6, timing, "M readings/s", 5.0)
 
 
 def _jittered(ranges: Ranges, load: BorderLoad) -> Walks:
@@ -178,14 +172,8 @@ def _growth(bench: Bench, load: BorderLoad) -> None:
     events = []
     for ratio in ratios:
         walks = replace(load, fluctuation=ratio * load.width).walks()
-        times = bench.alternate(
-            f"FL / W {ratio:g}",
-            {name: partial(counted, index, walks, name) for name in PROCESSINGS},
-            rounds=3,
-        )
-        found_events = {name: timing.answer.events for name, timing in times.items()}
-        bench.check_equal(f"events, FL / W {ratio:g}", found_events)
-        events.append(found_events["auto"])
+        times = searched(bench, f"FL / W {ratio:g}", index, walks)
+        events.append(times["auto"].answer.events)
         for name, timing in times.items():
             seconds[name].append(timing.low)
     bench.note(events_by_fluctuation=dict(zip(map(str, ratios), events, strict=True)))
@@ -197,10 +185,8 @@ def _growth(bench: Bench, load: BorderLoad) -> None:
             None if name == "traversal" else 30.0, at_least=False,
         )  # fmt: skip
     bench.chart(
-        Chart(
-            "growth", f"Time of {load.size:,} readings by FL / W, one core", "FL / W",
-            "seconds", list(ratios), seconds, log_x=True, log_y=True,
-        )
+        "growth", f"Time of {load.size:,} readings by FL / W, one core", "FL / W",
+        "seconds", list(ratios), seconds, log_x=True, log_y=True,
     )  # fmt: skip
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from bench.border_memory import new_monitor
-from bench.borders import PROCESSINGS, BorderLoad, counted
-from bench.charts import Chart
+from bench.borders import PROCESSINGS, BorderLoad, counted, searched
 from bench.experiment import Bench, Experiment
 from bench.timing import timed
 from coincide.model.borders.index import BorderIndex
@@ -62,20 +60,16 @@ def _figure(
     number = name.removeprefix("figure")
     contestants = (*PROCESSINGS, *PEERS)
     bench.chart(
-        Chart(
-            f"{name}-time", f"Time by {axis.partition(' (')[0]} (Figure {number}b)", axis,
-            "microseconds a reading", x,
-            {who: [point.micros[who] for point in points] for who in contestants},
-            log_y=True, dashed=list(PEERS),
-        )
+        f"{name}-time", f"Time by {axis.partition(' (')[0]} (Figure {number}b)", axis,
+        "microseconds a reading", x,
+        {who: [point.micros[who] for point in points] for who in contestants},
+        log_y=True, dashed=list(PEERS),
     )  # fmt: skip
     bench.chart(
-        Chart(
-            f"{name}-efficiency",
-            f"Processing efficiency by {axis.partition(' (')[0]} (Figure {number}a)", axis, "%", x,
-            {who: [point.efficiency[who] for point in points] for who in contestants},
-            dashed=list(PEERS),
-        )
+        f"{name}-efficiency",
+        f"Processing efficiency by {axis.partition(' (')[0]} (Figure {number}a)", axis, "%", x,
+        {who: [point.efficiency[who] for point in points] for who in contestants},
+        dashed=list(PEERS),
     )  # fmt: skip
     return points
 
@@ -86,9 +80,7 @@ def _measured(bench: Bench, label: str, load: BorderLoad) -> Measured:
 
     ranges, walks = load.ranges(), load.walks()
     index = ranges.index()
-    times = bench.alternate(
-        label, {name: partial(counted, index, walks, name) for name in PROCESSINGS}, rounds=3
-    )
+    times = searched(bench, label, index, walks)
     answers = {name: timing.answer for name, timing in times.items()}
     micros = {name: 1e6 * timing.median / load.size for name, timing in times.items()}
     efficiency = {name: answer.efficiency for name, answer in answers.items()}
@@ -170,10 +162,8 @@ def _storage(bench: Bench, base: BorderLoad, counts: list[int], shares: list[flo
         own = [load.ranges().index().nbytes / 1e6 for load in loads]
         theirs = [_diff_rmq_bytes(load, 2000) / 1e6 for load in loads]
         bench.chart(
-            Chart(
-                name, f"Storage, 2,000 streams (Figure {name.removeprefix('figure')})", axis, "MB", x,
-                {"Coincide": own, "DiffRMQ, superintervals and the sets before": theirs},
-            )
+            name, f"Storage, 2,000 streams (Figure {name.removeprefix('figure')})", axis, "MB", x,
+            {"Coincide": own, "DiffRMQ, superintervals and the sets before": theirs},
         )  # fmt: skip
     bench.claim(
         "Figure 14: BMQ-Processor takes less memory than DiffRMQ, and as much whatever the width",
@@ -205,16 +195,12 @@ def _streams(bench: Bench, base: BorderLoad) -> None:
             lines.setdefault(name, []).append(time)
     x = list(map(float, sizes))
     bench.chart(
-        Chart(
-            "figure15a", "A reading of each stream, one core (Figure 15a)", "streams", "seconds", x,
-            lines, log_x=True, log_y=True, dashed=list(PEERS),
-        )
+        "figure15a", "A reading of each stream, one core (Figure 15a)", "streams", "seconds", x,
+        lines, log_x=True, log_y=True, dashed=list(PEERS),
     )  # fmt: skip
     bench.chart(
-        Chart(
-            "figure15b", "Storage by streams (Figure 15b)", "streams", "MB", x, bytes_of, log_x=True,
-            dashed=list(PEERS),
-        )
+        "figure15b", "Storage by streams (Figure 15b)", "streams", "MB", x, bytes_of, log_x=True,
+        dashed=list(PEERS),
     )  # fmt: skip
     slope = float(np.polyfit(np.log(x), np.log(lines["Coincide"]), 1)[0])
     leads = [lines[name][-1] / lines["Coincide"][-1] for name in PEERS]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from bench.borders import DOMAIN, PROCESSINGS, BorderLoad, Walks, counted
-from bench.charts import Chart
+from bench.borders import DOMAIN, PROCESSINGS, BorderLoad, Walks, searched
 from bench.experiment import Bench, Experiment
 from bench.nab import read_series
 from coincide.model.borders.moves import FIRST, MOVE
@@ -72,15 +69,13 @@ def level(values: np.ndarray) -> float:
 def _series(bench: Bench, shown: Series) -> None:
     shares = np.linspace(0, 1, bench.pick(200, 20))
     bench.chart(
-        Chart(
-            "figure20-23", "Some series (Figures 20 and 23)", "share of the series",
-            "share of the range", shares.tolist(),
-            {
-                name: values[(shares * (values.size - 1)).astype(np.int64)].tolist()
-                for name, values in shown.items()
-            },
-            dashed=[WALK],
-        )
+        "figure20-23", "Some series (Figures 20 and 23)", "share of the series",
+        "share of the range", shares.tolist(),
+        {
+            name: values[(shares * (values.size - 1)).astype(np.int64)].tolist()
+            for name, values in shown.items()
+        },
+        dashed=[WALK],
     )  # fmt: skip
 
 
@@ -94,11 +89,9 @@ def _levels(bench: Bench, shown: Series, real: Series) -> None:
     if real:
         lines["NAB, median"] = np.median([levels(v) for v in real.values()], axis=0).tolist()
     bench.chart(
-        Chart(
-            "figure21-24", "Fluctuation level by sampling interval (Figures 21 and 24)",
-            "sampling interval, times that of the series", "% of the range",
-            list(map(float, INTERVALS)), lines, log_x=True, log_y=True, dashed=[WALK],
-        )
+        "figure21-24", "Fluctuation level by sampling interval (Figures 21 and 24)",
+        "sampling interval, times that of the series", "% of the range",
+        list(map(float, INTERVALS)), lines, log_x=True, log_y=True, dashed=[WALK],
     )  # fmt: skip
     bench.claim(
         "Figures 21 and 24: the fluctuation level falls as the sampling rate rises",
@@ -124,10 +117,8 @@ def _densities(bench: Bench, shown: Series) -> None:
         for name, each in steps.items()
     }
     bench.chart(
-        Chart(
-            "figure22-25", "Differences of readings that follow each other (Figures 22 and 25)",
-            "difference (% of the range)", "density (per %)", middles.tolist(), lines, dashed=[WALK],
-        )
+        "figure22-25", "Differences of readings that follow each other (Figures 22 and 25)",
+        "difference (% of the range)", "density (per %)", middles.tolist(), lines, dashed=[WALK],
     )  # fmt: skip
     bench.claim(
         "Figures 22 and 25: differences gather around zero, and readings are often equal",
@@ -147,9 +138,7 @@ def _searches(bench: Bench, name: str, series: Series) -> dict[str, list[int]]:
     for width in WIDTHS:
         index = BorderLoad(queries=bench.pick(QUERIES, 100), width=width).ranges().index()
         label = f"{name}, W {100 * width:g} %"
-        times = bench.alternate(
-            label, {way: partial(counted, index, walks, way) for way in PROCESSINGS}, rounds=3
-        )
+        times = searched(bench, label, index, walks)
         answers = {way: timing.answer for way, timing in times.items()}
         for way, answer in answers.items():
             events[way].append(answer.events)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bench.borders import PROCESSINGS, BorderLoad, Ranges, Walks, counted, found, proof
-from bench.charts import Chart
+from bench.borders import PROCESSINGS, BorderLoad, Ranges, Walks, found, proof, searched
 from bench.experiment import Bench, Experiment
 from bench.garages import Garages, accesses
 from bench.moving import FAST, SIDE, SLOW, squares
@@ -62,13 +61,7 @@ def _measured(bench: Bench, label: str, ranges: Ranges) -> Measured:
         walks = objects.walks()
         some = replace(objects, objects=objects.objects // 10)
         part = Walks(*(each[: some.objects * some.readings] for each in walks))
-        times = bench.alternate(
-            f"{label}, {kind}",
-            {name: partial(counted, index, walks, name) for name in PROCESSINGS},
-            rounds=3,
-        )
-        events = {name: timing.answer.events for name, timing in times.items()}
-        bench.check_equal(f"{label}, {kind}: events", events)
+        times = searched(bench, f"{label}, {kind}", index, walks)
         for name, timing in times.items():
             micros[f"{name}, {kind}"] = 1e6 * timing.median / walks.kinds.size
             efficiency[f"{name}, {kind}"] = timing.answer.efficiency
@@ -94,31 +87,25 @@ def _draw(bench: Bench, figure: str, axis: str, x: list[float], points: Sequence
     dashed = [who for who in shown if who.endswith("slow")]
     subject = axis.partition(" ")[0]
     bench.chart(
-        Chart(
-            f"figure{figure}-time", f"Moving objects: time by {subject} (Figure {figure}b)", axis,
-            "microseconds a reading", x,
-            {who: [point.micros[who] for point in points] for who in shown},
-            log_y=True, dashed=dashed,
-        )
+        f"figure{figure}-time", f"Moving objects: time by {subject} (Figure {figure}b)", axis,
+        "microseconds a reading", x,
+        {who: [point.micros[who] for point in points] for who in shown},
+        log_y=True, dashed=dashed,
     )  # fmt: skip
     bench.chart(
-        Chart(
-            f"figure{figure}-efficiency",
-            f"Moving objects: processing efficiency by {subject} (Figure {figure}a)", axis, "%", x,
-            {who: [point.efficiency[who] for point in points] for who in shown}, dashed=dashed,
-        )
+        f"figure{figure}-efficiency",
+        f"Moving objects: processing efficiency by {subject} (Figure {figure}a)", axis, "%", x,
+        {who: [point.efficiency[who] for point in points] for who in shown}, dashed=dashed,
     )  # fmt: skip
     part = "a" if figure == "16" else "b"
     bench.chart(
-        Chart(
-            f"figure18{part}", f"Moving objects: storage by {subject} (Figure 18{part})", axis, "MB",
-            x,
-            {
-                "Coincide": [point.own_bytes / 1e6 for point in points],
-                f"{PEER} and the sets before": [point.grid_bytes / 1e6 for point in points],
-            },
-            log_y=True,
-        )
+        f"figure18{part}", f"Moving objects: storage by {subject} (Figure 18{part})", axis, "MB",
+        x,
+        {
+            "Coincide": [point.own_bytes / 1e6 for point in points],
+            f"{PEER} and the sets before": [point.grid_bytes / 1e6 for point in points],
+        },
+        log_y=True,
     )  # fmt: skip
 
 
@@ -164,34 +151,24 @@ def _dimensions(bench: Bench) -> None:
     for d in dimensions:
         load = replace(base, dimensions=d)
         index, walks = load.ranges().index(), load.walks()
-        times = bench.alternate(
-            f"{d} dimensions",
-            {name: partial(counted, index, walks, name) for name in PROCESSINGS},
-            rounds=3,
-        )
-        events = {name: timing.answer.events for name, timing in times.items()}
-        bench.check_equal(f"{d} dimensions: events", events)
+        times = searched(bench, f"{d} dimensions", index, walks)
         for name, timing in times.items():
             lines[name].append(1e6 * timing.median / load.size)
         storage.append(index.nbytes / 1e6)
     x = list(map(float, dimensions))
     estimate = [lines["traversal"][0] * max((d - 1) * math.sqrt(d), 1) for d in dimensions]
     bench.chart(
-        Chart(
-            "figure19a", "Time by dimensions (Figure 19a)", "dimensions", "microseconds a reading", x,
-            {**lines, "(d - 1) √d times one dimension": estimate},
-            dashed=["(d - 1) √d times one dimension"],
-        )
+        "figure19a", "Time by dimensions (Figure 19a)", "dimensions", "microseconds a reading", x,
+        {**lines, "(d - 1) √d times one dimension": estimate},
+        dashed=["(d - 1) √d times one dimension"],
     )  # fmt: skip
     bench.chart(
-        Chart(
-            "figure19b",
-            "Storage by dimensions (Figure 19b)",
-            "dimensions",
-            "MB",
-            x,
-            {"index": storage},
-        )
+        "figure19b",
+        "Storage by dimensions (Figure 19b)",
+        "dimensions",
+        "MB",
+        x,
+        {"index": storage},
     )
     bench.claim(
         "Figure 19: time grows more slowly than (d - 1) √d with the dimensions; nine take less than 7 MB",

@@ -138,8 +138,7 @@ def _clusters(bench: Bench) -> None:
     )
     (ours,) = times.values()
     bench.note(sources=events.num_rows, flashes=ours.answer)
-    spread = ours.low, ours.high
-    bench.figure("clusters", ours.median, "s", 30.0, at_least=False, spread=spread)
+    bench.seconds("clusters", ours, 30.0)
     few = sources(bench.pick(10_000, 1_000), 2)
     found = work(few)["cluster"].to_numpy()
     bench.check_equal(
@@ -193,8 +192,7 @@ def _seismic(bench: Bench) -> None:
         times = bench.alternate(name, {"Coincide": lambda work=work: work().num_rows})  # type: ignore[misc]
         (ours,) = times.values()
         bench.note(**{f"pairs: {name}": ours.answer})
-        spread = 1000 * ours.low, 1000 * ours.high
-        bench.figure(name, 1000 * ours.median, "ms", 50.0, at_least=False, spread=spread)
+        bench.seconds(name, ours, 50.0, "ms")
 
 
 ABOUT = """\

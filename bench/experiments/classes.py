@@ -72,7 +72,7 @@ def run(bench: Bench) -> None:
     medians = np.median(times, axis=0)
     fitted, each = fit(amounts, medians), np.array([fit(amounts, row) for row in times])
     for j, (label, constant) in enumerate(COSTS.items()):
-        bench.figure(label, fitted[j], "ns", spread=(each[:, j].min(), each[:, j].max()))
+        bench.figure(label, fitted[j], "ns", spread=each[:, j])
         if constant:
             bench.figure(
                 f"{label}, in class_choice", getattr(class_choice.INTERVAL_COSTS, constant), "ns"

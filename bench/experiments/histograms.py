@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 from coincide.model.condition import Window
 from coincide.model.templates.satisfaction import forget, satisfaction_times
@@ -68,14 +67,8 @@ def _table(bench: Bench, left: TemplateTable, right: TemplateTable, window: Wind
             "bisected": times["bisected, some pairs"].answer,
         },
     )
-    solved = times["solved"]
-    spread = solved.low, solved.high
-    bench.figure("table solved", solved.median, "s", 0.5, at_least=False, spread=spread)
-    again = times["another threshold"]
-    bench.figure(
-        "another threshold, up to the join", again.median, "s", 0.5, at_least=False,
-        spread=(again.low, again.high),
-    )  # fmt: skip
+    bench.seconds("table solved", times["solved"], 0.5)
+    bench.seconds("another threshold, up to the join", times["another threshold"], 0.5)
     whole = times["bisected, some pairs"].median * 2 * table.last.size / some
     bench.figure("table by bisection on P, one core, from some pairs", whole, "s")
     started = time.perf_counter()
@@ -138,7 +131,7 @@ def _join(
     each = [a / b for a, b in zip(alone.seconds, plain.seconds, strict=True)]
     bench.figure(
         "join: times that of intervals", alone.median / plain.median, "x", 1.5, at_least=False,
-        spread=(min(each), max(each)),
+        spread=each,
     )  # fmt: skip
     bench.ratio("join: DuckDB with the table as a relation", database, ours, 5.0)
     bench.figure(
@@ -198,19 +191,17 @@ def _figure_3(bench: Bench, left: TemplateTable, right: TemplateTable) -> None:
         ]
     )
     bench.chart(
-        Chart(
-            "figure3",
-            "One event against all templates, d = 1,500 ms (Figure 3)",
-            "max_time of the match, less that of the event (ms)",
-            "satisfaction probability",
-            (ends / MS).tolist(),
-            {
-                "least likely template": shown.min(axis=1).tolist(),
-                "most likely template": shown.max(axis=1).tolist(),
-                "threshold 0.8": [0.8] * ends.size,
-            },
-            dashed=["threshold 0.8"],
-        )
+        "figure3",
+        "One event against all templates, d = 1,500 ms (Figure 3)",
+        "max_time of the match, less that of the event (ms)",
+        "satisfaction probability",
+        (ends / MS).tolist(),
+        {
+            "least likely template": shown.min(axis=1).tolist(),
+            "most likely template": shown.max(axis=1).tolist(),
+            "threshold 0.8": [0.8] * ends.size,
+        },
+        dashed=["threshold 0.8"],
     )
     at = satisfaction_times(left, right, Window(-DEADLINE, DEADLINE, 0.8))
     tight = int(np.ptp(at.first[own])) + int(np.ptp(at.last[own]))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.charts import Chart
 from bench.events import Condition, Load
 from bench.experiment import Bench, Experiment
 from bench.fingerprints import fingerprint_of_table, sums
@@ -185,10 +184,8 @@ def _draw(
 ) -> None:
     lines = {who: [t[who].median for t in timings] for who in timings[0]}
     bench.chart(
-        Chart(
-            name, f"Time for the same pairs, by {name}", axis, "seconds", list(map(float, values)),
-            lines, log_x=name != "confidence", log_y=True, dashed=[OURS_ON_SPARK, "Spark SQL"],
-        )
+        name, f"Time for the same pairs, by {name}", axis, "seconds", list(map(float, values)),
+        lines, log_x=name != "confidence", log_y=True, dashed=[OURS_ON_SPARK, "Spark SQL"],
     )  # fmt: skip
 
 

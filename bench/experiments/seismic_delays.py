@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 
 WIDTHS_MS = (50, 100, 150, 200, 250, 300, 400, 500, 600)
@@ -144,19 +143,17 @@ def _compare(bench: Bench, fixed: list[Point], fitted: list[Point]) -> None:
         )
     accidents = [100 * (1 - point.precision) for point in fixed]
     bench.chart(
-        Chart(
-            "recall",
-            "STA/LTA against PhaseNet, second half of the day",
-            "accidental pairs (%)",
-            "links of the catalogue found (%)",
-            accidents,
-            {
-                "fixed width": [100 * point.recall for point in fixed],
-                "templates, interpolated": [
-                    100 * float(np.interp(share, *_curve(fitted))) for share in accidents
-                ],
-            },
-        )
+        "recall",
+        "STA/LTA against PhaseNet, second half of the day",
+        "accidental pairs (%)",
+        "links of the catalogue found (%)",
+        accidents,
+        {
+            "fixed width": [100 * point.recall for point in fixed],
+            "templates, interpolated": [
+                100 * float(np.interp(share, *_curve(fitted))) for share in accidents
+            ],
+        },
     )
 
 

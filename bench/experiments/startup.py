@@ -37,10 +37,9 @@ def run(bench: Bench) -> None:
     for (label, bar), of_rounds in zip(BARS_S.items(), zip(*times, strict=True), strict=True):
         wall, processor = (Timing(seconds) for seconds in zip(*of_rounds, strict=True))
         bench.report.timings[label] = wall
-        spread = wall.low, wall.high
-        bench.figure(label, wall.median, "s", bar, at_least=False, spread=spread)
-        spread = processor.low, processor.high
-        bench.figure(f"{label}: processor time", processor.median, "s", spread=spread)
+        bench.figure(label, wall.median, "s", bar, at_least=False, spread=wall.seconds)
+        told = f"{label}: processor time"
+        bench.figure(told, processor.median, "s", spread=processor.seconds)
 
 
 def _join(folder: Path) -> list[str]:

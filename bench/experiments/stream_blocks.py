@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bench.charts import LABELS, Chart
+from bench.charts import LABELS
 from bench.experiment import Bench, Experiment
 from bench.streams import StreamLoad, StreamRun, check_streams, mutual_deadline_us
 from bench.timing import Timing
@@ -52,13 +52,11 @@ def _draw(
     x, axis = list(map(float, blocks)), "block size (events)"
     dashed = [line for line in seconds if line.endswith(str(CONFIDENCES[1]))]
     bench.chart(
-        Chart(
-            "figure6", "Execution time by block size (Figure 6)", axis, "execution time (s)", x,
-            seconds, dashed=dashed,
-        )
+        "figure6", "Execution time by block size (Figure 6)", axis, "execution time (s)", x,
+        seconds, dashed=dashed,
     )  # fmt: skip
     bench.chart(
-        Chart("figure7", "Hit ratio of the look-up table (Figure 7)", axis, "hit ratio", x, ratios)
+        "figure7", "Hit ratio of the look-up table (Figure 7)", axis, "hit ratio", x, ratios
     )
 
 

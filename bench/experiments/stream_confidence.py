@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bench.charts import LABELS, Chart
+from bench.charts import LABELS
 from bench.events import LONGEST_US, SHORTEST_US
 from bench.experiment import Bench, Experiment
 from bench.papers.regions import region_bounds
@@ -24,11 +24,9 @@ def run(bench: Bench) -> None:
     found = [_timed(bench, load, confidence) for confidence in CONFIDENCES]
     axis, x = "confidence threshold", list(CONFIDENCES)
     bench.chart(
-        Chart(
-            "figure8", "Execution time by confidence threshold, ordered streams (Figure 8)", axis,
-            "execution time (s)", x,
-            {label: [t[name].median for t in found] for name, label in LABELS.items()}, log_y=True,
-        )
+        "figure8", "Execution time by confidence threshold, ordered streams (Figure 8)", axis,
+        "execution time (s)", x,
+        {label: [t[name].median for t in found] for name, label in LABELS.items()}, log_y=True,
     )  # fmt: skip
     _claim_times(bench, found)
     _probe_regions(bench)
@@ -82,11 +80,9 @@ def _probe_regions(bench: Bench) -> None:
         rights.append((bounds.outer_right - bounds.inner_right) / 1000)
     both = [left + right for left, right in zip(lefts, rights, strict=True)]
     bench.chart(
-        Chart(
-            "figure9", "Probe regions by confidence threshold (Figure 9)", "confidence threshold",
-            "width of the probe region (ms)", confidences,
-            {"left": lefts, "right": rights, "both": both},
-        )
+        "figure9", "Probe regions by confidence threshold (Figure 9)", "confidence threshold",
+        "width of the probe region (ms)", confidences,
+        {"left": lefts, "right": rights, "both": both},
     )  # fmt: skip
     bench.claim(
         "Figure 9: the higher ct, the larger the left probe region; the lower, the larger the right.",

@@ -88,14 +88,9 @@ def run(bench: Bench) -> None:
                 "a correlator a key, at once": partial(work.correlators, 1),
                 "a correlator a key, blocks of 1,000": partial(work.correlators, 1000),
             }
-            timings = bench.alternate(label, contestants, rounds=3)
-            bench.check_equal(f"{label}: pairs", {n: t.answer for n, t in timings.items()})
+            timings = bench.compared(label, contestants, rounds=3)
             ours = timings["stream_tables"]
-            speed = [2 * events / seconds for seconds in ours.seconds]
-            bench.figure(
-                f"{label}: stream_tables", 2 * events / ours.median, "events/s",
-                spread=(min(speed), max(speed)),
-            )  # fmt: skip
+            bench.rate(f"{label}: stream_tables", 2 * events, ours, "events/s")
             for name in list(contestants)[1:]:
                 bench.ratio(f"{label}: {name} / stream_tables", timings[name], ours)
         bench.keep()

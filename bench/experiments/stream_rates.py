@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from bench.charts import LABELS, Chart
+from bench.charts import LABELS
 from bench.experiment import Bench, Experiment
 from bench.streams import (
     BLOCK,
@@ -80,23 +80,17 @@ def _draw(bench: Bench, rates: tuple[int, ...], by_rate: list[ByAlgorithm]) -> N
     x = list(map(float, rates))
     axis = "arrival rate of each stream (events/s)"
     bench.chart(
-        Chart(
-            "figure3", "Execution time by arrival rate (Figure 3)", axis, "execution time (s)", x,
-            lines(lambda measured: measured.timing.median), log_x=True, log_y=True,
-        )
+        "figure3", "Execution time by arrival rate (Figure 3)", axis, "execution time (s)", x,
+        lines(lambda measured: measured.timing.median), log_x=True, log_y=True,
     )  # fmt: skip
     bench.chart(
-        Chart(
-            "figure4", "Mean response time by arrival rate (Figure 4)", axis,
-            "mean response time, of the stream's clock (ms)", x,
-            lines(lambda measured: measured.response_ms), log_x=True, log_y=True,
-        )
+        "figure4", "Mean response time by arrival rate (Figure 4)", axis,
+        "mean response time, of the stream's clock (ms)", x,
+        lines(lambda measured: measured.response_ms), log_x=True, log_y=True,
     )  # fmt: skip
     bench.chart(
-        Chart(
-            "figure5", "Mean length of a stream's buffer (Figure 5)", axis, "events", x,
-            lines(lambda measured: measured.buffer), log_x=True, log_y=True,
-        )
+        "figure5", "Mean length of a stream's buffer (Figure 5)", axis, "events", x,
+        lines(lambda measured: measured.buffer), log_x=True, log_y=True,
     )  # fmt: skip
 
 
@@ -164,11 +158,7 @@ def _bars(bench: Bench, seconds: float, by_emit: dict[str, ByAlgorithm]) -> None
     for emit, real_time, simple in (("counts", 1000.0, 20.0), ("pairs", 100.0, 5.0)):
         timings = {name: measured.timing for name, measured in by_emit[emit].items()}
         ours = timings["classes"]
-        speed = [seconds / s for s in ours.seconds]
-        bench.figure(
-            f"{emit}: classes, times real time", seconds / ours.median, "x", real_time,
-            spread=(min(speed), max(speed)),
-        )  # fmt: skip
+        bench.rate(f"{emit}: classes, times real time", seconds, ours, "x", real_time)
         bench.ratio(f"{emit}: Simple / classes", timings["simple"], ours, simple)
         bench.ratio(f"{emit}: Lazy / look-up", timings["lazy"], timings["lookup"], 1 / 1.1)
         for name in ("simple-sort", "eager", "lazy"):

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 from bench.sensors import HOME, SECOND, SensorLoad
 from bench.timing import timed
@@ -77,12 +76,10 @@ def _figure(
 ) -> list[Point]:
     points = [_point(bench, name, *load) for load in loads]
     bench.chart(
-        Chart(
-            f"figure{name}", f"Recall by {axis.partition(' (')[0]} (Figure {name})", axis, "recall (%)",
-            [point.at for point in points],
-            {LABELS[who]: [point.mean(who) for point in points] for who in LINES},
-            dashed=[LABELS[BOUND]],
-        )
+        f"figure{name}", f"Recall by {axis.partition(' (')[0]} (Figure {name})", axis, "recall (%)",
+        [point.at for point in points],
+        {LABELS[who]: [point.mean(who) for point in points] for who in LINES},
+        dashed=[LABELS[BOUND]],
     )  # fmt: skip
     spread = max(max(p.recalls[who]) - min(p.recalls[who]) for p in points for who in LINES)
     bench.figure(f"figure {name}: largest difference between seeds", spread, "points of recall")
@@ -143,7 +140,7 @@ def _times(bench: Bench, base: SensorLoad, windows: Sequence[int]) -> None:
             lines[LABELS[policy]].append(1e6 * timing.median / table.num_rows)
     x = [float(n) for n in windows[:: bench.pick(3, 1)]]
     title, axis = "Time by the size of the window (Figure 12)", "window (tuples)"
-    bench.chart(Chart("figure12", title, axis, "microseconds a tuple", x, lines))
+    bench.chart("figure12", title, axis, "microseconds a tuple", x, lines)
 
 
 def _million(bench: Bench) -> None:
@@ -200,12 +197,12 @@ def _claims(bench: Bench, points: dict[str, list[Point]]) -> None:
     ):
         if values:
             extreme = min(values) if bar else max(values)
-            bench.figure(name, extreme, "points of recall", bar, spread=(min(values), max(values)))
+            bench.figure(name, extreme, "points of recall", bar, spread=values)
     against = [p.mean(OURS) - max(p.mean(each) for each in POLICIES[:4]) for p in between]
     if against:
         bench.figure(
             "expected above the best of the paper's where FIFO has 50-95 %: least", min(against),
-            "points of recall", spread=(min(against), max(against)),
+            "points of recall", spread=against,
         )  # fmt: skip
 
 

@@ -93,12 +93,10 @@ def time_borders(bench: Bench, both: dict[str, Any]) -> None:
     for name, work in works.items():
         label = f"borders, {name}"
         sight = work.made()
-        timings = bench.alternate(
-            label,
-            {who: partial(_count, package, sight, bench.cores) for who, package in both.items()},
-            rounds=3,
-        )
-        bench.check_equal(label, {who: timing.answer for who, timing in timings.items()})
+        counts = {
+            who: partial(_count, package, sight, bench.cores) for who, package in both.items()
+        }
+        timings = bench.compared(label, counts, rounds=3)
         bench.ratio(f"{label}: CPU / GPU", timings[CPU], timings[GPU])
         for who, timing in timings.items():
             bench.figure(f"{label}: {who}", sight.kinds.size / timing.median / 1e6, "M readings/s")

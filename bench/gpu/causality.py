@@ -95,12 +95,10 @@ def time_causality(bench: Bench, both: dict[str, Any]) -> None:
     }.items():
         label = f"causality, {name}"
         given = work.made()
-        timings = bench.alternate(
-            label,
-            {who: partial(_count, package, given, bench.cores) for who, package in both.items()},
-            rounds=3,
-        )
-        bench.check_equal(label, {who: timing.answer for who, timing in timings.items()})
+        counts = {
+            who: partial(_count, package, given, bench.cores) for who, package in both.items()
+        }
+        timings = bench.compared(label, counts, rounds=3)
         bench.ratio(f"{label}: CPU / GPU", timings[CPU], timings[GPU])
         for who, timing in timings.items():
             bench.figure(f"{label}: {who}", 2 * work.events / timing.median / 1e6, "M events/s")

@@ -33,10 +33,8 @@ def time_large(bench: Bench, work: Work) -> None:
     size = f"{len(left):,} x {len(right):,}"
     for name, (job, bar) in jobs.items():
         times = [1e3 * device_seconds(job) for _ in range(bench.rounds(3))]
-        bench.figure(
-            f"{size}, {name}", float(np.median(times)), "ms", bar, at_least=False,
-            spread=(min(times), max(times)),
-        )  # fmt: skip
+        middle = float(np.median(times))
+        bench.figure(f"{size}, {name}", middle, "ms", bar, at_least=False, spread=times)
 
 
 def _on_device(work: Work) -> Callable[[], int]:

@@ -32,12 +32,8 @@ def time_dense(bench: Bench, backends: dict[str, Any], work: Work) -> None:
         )
 
     for name, job in (("counts", counted), ("pairs", filled)):
-        timings = bench.alternate(
-            f"dense, {name}",
-            {who: partial(job, package) for who, package in backends.items()},
-            rounds=3,
-        )
-        bench.check_equal(f"dense, {name}", {who: t.answer for who, t in timings.items()})
+        jobs = {who: partial(job, package) for who, package in backends.items()}
+        timings = bench.compared(f"dense, {name}", jobs, rounds=3)
         bench.ratio(f"dense, {name}: CPU / GPU, host to host", timings[CPU], timings[GPU])
         _rates(bench, f"dense, {name}", work.events, timings)
 
@@ -66,13 +62,12 @@ def time_copies(bench: Bench, package: Any, work: Work) -> None:
         return _filled(package.EventJoin(left, right, IntervalPairs(work.window)))
 
     try:
-        timings = bench.alternate(
+        timings = bench.compared(
             "copies", {_WAITED: lambda: filled(False), _BESIDE: lambda: filled(True)}, rounds=3
         )
         bench.note(pinned=transfers.current().overlap)
     finally:
         transfers.release()
-    bench.check_equal("copies", {who: t.answer for who, t in timings.items()})
     bench.ratio(f"copies {_WAITED} / {_BESIDE}, pairs", timings[_WAITED], timings[_BESIDE])
 
 
@@ -94,10 +89,8 @@ def time_end_to_end(bench: Bench) -> None:
     pairs = job("gpu", "pairs")
     for emit in ("counts", "pairs", "lists", "best"):
         label = f"Arrow to Arrow, {emit}"
-        timings = bench.alternate(
-            label, {GPU: partial(job, "gpu", emit), CPU: partial(job, "cpu", emit)}, rounds=3
-        )
-        bench.check_equal(label, {who: timing.answer for who, timing in timings.items()})
+        jobs = {GPU: partial(job, "gpu", emit), CPU: partial(job, "cpu", emit)}
+        timings = bench.compared(label, jobs, rounds=3)
         bar = END_TO_END_BAR if emit == "counts" else None
         bench.ratio(f"{label}: CPU / GPU", timings[CPU], timings[GPU], bar)
         _rates(bench, label, work.events, timings)

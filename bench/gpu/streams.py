@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.charts import Chart
 from bench.experiment import Bench
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from coincide.model.condition import Window
@@ -57,22 +56,17 @@ def sweep_blocks(bench: Bench) -> None:
         load = StreamLoad(_RATE, events / _RATE)
         load.arrivals()  # made, and kept, before the clock runs
         for algorithm in ALGORITHMS:
-            timings = bench.alternate(
-                f"stream block {block:,}, {algorithm}",
-                {who: partial(_run, load, block, maker, algorithm) for who, maker in makers().items()},
-                rounds=2,
-            )  # fmt: skip
-            answers = {who: timing.answer for who, timing in timings.items()}
-            bench.check_equal(f"stream block {block:,}, {algorithm}", answers)
+            runs = {
+                who: partial(_run, load, block, maker, algorithm) for who, maker in makers().items()
+            }
+            timings = bench.compared(f"stream block {block:,}, {algorithm}", runs, rounds=2)
             for who, timing in timings.items():
                 rate = 2 * events / timing.median / 1e6
                 rates.setdefault(f"{algorithm}, {who}", []).append(rate)
     bench.chart(
-        Chart(
-            "stream-blocks", "Counting a stream's pairs by size of the block", "events of a block",
-            "million events/s", list(map(float, sizes)), rates, log_x=True, log_y=True,
-            dashed=[line for line in rates if line.endswith("CPU")],
-        )
+        "stream-blocks", "Counting a stream's pairs by size of the block", "events of a block",
+        "million events/s", list(map(float, sizes)), rates, log_x=True, log_y=True,
+        dashed=[line for line in rates if line.endswith("CPU")],
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.charts import Chart
 from bench.experiment import Bench
 from bench.gpu.backends import CPU, GPU
 from bench.gpu.works import Work
@@ -46,17 +45,11 @@ def sweep_counts(bench: Bench, backends: dict[str, Any]) -> None:
                 )
                 return int(join.counts.sum())
 
-            timings = bench.alternate(
-                f"{name} {value:g}, counts",
-                {who: partial(job, package) for who, package in backends.items()},
-                rounds=2,
-            )
-            bench.check_equal(f"{name} {value:g}", {who: t.answer for who, t in timings.items()})
+            jobs = {who: partial(job, package) for who, package in backends.items()}
+            timings = bench.compared(f"{name} {value:g}, counts", jobs, rounds=2)
             for who, timing in timings.items():
                 rates[who].append(2 * work.events / timing.median / 1e6)
         bench.chart(
-            Chart(
-                name, f"Counting, host to host, by {name}", axis, "million events/s",
-                list(map(float, chosen)), rates, log_x=name != "confidence", log_y=True,
-            )
+            name, f"Counting, host to host, by {name}", axis, "million events/s",
+            list(map(float, chosen)), rates, log_x=name != "confidence", log_y=True,
         )  # fmt: skip

@@ -15,7 +15,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("psutil")
 
 from bench.catalogue import experiments
-from bench.charts import LABELS, Chart
+from bench.charts import LABELS
 from bench.command_line import app
 from bench.documentation import write_report
 from bench.events import LONGEST_US, SHORTEST_US, Load, stream, with_timestamps
@@ -234,7 +234,7 @@ def test_streams_are_those_of_the_batch_join():
 
 def some_report(quick=False):
     bench = Bench(Report("some", quick))
-    bench.chart(Chart("one", "A title", "x (s)", "y (ms)", [1.0, 2.0], {"Eager": [3.0, 4.0]}))
+    bench.chart("one", "A title", "x (s)", "y (ms)", [1.0, 2.0], {"Eager": [3.0, 4.0]})
     bench.claim("they say", "we | see", True)
     bench.claim("they also say", "we see not", False)
     for row in ("first", "second"):
