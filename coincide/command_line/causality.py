@@ -40,8 +40,9 @@ from coincide.model.causality.condition import (
     Temporal,
 )
 from coincide.model.causality.spaces import EARTH_KM, Plane, Space, Sphere
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, said_of
 from coincide.model.options import check_way
+from coincide.model.units import unit_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,20 +153,21 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
     found: list[Predicate] = []
     strict = words["strict"]
     if words["delta"] is not None:
-        lo, hi = (None if end == ANY else duration(end) for end in words["delta"])
+        lo, hi = (None if end == ANY else duration("--delta", end) for end in words["delta"])
         found.append(Temporal(lo, hi, strict))
     if words["radius"] is not None:
         found.append(Spatial(_distance("--radius", words["radius"], words), strict=strict))
     if words["speed"] is not None:
         slowest, fastest = map(_speed, words["speed"])
-        found.append(SpeedRange(slowest, fastest, duration(words["slack"]), _per(words), strict))
+        slack = duration("--slack", words["slack"])
+        found.append(SpeedRange(slowest, fastest, slack, _per(words), strict))
     elif words["slack"] != "0":
         raise ConditionError("--slack is of travel times; say --speed MIN MAX, or leave it out")
     found += _propagation(words)
     if words["ellipsoid"] is not None:
         radius, time = words["ellipsoid"]
         size = _distance("--ellipsoid", radius, words)
-        found.append(Ellipsoidal(size, duration(time), strict))
+        found.append(Ellipsoidal(size, duration("--ellipsoid", time), strict))
     if not found:
         raise ConditionError(
             "say when an event can have caused another, with --delta LO HI, --radius R, --speed MIN MAX,"
@@ -194,8 +196,9 @@ def _propagation(words: dict[str, Any]) -> list[Predicate]:
         raise ConditionError(
             "say how much later than the propagation an effect may come, with --tolerance D"
         )
-    constant = None if time is None else duration(time)
-    return [Propagation(duration(tolerance), constant, speed, _per(words), words["strict"])]
+    constant = None if time is None else duration("--propagation-time", time)
+    later = duration("--tolerance", tolerance)
+    return [Propagation(later, constant, speed, _per(words), words["strict"])]
 
 
 def _speed(text: str) -> float | None:
@@ -234,7 +237,10 @@ def _distance(option: str, text: str, words: dict[str, Any]) -> float:
 
 
 def _per(words: dict[str, Any]) -> str | None:
-    return None if words["per"] == "tick" else words["per"]
+    if words["per"] == "tick":
+        return None
+    with said_of("--per"):
+        return unit_name(words["per"])
 
 
 def _space(words: dict[str, Any]) -> Space:

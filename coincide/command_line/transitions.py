@@ -95,7 +95,8 @@ def request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`."""
     plain = ("confidence", "query", "event", "repeated")
     arguments = TransitionArguments(
-        duration(words["within"]), time=names("--time", [words["time"]]), options=options_of(words),
+        duration("--within", words["within"]), time=names("--time", [words["time"]]),
+        options=options_of(words),
         stream=None if words["stream"] == "-" else words["stream"],
         **{name: words[name] for name in plain},
     )  # fmt: skip

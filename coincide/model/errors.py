@@ -104,6 +104,15 @@ def options_called(of: str) -> Iterator[None]:
         raise type(error)(with_options(error, of)) from None
 
 
+@contextmanager
+def said_of(name: str) -> Iterator[None]:
+    """Errors from within begin with an argument, which what raises them does not know."""
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(f"{argument(name)}: {marked(error)}") from None
+
+
 def marked(said: object) -> str:
     """The message of an error, a warning or `Words` with its marks, to be part of another one."""
     if isinstance(said, BaseException):

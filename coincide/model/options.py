@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.sides import unit_option
-from coincide.model.units import Duration, unit_name
+from coincide.model.units import Duration, name_units
 
 MAX_CLASSES = 16
 """More would save hardly a probe: lengths that differ little have nearly the same bands."""
@@ -93,10 +93,7 @@ class CorrelateOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("unit", "left_unit", "right_unit", "tick"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, unit_name(given))
+        name_units(self, "unit", "left_unit", "right_unit", "tick")
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_way("way", self.way)
         for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):

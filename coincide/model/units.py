@@ -12,7 +12,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from coincide.model.errors import ConditionError, argument, brief, option
+from coincide.model.errors import ConditionError, argument, brief, option, said_of
 
 TIME_LIMIT = 2**61
 """|time| and |bound| must stay below this many ticks, so that no int64 difference overflows."""
@@ -197,6 +197,15 @@ def unit_name(unit: str) -> str:
             f"unknown unit {brief(unit)}; use one of {', '.join(NANOSECONDS_PER_UNIT)}"
         )
     return name
+
+
+def name_units(options: object, *names: str) -> None:
+    """Give fields of frozen options that are units their canonical names."""
+    for name in names:
+        given = getattr(options, name)
+        if given is not None:
+            with said_of(name):
+                object.__setattr__(options, name, unit_name(given))
 
 
 def parse_duration(text: str) -> Fraction:

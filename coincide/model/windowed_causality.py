@@ -11,7 +11,7 @@ import numpy as np
 from coincide.model.causality.deciding import PairRule
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Invalid, check_choice, check_count
-from coincide.model.units import Duration, size_of, unit_name
+from coincide.model.units import Duration, name_units, size_of
 
 MOST_TUPLES = 10_000_000
 """Of a window: each takes some 300 bytes, beside its columns."""
@@ -63,9 +63,7 @@ class WindowOptions:
         check_count("sample", self.sample, 0, 1 << 20)
         check_choice("policy", self.policy, POLICIES)
         check_choice("invalid", self.invalid, get_args(Invalid))
-        for name in ("unit", "tick"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, unit_name(value))
+        name_units(self, "unit", "tick")
         if self.max_stay is not None:
             if size_of(self.max_stay) <= 0:
                 raise ConditionError(

@@ -216,6 +216,7 @@ class CausalityArguments(PairArguments):
     matchless: ClassVar[str] = MATCHLESS
     kind_of_choice: ClassVar[type[MatchChoice]] = EffectChoice
     place_arguments: ClassVar[tuple[str, str]] = ("cause_place", "effect_place")
+    time_arguments: ClassVar[tuple[str, str]] = ("cause_time", "effect_time")
     """What messages call the places of both sides."""
 
     def __post_init__(self) -> None:
@@ -227,8 +228,9 @@ class CausalityArguments(PairArguments):
                 " are those whose ids are in no pair"
             )
         self.check_pairs()
-        for name in ("cause", "effect"):
-            check_time(name, getattr(self, f"{name}_time"), self.options)
+        for longest, times in zip(("left_longest", "right_longest"), self.times, strict=True):
+            if getattr(self.options, longest) is not None:
+                times.check_longest(longest)
         given = self.cause_time, self.effect_time
         if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
             raise ConditionError(
@@ -269,9 +271,9 @@ class CausalityArguments(PairArguments):
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of causes and of effects."""
-        return timestamp_names("cause", self.cause_time), timestamp_names(
-            "effect", self.effect_time
-        )
+        given = self.cause_time, self.effect_time
+        own, others = map(timestamp_names, self.time_arguments, given)
+        return own, others
 
     @property
     def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
@@ -337,13 +339,6 @@ def check_condition(condition: object) -> None:
             f"{argument('condition')} must be a CausalityCondition(predicates, space), such as"
             f" CausalityCondition([Temporal(0, '5s')]); found {found_instead(condition)}"
         )
-
-
-def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
-    """Refuse timestamps of which too much is said."""
-    longest = "right_longest" if side == "effect" else "left_longest"
-    if getattr(options, longest) is not None:
-        timestamp_names(side, time).check_longest(longest)
 
 
 def check_places(condition: CausalityCondition, names: str, given: int) -> None:

@@ -109,6 +109,7 @@ class ClusterArguments(CausalityArguments):
     is_one_stream: bool = field(default=True, kw_only=True)
 
     place_arguments: ClassVar[tuple[str, str]] = ("place", "place")
+    time_arguments: ClassVar[tuple[str, str]] = ("time", "time")
 
 
 def cluster_table(table: pa.Table, arguments: CausalityArguments) -> tuple[pa.Table, JoinSummary]:

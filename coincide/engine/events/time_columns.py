@@ -269,14 +269,14 @@ def scale_of(column: TimeColumn, tick: Tick, options: CorrelateOptions) -> TimeS
     return TimeScale(column, Fraction(step, tick.nanoseconds), tick)
 
 
-def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
+def time_names(argument_name: str, time: str | Sequence[str]) -> tuple[str, str]:
     """Names of the min and max column; one name alone means exact instants."""
     names = (time,) if isinstance(time, str) or not isinstance(time, Collection) else tuple(time)
     if len(names) == 1:
         names *= 2
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConditionError(
-            f"{argument(f'{side}_time')} must be a column name, a (min, max) pair of names, around(...),"
+            f"{argument(argument_name)} must be a column name, a (min, max) pair of names, around(...),"
             f" resolution(...) or histograms(...); found {time!r}"
         )
     return names

@@ -71,11 +71,11 @@ GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms
 """What users may say of the timestamps of a side."""
 
 
-def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
-    """What is meant by `left_time` or `right_time`."""
+def timestamp_names(name: str, given: GivenTimes) -> TimestampNames:
+    """What is meant by an argument, such as `left_time`."""
     if (names_of := NAMES_OF.get(type(given))) is not None:
         return names_of(given)
-    return IntervalNames(*time_names(side, given))  # type: ignore[arg-type]  # which says so
+    return IntervalNames(*time_names(name, given))  # type: ignore[arg-type]  # which says so
 
 
 def all_columns(names: TimestampNames) -> list[str]:

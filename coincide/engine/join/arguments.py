@@ -83,8 +83,8 @@ class JoinArguments(PairArguments):
                     f"{argument(name)} is of a second stream, and there is one: say"
                     f" {argument(name.replace('right', 'left'))}"
                 )
-        given = timestamp_names("right", self.right_time)
-        if given not in (timestamp_names("right", TIMES), timestamp_names("left", self.left_time)):
+        own, given = self.times
+        if given not in (own, timestamp_names("right_time", TIMES)):
             raise OneStreamError(
                 f"of one stream both sides have the same times: leave {argument('right_time')}"
                 f" out, or give the events a second time as {argument('right')}"
@@ -117,10 +117,7 @@ class JoinArguments(PairArguments):
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of the left and of the right side."""
-        left, right = (
-            timestamp_names(*each)
-            for each in zip(SIDES, (self.left_time, self.right_time), strict=True)
-        )
+        left, right = (timestamp_names(n, getattr(self, n)) for n in ("left_time", "right_time"))
         return left, right
 
     def check_tick(self, tick: Tick) -> None:

@@ -32,7 +32,7 @@ from coincide.engine.join.shifts import Shifts, check_shifts
 from coincide.engine.join.spec import AnySpec, outputs_matches
 from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
-from coincide.model.errors import ConditionError, argument, brief
+from coincide.model.errors import ConditionError, argument, brief, said_of
 from coincide.model.match_choice import LARGEST_GROUP, MatchChoice, Matching, PreferEffect
 from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.model.sides import SIDES
@@ -192,12 +192,10 @@ class PairArguments(ABC):
     def longest(self, tick: Tick) -> tuple[int | None, int | None]:
         """The declared longest lengths of both sides, in ticks."""
         given = self._longest[:1] * 2 if self.is_one_stream else self._longest
-        left, right = (None if length is None else tick.count(length) for length in given)
-        for side, length in zip(SIDES, (left, right), strict=True):
-            if length is not None and length < 0:
-                raise ConditionError(
-                    f"{side}_longest is a length and cannot be negative; found {length} ticks"
-                )
+        left, right = (
+            _length(f"{side}_longest", length, tick)
+            for side, length in zip(SIDES, given, strict=True)
+        )
         return left, right
 
     @property
@@ -399,6 +397,18 @@ class PairArguments(ABC):
         return left, right
 
 
+def _length(name: str, given: Duration | None, tick: Tick) -> int | None:
+    if given is None:
+        return None
+    with said_of(name):
+        length = tick.count(given)
+    if length < 0:
+        raise ConditionError(
+            f"{argument(name)} is a length and cannot be negative; found {length} ticks"
+        )
+    return length
+
+
 def check_options(options: object) -> None:
     """Refuse what are no options."""
     if not isinstance(options, CorrelateOptions):
@@ -446,7 +456,9 @@ def condition_of(
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
         raise ConditionError(f"{argument(lacking)} is missing: give both, as in {_EXAMPLE}")
-    return TimingCondition(window_of(window), confidence)
+    with said_of("within"):
+        window = window_of(window)
+    return TimingCondition(window, confidence)
 
 
 def are_exact(times: Sequence[GivenTimes]) -> bool:
@@ -457,7 +469,7 @@ def are_exact(times: Sequence[GivenTimes]) -> bool:
 def _is_exact(side: str, given: GivenTimes) -> bool:
     if isinstance(given, Around):
         return given.is_exact
-    names = timestamp_names(side, given)
+    names = timestamp_names(f"{side}_time", given)
     return isinstance(names, IntervalNames) and names.lower == names.upper
 
 
@@ -468,8 +480,7 @@ def window_of(window: GivenWindow) -> Within:
     if isinstance(window, (tuple, list)):
         if len(window) != 2:
             raise ConditionError(
-                f"{argument('within')} takes (lo, hi), such as ('0s', '30s'), or one duration for"
-                f" both; found {brief(window)}"
+                f"takes (lo, hi), such as ('0s', '30s'), or one duration for both; found {brief(window)}"
             )
         return within(*window)
     return mutual_deadline(window)

@@ -11,7 +11,7 @@ from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.reports import AccidentalPairs
 from coincide.engine.reports.warnings import warn
 from coincide.model.causality.limits import UNBOUNDED
-from coincide.model.errors import ConditionError, ShortShiftsWarning, argument, brief
+from coincide.model.errors import ConditionError, ShortShiftsWarning, argument, brief, said_of
 from coincide.model.units import TIME_LIMIT, Duration, Tick, plain, size_of
 
 Shifts = Sequence[Duration] | None
@@ -31,8 +31,9 @@ def check_shifts(given: object) -> None:
         raise ConditionError(
             f"{argument('shifts')} is empty; give some, such as {_EXAMPLE}, or leave it out"
         )
-    for each in given:
-        size_of(each)
+    with said_of("shifts"):
+        for each in given:
+            size_of(each)
 
 
 def check_report(shifts: object, report: object) -> None:

@@ -11,10 +11,10 @@ from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import are_exact
 from coincide.model.condition import Closed, TimingCondition, Within, mutual_deadline, within
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, said_of
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
-from coincide.model.units import Duration, TypedInt
+from coincide.model.units import Duration, TypedInt, parse_duration
 
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column")
 CLOCKS = (*_CLOCKS, "around_unit")
@@ -107,23 +107,27 @@ def numbers(option: str, text: str) -> list[float]:
         ) from None
 
 
-def duration(text: str) -> Duration:
+def duration(option: str, text: str) -> Duration:
     """A duration: a whole number counts ticks, anything else has a unit."""
     try:
         return TypedInt(text)
     except ValueError:
+        with said_of(option):
+            parse_duration(text)
         return text
 
 
 def both_ends(text: str) -> tuple[str, str]:
     """The two ends of a window for which one duration is given, as words."""
-    window = mutual_deadline(duration(text))
+    window = mutual_deadline(duration("--within", text))
     return str(window.lo), str(window.hi)
 
 
 def shifts(words: Sequence[str] | None) -> list[Duration] | None:
     """Durations, separated by commas or in several options; None of no option."""
-    return None if words is None else [duration(word) for word in names("--shifts", words)]
+    return (
+        None if words is None else [duration("--shifts", word) for word in names("--shifts", words)]
+    )
 
 
 def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
@@ -173,17 +177,18 @@ def _stamped(stamp: str, said: dict[str, str], unit: str | None, begin: str) -> 
     if "templates" in said:
         return histograms(stamp, **said)
     if "resolution" in said:
-        return resolution(stamp, duration(said["resolution"]))
+        return resolution(stamp, duration(_flag(f"{begin}resolution"), said["resolution"]))
     if "around_column" in said:
         columns = names(_flag(f"{begin}around_column"), [said["around_column"]])
         column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
         return around(stamp, column=column, unit=unit)  # type: ignore[arg-type]
-    ends = [duration(part) for part in said["around"].split(",")]
-    if len(ends) > 2 or "" in ends:
+    option, parts = _flag(f"{begin}around"), said["around"].split(",")
+    if len(parts) > 2 or "" in parts:
         raise ConditionError(
-            f"{_flag(f'{begin}around')} takes a duration, or BEFORE,AFTER; found {said['around']!r}"
+            f"{option} takes a duration, or BEFORE,AFTER; found {said['around']!r}"
         )
-    return around(stamp, before=ends[0], after=ends[-1])
+    before, after = (duration(option, part) for part in (parts[0], parts[-1]))
+    return around(stamp, before=before, after=after)
 
 
 def _flag(word: str) -> str:
@@ -199,8 +204,9 @@ def _predicate(window: tuple[str, str] | None, deadline: str | None, closed: Clo
         )
     if window is None:
         assert deadline is not None
-        return mutual_deadline(duration(deadline), closed=closed)
-    return within(*map(duration, window), closed=closed)
+        return mutual_deadline(duration("--mutual-deadline", deadline), closed=closed)
+    lo, hi = (duration("--within", end) for end in window)
+    return within(lo, hi, closed=closed)
 
 
 def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:
@@ -221,5 +227,7 @@ def options_of(words: dict[str, Any], sides: tuple[str, str] = SIDES) -> Correla
     for side, called in zip(SIDES, sides, strict=True):
         given[f"{side}_unit"] = words.get(f"{called}_unit")
         longest = words.get(f"{called}_longest")
-        given[f"{side}_longest"] = None if longest is None else duration(longest)
+        given[f"{side}_longest"] = (
+            None if longest is None else duration(_flag(f"{called}_longest"), longest)
+        )
     return CorrelateOptions(**given)

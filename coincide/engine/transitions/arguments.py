@@ -20,7 +20,7 @@ from coincide.engine.events.schemas import (
 )
 from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.model.condition import TimingCondition, Within
-from coincide.model.errors import ConditionError, SchemaError, argument, brief
+from coincide.model.errors import ConditionError, SchemaError, argument, brief, said_of
 from coincide.model.options import CorrelateOptions, check_choice
 from coincide.model.transitions import REPEATED, DwellRule, Repeated
 from coincide.model.units import Duration, Tick, size_of
@@ -117,7 +117,9 @@ class TransitionArguments:
 
 
 def _check_within(within: Duration) -> None:
-    if size_of(within) < 0:
+    with said_of("within"):
+        size = size_of(within)
+    if size < 0:
         raise ConditionError(
             f"{argument('within')} is the longest dwell time of a transition and cannot be"
             f" negative; found {brief(within)}"

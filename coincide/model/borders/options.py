@@ -14,7 +14,7 @@ from coincide.model.borders.index import Closed
 from coincide.model.borders.moves import EITHER, PEAKS, WALK
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import Backend, Invalid, check_choice, check_count
-from coincide.model.units import as_float, unit_name
+from coincide.model.units import as_float, name_units
 
 First = Literal["ignore", "outside"]
 Processing = Literal["auto", "traversal", "three-sided"]
@@ -86,9 +86,7 @@ class BorderOptions:
                 raise ConditionError(
                     f"{argument(name)} must be True or False; found {brief(value)}"
                 )
-        for name in ("unit", "tick"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, unit_name(value))
+        name_units(self, "unit", "tick")
         check_count("batch_events", self.batch_events)
         check_count("threads", self.threads)
         object.__setattr__(self, "hysteresis", _margins(self.hysteresis))
