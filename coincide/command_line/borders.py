@@ -137,7 +137,7 @@ def _planned(
         if own:
             raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
         seen = ReadingFrame.of(frame, request.arguments).seen
-        return plan_file_crossings(spark, source.text, given, request.arguments, seen, observe=True)
+        return plan_file_crossings(spark, source.text, given, request.arguments, seen)
     except NotDirect as closed:
         if request.way == "files":
             raise Problem(f"--way files is not possible: {marked(closed)}") from None

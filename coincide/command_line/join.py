@@ -105,7 +105,7 @@ class JoinRequest(EventRequest):
 
         def counted(plan: Any) -> Counted:
             why = closed
-            if plan.way.startswith("broadcast"):
+            if plan.plan.way.startswith("broadcast"):
                 not_direct = "" if self.way.startswith("broadcast") else f"; not direct: {closed}"
                 why = plan.plan.describe() + not_direct
             return self._counted(plan.summary(), why)

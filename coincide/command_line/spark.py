@@ -19,6 +19,7 @@ from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings
 from coincide.engine.files.footers import read_footers
 from coincide.engine.files.source import Source, path_columns
+from coincide.model.errors import SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.session import active_session, local_session
 from spark_plugin.frames.columns import carried_type, decode, quoted, spark_type, with_file_name
@@ -222,10 +223,10 @@ def _too_fine(side: str, name: str) -> str:
 
 def _spark_kind(side: str, field: pa.Field) -> DataType:
     """Spark's type for a column; timestamps without a zone stay wall-clock times."""
-    kind = spark_type(field.type)
-    if kind is None:
+    try:
+        return spark_type(field.name, field.type)
+    except SchemaError:
         raise Problem(
             f"{side}.{field.name} is {field.type}, which Spark cannot take over; cast it, or use"
             " --engine local"
-        )
-    return kind
+        ) from None

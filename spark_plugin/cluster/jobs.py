@@ -31,11 +31,8 @@ _logged: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
-    """Say once a session, at level INFO, which settings would be faster.
-
-    Of the number of rows only instead of Spark's default: any other was chosen by somebody. Of their bytes
-    instead of any bound, each of which costs the same.
-    """
+    """Say once a session, at level INFO, which settings would be faster."""
+    # Of the number of rows only instead of Spark's default: any other was chosen by somebody.
     records = _setting(spark, SETTING)
     if records == SPARKS_DEFAULT:
         _tell(spark, SETTING, records, "%s would let joins of many rows take less time", BETTER)
@@ -55,10 +52,7 @@ def _tell(spark: SparkSession, setting: str, value: str, advice: str, better: st
 
 
 def bounds_batch_bytes(spark: SparkSession) -> bool:
-    """Whether rows of any size come in batches of bounded size.
-
-    Spark 4.1 has a bound of 64 MiB, unless it is logged otherwise.
-    """
+    """Whether rows of any size come in batches of bounded size: Spark 4.1 has a bound of 64 MiB."""
     size = bytes_of(_setting(spark, BYTES_SETTING))
     return size is not None and 0 < size <= _MOST_BYTES
 
@@ -75,10 +69,7 @@ _Found = TypeVar("_Found")
 
 
 def at_once(spark: SparkSession, jobs: Sequence[Callable[[], _Found]]) -> list[_Found]:
-    """What each job gives: the first runs here, each other in a thread with the properties of this one.
-
-    Returns when all have ended, or raises then: of several errors that of the first job in order.
-    """
+    """What each job gives, the first run here, others in threads; of several errors that of the first."""
     own, *others = jobs
     if not others:
         return [own()]

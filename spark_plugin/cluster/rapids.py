@@ -24,11 +24,7 @@ _SHARE_DIGITS = 8
 
 @dataclass(frozen=True)
 class RapidsOptions:
-    """How the executors of a cluster share their GPUs.
-
-    An executor has one GPU (the Accelerator cannot use more), so a node runs as many executors as it
-    has GPUs.
-    """
+    """How the executors of a cluster share GPUs: each has one, so a node runs as many as it has GPUs."""
 
     jar: str
     master: Master = "standalone"
@@ -129,11 +125,8 @@ def _memory(options: RapidsOptions) -> dict[str, str]:
 
 
 def _python(options: RapidsOptions) -> dict[str, str]:
-    """Python workers on the executor's GPU, as many as tasks can ever want at once.
-
-    A task holds a permit for each Python function of its stage while it waits for the next: with
-    fewer permits than all running tasks want together they would wait for each other for ever.
-    """
+    """Python workers on the executor's GPU, as many as tasks can ever want at once."""
+    # A task holds a permit for each Python function of its stage: of fewer all would wait for each other.
     settings = {
         "spark.rapids.sql.python.gpu.enabled": "true",
         "spark.rapids.python.concurrentPythonWorkers": str(

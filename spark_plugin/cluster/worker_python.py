@@ -1,7 +1,4 @@
-"""The Python of Spark's workers: whether it is one that can run our tasks, found out before they run.
-
-Imports no pyspark at load, so that `coincide doctor` can ask where much is missing.
-"""
+"""Whether the Python of Spark's workers can run our tasks. Imports no pyspark, for `coincide doctor`."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Refuse a session whose Python workers could not run our tasks.
-
-    Runs a job of one row, once a session; none where the workers run this very Python.
-    """
+    """Refuse a session whose Python workers cannot run our tasks; by a job of one row, once a session."""
     context = context_of(spark)
     owner, command = (spark, "") if context is None else (context, context.pythonExec)
     if _checked.get(owner) == command:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -87,17 +87,18 @@ def plan_of_crossings(
 ) -> BorderPlan:
     """The crossings that a task finds, whatever brings it its readings: of streams and times of types."""
     arguments = columns.arguments
-    asked = CollectedQueries.of(given, arguments)
+    queries, ids, kind = collected_queries(given, arguments)
     most = min(arguments.options.batch_events, _BATCH_EVENTS)
     options = replace(arguments.options, batch_events=most)
     columns = replace(columns, arguments=replace(arguments, options=options))
-    task = new_task(columns, asked.shipped(rows.sparkSession))
+    shipment = ship(as_table(queries, ids), rows.sparkSession, *_TOO_LARGE)
+    task = new_task(columns, ShippedQueries(uuid.uuid4().hex, shipment))
     stream, time = kinds
     own = result_time(time)
     times = [own, own, computed_time(time)][: arguments.made_times]
-    types = [asked.kind, *(stream for _ in arguments.streams), T.LongType(), *times]
+    types = [kind, *(stream for _ in arguments.streams), T.LongType(), *times]
     made = list(zip(arguments.made, types, strict=True))
-    told = partial(_summary, columns, asked.queries, seen)
+    told = partial(_summary, columns, queries, seen)
     return OperatorPlan.of(
         rows, task, made, {"event": EVENTS}, told,
         observe=observe, backend=options.backend, why=why,
@@ -121,30 +122,18 @@ def _summary(
 _TOO_LARGE = "the table of queries", "ask fewer queries at once, each time of all readings"
 
 
-@dataclass(frozen=True, eq=False)
-class CollectedQueries:
-    """Queries in this process."""
-
-    queries: Queries
-    ids: pa.Array
-    kind: T.DataType
-
-    @classmethod
-    def of(cls, given: Any, arguments: BorderArguments) -> CollectedQueries:
-        """Collect queries, of a DataFrame by a job."""
-        if isinstance(given, DataFrame):
-            table = _collected(given, arguments)
-            kind = field_of(given, QUERIES, arguments.query).dataType
-        else:
-            table = query_table(given, arguments)
-            kind = _spark_kind(table.schema.field(arguments.query))
-        queries = read_queries(table, arguments)
-        return cls(queries, _on_the_wire(arguments.query, queries.ids, kind), kind)
-
-    def shipped(self, spark: SparkSession) -> ShippedQueries:
-        """Send them to every worker."""
-        table = as_table(self.queries, self.ids)
-        return ShippedQueries(uuid.uuid4().hex, ship(table, spark, *_TOO_LARGE))
+def collected_queries(
+    given: Any, arguments: BorderArguments
+) -> tuple[Queries, pa.Array, T.DataType]:
+    """Queries, of a DataFrame by a job; their ids as they cross, and the type of these."""
+    name = arguments.query
+    if isinstance(given, DataFrame):
+        table, kind = _collected(given, arguments), field_of(given, QUERIES, name).dataType
+    else:
+        table = query_table(given, arguments)
+        kind = spark_type(name, carried_type(table.schema.field(name).type))
+    queries = read_queries(table, arguments)
+    return queries, _on_the_wire(name, queries.ids, kind), kind
 
 
 def _collected(frame: DataFrame, arguments: BorderArguments) -> pa.Table:
@@ -157,30 +146,15 @@ def _collected(frame: DataFrame, arguments: BorderArguments) -> pa.Table:
         return frame.selectExpr(*(quoted(field.name) for field in fields)).toArrow()
 
 
-def _spark_kind(field: pa.Field) -> T.DataType:
-    kind = spark_type(carried_type(field.type))
-    if kind is None:
-        raise SchemaError(
-            f"{QUERIES}.{field.name} is {field.type}, which Spark cannot take over; cast it to a string or"
-            " an integer"
-        )
-    return kind
-
-
 def _on_the_wire(name: str, ids: pa.Array, kind: T.DataType) -> pa.Array:
     """Ids as `columns.encode` has them."""
     try:
-        carried = ids.cast(carried_type(ids.type))
+        return frames.on_the_wire(name, ids.cast(carried_type(ids.type)), kind)
     except pa.ArrowInvalid as error:
         raise SchemaError(
             f"{QUERIES}.{name} is {ids.type}, and Spark cannot take all of it over ({error}); cast it to a"
             " string"
         ) from None
-    if not frames.crosses_as_int64(kind):
-        return carried
-    return (carried.cast(pa.int32()) if pa.types.is_date32(carried.type) else carried).cast(
-        pa.int64()
-    )
 
 
 _EXACT = literal(2**53)

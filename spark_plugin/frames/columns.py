@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 
-from coincide.engine.events.schemas import check_name, plain_type
+from coincide.engine.events.schemas import check_name, narrow_type, plain_type
 from coincide.engine.events.ticks import FAR
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.files.finding import FILENAME, lacks_name
-from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.errors import ConditionError, DataError, SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -109,14 +109,8 @@ def can_be_label(kind: T.DataType) -> bool:
 
 
 def ticks(scale: TimeScale, near: str | None = None) -> str:
-    """A time column in ticks: bigint, null where the value is null.
-
-    Of floats, each of which is a decimal, `near` has the ticks of what is less than 2^62 of them.
-
-    What is no time comes out just out of range, so that differences cannot overflow: `NOT_FINITE` for NaN
-    and infinities, `TIME_LIMIT` with either sign for what is too far. Guarded, since ANSI mode would raise
-    on the overflow of a product.
-    """
+    """A time column in ticks, bigint; `near` has those of floats that are below 2^62 ticks."""
+    # What is no time comes out just out of range: differences cannot overflow, which ANSI mode raises.
     value = quoted(scale.column.name)
     if scale.column.family == "float":
         number, scaled = f"CAST({value} AS DOUBLE)", _scaled(scale)
@@ -267,11 +261,8 @@ def key_kinds(frame: DataFrame, side: str, by: Sequence[str]) -> list[tuple[str,
 
 
 def key_value(value: str, kind: T.DataType, case_fold: bool) -> str:
-    """SQL of what is equal for equal keys of one type.
-
-    With `case_fold` texts that differ in case are alike, and further ones: letters that are not of English
-    are all one here. Spark's lower() does not agree with Arrow's, by which workers compare.
-    """
+    """SQL of what is equal for equal keys of one type."""
+    # Folded, letters beyond English are all one: Spark's lower() is not Arrow's, by which workers compare.
     if not case_fold or not isinstance(kind, T.StringType):
         return value
     # The Kelvin sign, and I with a dot, whose small letters are of English.
@@ -348,14 +339,34 @@ def carried_type(kind: pa.DataType) -> pa.DataType:
     return wider.get(kind, pa.int64() if kind == pa.uint64() else kind)
 
 
-def spark_type(kind: pa.DataType) -> T.DataType | None:
-    """Spark's type for a column of a `carried_type`; None where it has none.
-
-    Timestamps without a zone stay wall-clock times.
-    """
+def spark_type(name: str, kind: pa.DataType) -> T.DataType:
+    """Spark's type for a column of Arrow; timestamps without a zone stay wall-clock times."""
     try:
         found = from_arrow_type(kind, prefer_timestamp_ntz=True)
         arrow_type(found)  # finds decimals that are too long
-    except (PySparkException, ValueError):
-        return None
+    except (PySparkException, ValueError) as error:
+        raise SchemaError(
+            f"the column {name!r} is {kind}, which Spark does not know; leave it out, or cast it"
+        ) from error
     return found
+
+
+def wire_kind(kind: T.DataType) -> pa.DataType:
+    """The Arrow type in which a column of a Spark type crosses."""
+    return arrow_type(wire_type(kind))
+
+
+def on_the_wire(name: str, column: pa.Array, kind: T.DataType) -> pa.Array:
+    """A column of Arrow as it crosses, as those of DataFrames do."""
+    wire = wire_kind(kind)
+    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
+        try:
+            return column.cast(carried_type(column.type)).view(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"the column {name!r} has times finer than Spark's microseconds; round them"
+            ) from error
+    if isinstance(kind, T.DateType):
+        column = column.cast(pa.date32()).view(pa.int32())
+    # Wide ones go as they are: each output batch is cast to what Spark takes.
+    return column if narrow_type(column.type) == wire else column.cast(wire)

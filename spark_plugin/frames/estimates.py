@@ -41,11 +41,7 @@ class Estimate:
 
 
 def estimated_bytes(side: EventFrame) -> int | None:
-    """Spark's estimate of all rows as the user gave them; files it takes for as large as on disk.
-
-    None where it cannot be asked: on Spark Connect, of streams, and of a plan that cannot be, of which
-    the ordinary way tells.
-    """
+    """Spark's estimate of all rows, files as large as on disk; None where it cannot be asked."""
     if context_of(side.spark) is None or side.plain.isStreaming:
         return None
     try:
@@ -55,23 +51,16 @@ def estimated_bytes(side: EventFrame) -> int | None:
 
 
 def is_surely_larger(side: EventFrame, size: int) -> bool:
-    """Whether what a side is read from has so many bytes, too.
-
-    Of a join Spark may take the product of both inputs for its size, of which few rows can be left; and of
-    rows that somebody's program has made it knows no size.
-    """
+    """Whether what a side is read from has so many bytes, too."""
+    # Of a join Spark may take the product of both inputs; of rows that a program has made it knows no size.
     leaves = side.optimized.collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
     return size <= read < _NO_ESTIMATE
 
 
 def estimate_of_rows(side: EventFrame) -> Estimate | None:
-    """Spark's estimate of the columns that are needed of a side; None if it may be one of other rows.
-
-    What filters leave it takes for all that they are given. Where it multiplies what statistics say of
-    columns instead, that may be far too little, and there is none. Of a checkpoint, and of a cache that is
-    not computed yet, it is that of what these were made from.
-    """
+    """Spark's estimate of the needed columns of a side; None if it may be one of other rows."""
+    # What filters leave it takes for all; where it multiplies statistics instead, that may be too little.
     if context_of(side.spark) is None or side.plain.isStreaming:
         return None
     needed = side.plain.selectExpr(*map(quoted, side.needed))
@@ -107,10 +96,7 @@ _NARROW = 1 << 10
 
 
 def row_bytes(side: EventFrame) -> tuple[int, str | None] | None:
-    """Bytes of all rows alike, and SQL of what is each row's own, if any.
-
-    None where it cannot be told, as of nested columns.
-    """
+    """Bytes of all rows alike, and SQL of what is each row's own; None of nested columns."""
     alike, own = _fixed_bytes(side), []
     for name in (*side.by, *side.payload, *side.tested):
         size = wire_bytes(quoted(name), side.kind_of(name))

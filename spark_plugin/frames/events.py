@@ -68,10 +68,7 @@ class EventFrame:
 
     @cached_property
     def is_computed(self) -> bool:
-        """Whether rows are made of those that are read, as by a join, `explode` or a function of Python.
-
-        How many there are Spark does not know, and to compute them once more may take long.
-        """
+        """Whether rows are made of those that are read: of unknown number, and slow to compute."""
         if context_of(self.source.sparkSession) is None or self.plain.isStreaming:
             return False
         try:
@@ -96,13 +93,8 @@ class EventFrame:
 
     @property
     def columns(self) -> list[str]:
-        """What other expressions refer to, as select expressions over the source.
-
-        ``low`` and ``high``: ends of the timestamp's support in ticks, bigint, null for a null, just
-        out of range for what is no time: Spark may evaluate ``high - low`` of rows that another
-        condition excludes, so that it must not overflow for any. ``null_key``: whether a key is null,
-        boolean. ``key_hash``: bigint, 0 without keys.
-        """
+        """Select expressions that others refer to: ``low``, ``high``, ``null_key``, ``key_hash``, ..."""
+        # Ends are out of range for what is no time: Spark may evaluate ``high - low`` of any row.
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(self._hashed_keys)})" if names else "0L"
@@ -131,10 +123,7 @@ class EventFrame:
 
     @property
     def hashes(self) -> list[str]:
-        """`HASHES`, as select expressions over the source: of times, keys and all that can be hashed.
-
-        Events of equal ones have equal matches, whatever else they differ in.
-        """
+        """`HASHES`, over the source: events of equal ones have equal matches, whatever else differs."""
         names = [quoted(name) for name in self.by]
         own = self._identifying if self.identity else self._places
         # Hashes pass over nulls, which a condition on pairs tells apart.
@@ -144,11 +133,8 @@ class EventFrame:
 
     @property
     def identities(self) -> list[str]:
-        """`IDENTITY`, as select expressions over the source.
-
-        Events of equal ones are alike in all that is asked of them. Hashes pass over nulls, so that
-        these have to be told.
-        """
+        """`IDENTITY`, over the source: events of equal ones are alike in all that is asked of them."""
+        # Hashes pass over nulls, so that these have to be told.
         known = ", ".join([self._sql.low, self._sql.high, *self._identifying])
         return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
 

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from coincide.engine.events.frames import kind_of
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.reports.later import LaterReport
 from coincide.model.errors import ConditionError, SchemaError
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import (
     arrow_type,
     check_key,
@@ -26,11 +26,10 @@ from spark_plugin.frames.columns import (
     spark_time_column,
 )
 from spark_plugin.frames.float_ticks import with_ticks
-from spark_plugin.frames.output_columns import as_output, result_wire_schema
+from spark_plugin.frames.output_columns import OutputColumn, decoded, metrics_name, wire_schema
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.frames.statistics import example
 from spark_plugin.tasks.counting import EXAMPLE, ROUNDED, CountingTask
-from spark_plugin.tasks.wire import METRICS
 
 S = TypeVar("S")
 """What an operator tells: its summary."""
@@ -40,13 +39,18 @@ _ACCELERATED = (
 )
 
 
-def check_frame(given: object, called: str, tables: str, streams: str) -> None:
-    """Refuse what is no DataFrame, or streaming; `tables` and `streams` say what to do then."""
+def must_be_frame(given: object, called: str, tables: str) -> None:
+    """Refuse what is no DataFrame; `tables` says what takes tables."""
     if not isinstance(given, DataFrame):
         raise SchemaError(
-            f"{called} must be a Spark DataFrame; found {type(given).__name__}. {tables} takes tables in"
-            " memory"
+            f"{called} must be a Spark DataFrame; found {kind_of(given)}. spark.createDataFrame makes one"
+            f" of a table; {tables} takes tables as they are"
         )
+
+
+def check_frame(given: Any, called: str, tables: str, streams: str) -> None:
+    """Refuse what is no DataFrame, or streaming; `tables` and `streams` say what to do then."""
+    must_be_frame(given, called, tables)
     if given.isStreaming:
         verb = "are" if called == "events" else "is"
         raise ConditionError(f"{called} {verb} a streaming DataFrame, {streams}")
@@ -110,11 +114,8 @@ class KeyedRows:
         refused: str | None,
         rounds: bool,
     ) -> DataFrame:
-        """Rows of `ticks` on the wire, each key in one partition, in order.
-
-        `keys` are names on the wire, of which those that the rows lack hold a number. Rows that are to be
-        refused have no key, so that they meet in one partition and come first. `rounds`: times are floats.
-        """
+        """Rows of `ticks` on the wire, each key in one partition, in order; `rounds`: times are floats."""
+        # Rows that are to be refused have no key, so that they meet in one partition and come first.
         values = [encode(self.given(name), self.kind(name)) for name in self.keys]
         values += ["0L"] * (len(keys) - len(values))
         if refused:
@@ -165,15 +166,14 @@ class OperatorPlan(Generic[S]):
     ) -> OperatorPlan[S]:
         """What a task finds in rows on the wire, in columns of some names, types and, of numbers, words."""
         spark = rows.sparkSession
-        check_workers(spark)
         is_observable = not is_accelerated(spark)
         observation = Observation() if observe and is_observable else None
-        metrics = None if observation is None else METRICS
-        names, kinds = zip(*columns, strict=True)
-        wire = result_wire_schema(kinds)
-        sent: Any = replace(task, names=tuple(wire.names), metrics=metrics)  # type: ignore[type-var]
+        made = [OutputColumn(name, kind, words=words.get(name, ())) for name, kind in columns]
+        schema = wire_schema(made)
+        metrics = None if observation is None else metrics_name(schema.names)
+        sent: Any = replace(task, names=tuple(schema.names), metrics=metrics)  # type: ignore[type-var]
         stage = Stage(True, gpu_profile(spark, backend), metrics, observation)
-        found = as_output(stage.run(rows, sent, wire), names, kinds, words)
+        found = decoded(stage.run(rows, sent, schema), made)
         return cls(found, observation, is_observable, told, why)
 
     def summary(self) -> S:

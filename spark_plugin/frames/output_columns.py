@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -12,14 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from coincide.engine.join.spec import AnySpec, check_output_names
 from coincide.model.errors import ConditionError
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import (
-    MidnightType,
-    decode,
-    literal,
-    quoted,
-    text,
-    wire_type,
-)
+from spark_plugin.frames.columns import MidnightType
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.wire import METRICS, wire_layout
 
@@ -28,11 +21,12 @@ Named = Sequence[tuple[str, T.DataType]]
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of the result: its name, its type, and whether in arrays."""
+    """A column of the result: its name and type, whether in arrays, and the words of numbers."""
 
     name: str
     kind: T.DataType
     in_lists: bool = False
+    words: Sequence[str] = ()
 
     @property
     def wire_kind(self) -> T.DataType:
@@ -42,14 +36,18 @@ class OutputColumn:
 
     @property
     def crosses_as_is(self) -> bool:
-        """Whether the two types are one."""
-        return frames.wire_type(self.kind) == self.kind
+        """Whether the values are the same."""
+        return not self.words and frames.wire_type(self.kind) == self.kind
 
     def decoded(self) -> str:
         """SQL that gives the column its own type."""
         name = frames.quoted(self.name)
         if self.crosses_as_is:
             return name
+        if self.words:
+            numbered = enumerate(map(frames.text, self.words))
+            cases = " ".join(f"WHEN {frames.literal(i)} THEN {word}" for i, word in numbered)
+            return f"CASE {name} {cases} END AS {name}"
         if self.in_lists:
             return f"transform({name}, value -> {frames.decode('value', self.kind)}) AS {name}"
         return f"{frames.decode(name, self.kind)} AS {name}"
@@ -152,28 +150,3 @@ def result_time(given: T.DataType) -> T.DataType:
 def computed_time(given: T.DataType) -> T.DataType:
     """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
     return T.TimestampNTZType() if isinstance(given, T.DateType) else result_time(given)
-
-
-def result_wire_schema(kinds: Sequence[T.DataType]) -> T.StructType:
-    """Of what a task hands over, for columns of these types."""
-    return T.StructType([T.StructField(f"out{i}", wire_type(kind)) for i, kind in enumerate(kinds)])
-
-
-def as_output(
-    found: DataFrame,
-    names: Sequence[str],
-    kinds: Sequence[T.DataType],
-    words: Mapping[str, Sequence[str]],
-) -> DataFrame:
-    """What tasks found, as users see it."""
-    wires = result_wire_schema(kinds).names
-    columns = (
-        f"{_word(wire, words[name]) if name in words else decode(wire, kind)} AS {quoted(name)}"
-        for wire, name, kind in zip(wires, names, kinds, strict=True)
-    )
-    return found.selectExpr(*columns)
-
-
-def _word(wire: str, words: Sequence[str]) -> str:
-    cases = (f"WHEN {literal(i)} THEN {text(word)}" for i, word in enumerate(words))
-    return f"CASE {wire} {' '.join(cases)} END"

@@ -83,12 +83,8 @@ class PlainRead:
 
 
 def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
-    """The Parquet files of this machine that a DataFrame reads, each whole and once, and nothing else.
-
-    Its columns may have been chosen and renamed, and others computed beside those that are needed. The
-    DataFrame may have a name. None of what has a filter, a limit, a sample, a hint, a partition column, an
-    option of the reader; of what is cached; of tables of a catalog; of a client of Spark Connect.
-    """
+    """The Parquet files of this machine that a DataFrame reads, each whole and once, and nothing else."""
+    # Columns may be renamed, or computed beside the needed ones; filters, caches and options say no.
     spark = frame.sparkSession
     if context_of(spark) is None or frame.isStreaming:
         return None
@@ -114,10 +110,7 @@ def _reads_plainly(spark: SparkSession) -> bool:
 
 
 def _with_cached_data(frame: DataFrame) -> Any:
-    """The plan in which what is cached shows, and hints do: that of the optimizer has none any more.
-
-    A DataFrame that was run before remembers what was cached then.
-    """
+    """The plan in which what is cached shows, and hints do; a DataFrame remembers an earlier state."""
     manager = frame._jdf.sparkSession().sharedState().cacheManager()
     return manager.useCachedData(frame._jdf.queryExecution().normalized())
 
@@ -125,10 +118,8 @@ def _with_cached_data(frame: DataFrame) -> Any:
 def _traced(
     plan: Any, columns: Sequence[str], needed: Sequence[str]
 ) -> tuple[Any, list[str]] | None:
-    """The relation whose rows a plan hands on, and what needed ones of the plan's columns are called there.
-
-    Each question to the JVM takes a part of a millisecond, and none is asked of other columns.
-    """
+    """The relation whose rows a plan gives, and what needed columns of it are called there."""
+    # Each question to the JVM takes a part of a millisecond, and none is asked of other columns.
     places: list[int] | None = None
     while (kind := class_of(plan)) != f"{_SOURCES}.LogicalRelation":
         if kind == _PROJECT:

@@ -62,20 +62,12 @@ class Stage:
         # Tasks tell their counters in rows of their own.
         telling = TellingTask(task, tuple(arrow_schema(wide).types))
         found = rows.mapInArrow(telling, wide, profile=self.profile)
+        found = _with_ends(found, self.metrics, self.observation, task.counted)
         if not is_joined:
-            return observed(found, self.metrics, self.observation, task.counted)
+            return found.where(f"{self.metrics} IS NULL").drop(self.metrics)
         # Adaptive execution takes a join with nothing out of the plan, and what was observed with it.
         first, *others = schema.names
-        found = _with_ends(found, self.metrics, self.observation, task.counted)
         return found.selectExpr(f"coalesce({first}, {NO_EVENT}L) AS {first}", *others)
-
-
-def observed(
-    found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
-) -> DataFrame:
-    """Rows of results, those that tell what tasks counted taken out and added up."""
-    found = _with_ends(found, metrics, observation, names)
-    return found.where(f"{metrics} IS NULL").drop(metrics)
 
 
 def _with_ends(
@@ -101,11 +93,7 @@ class Counted:
 
 
 def counted_by_tasks(observation: Observation, *others: Observation) -> Counted | None:
-    """What tasks of one stage have counted, or of several together, once an action has ended.
-
-    None if Spark has left out the stage, or some of its tasks, or stopped some, as for ``limit``, or if
-    some failed: what others counted is not of all rows.
-    """
+    """What tasks have counted, of several stages together; None if some were stopped or failed."""
     if others:
         each = [counted_by_tasks(one) for one in (observation, *others)]
         known = [one for one in each if one is not None]
@@ -125,10 +113,7 @@ def counted_by_tasks(observation: Observation, *others: Observation) -> Counted 
 
 
 def observed_numbers(observation: Observation) -> dict[str, Any] | None:
-    """What was observed, once an action has ended; a wait of seconds for it is told in the log.
-
-    None if Spark has left out what was to be.
-    """
+    """What was observed, once an action has ended, None if nothing; the log says of a wait."""
     try:
         with _wait_logged():
             return dict(observation.get)
@@ -164,13 +149,7 @@ _CLUSTERS = ("spark://", "local-cluster", "yarn", "k8s://")
 
 
 def gpu_profile(spark: SparkSession, backend: str) -> ResourceProfile | None:
-    """The resource profile of the correlate stage.
-
-    None unless ``backend="gpu"`` and either `WORKERS_SETTING` says how many tasks share a GPU, or
-    executors have GPUs for which no task asks: then one task a GPU. Where every task asks for a
-    share of a GPU anyway (``spark.task.resource.gpu.amount``, as the RAPIDS Accelerator wants it) the
-    stage needs nothing of its own.
-    """
+    """The resource profile of a stage with ``backend="gpu"``; None where tasks have a share anyway."""
     if backend != "gpu":
         return None
     master = spark.conf.get("spark.master", None) or ""

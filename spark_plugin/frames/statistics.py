@@ -78,15 +78,8 @@ NO_JOB: JobStatistics = (None, None)
 def measure(
     left: EventFrame, right: EventFrame, is_one_stream: bool = False
 ) -> tuple[SideStatistics, SideStatistics]:
-    """Both sides in one query that looks at each row once; of one stream the rows are looked at once.
-
-    Runs eagerly.
-
-    One group per side and reason of rows that cannot match, and one per sampled row with those after
-    it for which it stands. The key is a single bigint, which keeps the aggregate in Spark's fastest
-    path: the reason, or the number of the sampled row above all reasons; doubled, with the side as the
-    last bit.
-    """
+    """Statistics of both sides by one query that reads each row once, also of one stream."""
+    # A group is a reason, or a sampled row with those it stands for: a bigint, the side its last bit.
     if is_one_stream:  # its rows go to workers with what both roles hand out
         left = right = replace(left, payload=left.identity, tested=[])
     streams = (left,) if is_one_stream else (left, right)
@@ -144,11 +137,8 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
 
 
 def _spread(number: str) -> str:
-    """A number, its higher bits in the lower ones, too: SQL.
-
-    Spark's fastest aggregate looks for a group at two places that the last bits of its number tell, and
-    leaves it to a slower one if others are there. Of multiples of a stride the last bits are the same.
-    """
+    """A number, its higher bits in the lower ones, too: SQL."""
+    # Spark's fastest aggregate finds a group by its last bits, which multiples of a stride have in common.
     return f"({number} ^ shiftright({number}, {_SPREAD}))"
 
 
@@ -160,11 +150,8 @@ def _gathered(numbers: np.ndarray) -> np.ndarray:
 
 
 def _beyond_sample(number: str) -> str:
-    """How far a row is from the one in the sample that stands for it: SQL, 0 for that one itself.
-
-    All strides are powers of two, which spares a division, and those of later rows are multiples of
-    those of earlier ones, so that what stands for a row is in the sample itself.
-    """
+    """How far a row is from the one in the sample that stands for it: SQL, 0 for that one itself."""
+    # Strides are powers of two, later ones multiples of earlier: what stands for a row is in the sample.
     row, partition = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS})"
     tiers = [f"WHEN {row} < {limit} THEN {stride}L" for limit, stride in _SAMPLE_TIERS]
     # As it is rounded, of a power of two it may be one less: which, all rows of a partition agree on.
@@ -222,10 +209,8 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
 def _weighted(
     numbers: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the samples are, in order of their numbers, and the rows for which each stands.
-
-    Rows whose sample cannot match itself are those of the one before.
-    """
+    """Where the samples are, in order of their numbers, and the rows for which each stands."""
+    # Rows whose sample cannot match itself are those of the one before.
     places = np.flatnonzero(sampled)
     places = places[np.argsort(numbers[places])]
     found = is_chosen[places]

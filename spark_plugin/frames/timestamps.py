@@ -130,10 +130,7 @@ def _(columns: AroundRowsColumns) -> TimestampSql:
 
 
 def _moved(ticks: str) -> str:
-    """SQL of a time that is so much later: out of range it says by its value what is wrong with it.
-
-    So it stays as it is there, and nothing else comes to lie at `NOT_FINITE`.
-    """
+    """SQL of a time that is so much later; one that is out of range stays, and says what is wrong."""
     later = f"greatest({_TIME} + {ticks}, {literal(-TIME_LIMIT)})"
     return f"IF({in_range(_TIME)}, {later}, {_TIME})"
 

@@ -75,21 +75,16 @@ def wire_rows(
 
 
 def _barrier(side: EventFrame) -> tuple[list[str], str]:
-    """A column, and a condition on it that is always met: they keep Spark from moving a test below.
-
-    There it would write out ``low`` and ``high`` wherever the test names them, in methods that are too
-    long for Java's compiler. In streams Spark has no such column.
-    """
+    """A column, and a condition that is always met: they keep Spark from moving a test below."""
+    # There it would write out ``low`` and ``high`` wherever they are named, too much for Java's compiler.
     if side.source.isStreaming:
         return [], ""
     return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
 
 
 def _shown(side: EventFrame) -> dict[str, str]:
-    """Columns by which the owner finds a row that is invalid, and what they are called on the way.
-
-    None beside RAPIDS, where one that it does not know would bring the whole test back to the CPU.
-    """
+    """Columns by which the owner finds a row that is invalid, and what they are called on the way."""
+    # Beside RAPIDS, one that it does not know would bring the whole test back to the CPU.
     if is_accelerated(side.spark):
         return {}
     names = dict.fromkeys([*side.times.names, *side.by, *side.payload])

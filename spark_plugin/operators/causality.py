@@ -12,7 +12,7 @@ from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.causality.condition import CausalityCondition
-from coincide.model.errors import ConditionError, SchemaError, argument
+from coincide.model.errors import ConditionError, argument
 from coincide.model.match_choice import LARGEST_GROUP, Matching, PreferEffect
 from coincide.model.options import Backend, CorrelateOptions, Emit, How
 
@@ -98,8 +98,7 @@ def causality(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
         Of what the first job has seen.
     """
-    from pyspark.sql import DataFrame
-
+    from spark_plugin.frames.keyed_rows import must_be_frame
     from spark_plugin.ways.causality import plan_causality
 
     JoinReport.check(report)
@@ -116,12 +115,9 @@ def causality(
             f"{argument('way', 'files')} reads files, and DataFrames were given: choose another"
             " way, or leave it out"
         )
-    for side, given in zip(arguments.sides, (causes, effects), strict=True):
-        if given is not None and not isinstance(given, DataFrame):
-            raise SchemaError(
-                f"{side}s must be a Spark DataFrame; found {type(given).__name__}. causality_tables takes"
-                " tables in memory"
-            )
+    must_be_frame(causes, "causes", "causality_tables")
+    if effects is not None:
+        must_be_frame(effects, "effects", "causality_tables")
     planned = plan_causality(causes, effects, arguments, observe=report is not None)
     planned.tell(report)
     return planned.dataframe

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from coincide.engine.reports.reports import JoinSummary
 
 
-_TO_SPARK = (
-    "spark.createDataFrame(...) makes one of a table; correlate_tables takes tables as they are"
-)
-
-
 def correlate(
     left: DataFrame,
     right: DataFrame | None = None,
@@ -170,8 +165,7 @@ def correlate(
         of `report` alone. It knows of an empty result where no timestamps are short enough
         for the confidence, no times near enough for the window, or, of few rows, no keys equal.
     """
-    from pyspark.sql import DataFrame
-
+    from spark_plugin.frames.keyed_rows import must_be_frame
     from spark_plugin.ways.correlation import plan_correlation
     from spark_plugin.ways.files.join import direct_frame
     from spark_plugin.ways.files.plain_frames import plan_plain_frames
@@ -188,10 +182,8 @@ def correlate(
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
     for side, given in (("left", left), ("right", right)):
-        if not isinstance(given, DataFrame) and (side, given) != ("right", None):
-            raise SchemaError(
-                f"{side} must be a Spark DataFrame; found {kind_of(given)}. {_TO_SPARK}"
-            )
+        if (side, given) != ("right", None):
+            must_be_frame(given, side, "correlate_tables")
     direct = plan_plain_frames(left, right, arguments, counts=report is not None)
     if direct is not None:
         return direct_frame(left.sparkSession, direct, report)

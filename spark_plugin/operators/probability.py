@@ -135,10 +135,7 @@ def _checked_probability(left: GivenTicks, right: GivenTicks, lo: int, hi: int) 
 
 
 def _ends(side: str, given: GivenTicks) -> tuple[Column, Column]:
-    """Min and max of a timestamp as bigint, from columns of any integers.
-
-    By an operation that only integers have: a cast would make seconds of timestamps, and cut doubles.
-    """
+    """Min and max of a timestamp as bigint, by an operation that only integers have: a cast takes more."""
     from pyspark.sql import Column
     from pyspark.sql import functions as F
 

@@ -83,10 +83,7 @@ def _blob(events: pa.Table) -> pa.Buffer:
 
 
 def _narrowed(column: pa.Array) -> tuple[pa.Array, dict[bytes, bytes] | None]:
-    """A column of whole numbers in fewer bits, and what `_numbers` needs to know of it.
-
-    What they exceed the least one by, or what each exceeds the one before by, and the least step.
-    """
+    """A column of whole numbers in fewer bits, by their least, or their least step; and what undoes it."""
     if column.type != pa.int64() or column.null_count:
         return column, None
     values = column.to_numpy()

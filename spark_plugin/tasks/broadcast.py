@@ -118,10 +118,7 @@ def _extent(values: np.ndarray) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class PartialTask(BroadcastTask):
-    """Yields, by row of the left event, what the right events of a partition are to it.
-
-    `spec` is from `partial_spec`, `layout` has no left columns.
-    """
+    """Yields, by row of the left event, what the right events of a partition are to it."""
 
     def emission(self, small: SmallSide, streamed: Side) -> Emission:
         """The join of a chunk."""
@@ -134,11 +131,8 @@ class PartialTask(BroadcastTask):
 
 
 def is_two_step(small: SideName, spec: AnySpec) -> bool:
-    """Whether what tasks find about events of the small side must be brought together.
-
-    A task that streams left events sees all matches of each. One that streams right events sees some
-    of the matches of each left event: pairs are final then, and nothing else is.
-    """
+    """Whether what tasks find about events of the small side must be brought together."""
+    # A task that streams right events sees some of the matches of each left one: pairs alone are final.
     return small == "left" and (spec.how != "inner" or spec.emit != "pairs")
 
 

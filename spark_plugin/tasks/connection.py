@@ -39,11 +39,8 @@ def _acknowledged(batches: Iterable[pa.RecordBatch], connection: int) -> Iterato
 
 
 def acknowledge(connection: int) -> None:
-    """Acknowledge what has been received, if a descriptor is that of a TCP connection.
-
-    By the C library's call: a socket object of Python's would let Spark's connection no longer block, where
-    somebody has set a default timeout. Of anything but TCP it is refused, and nothing is the matter.
-    """
+    """Acknowledge what has been received, if a descriptor is that of a TCP connection."""
+    # By the C library: a socket object would end Spark's blocking where a default timeout is set.
     _set_option()(connection, socket.IPPROTO_TCP, _ACKNOWLEDGE_NOW, ctypes.byref(_ON), 4)
 
 
@@ -53,11 +50,7 @@ def _set_option() -> Any:
 
 
 def _connection() -> int | None:
-    """The descriptor that Spark's worker, which has called this, reads; None outside of one.
-
-    The worker hands it to nobody: it is a variable of the function that runs the task. Workers that
-    Spark's daemon has started have it; without a daemon they are scripts of another name.
-    """
+    """The descriptor that Spark's worker reads, by the frame of the function that runs tasks; or None."""
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
@@ -84,12 +77,7 @@ def begin_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def forget_archive_finders() -> None:
-    """Drop the import system's finders of folders inside zip archives; they come back when needed.
-
-    Spark's worker calls `importlib.invalidate_caches` before each task, upon which each such finder
-    reads the archive's whole directory again (seen with Python 3.11). Of pyspark.zip there are sixteen:
-    more processor time a task than joining a million events takes.
-    """
+    """Drop the finders of folders inside zip archives, which read their archive anew in each task."""
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):
             sys.path_importer_cache.pop(path, None)

@@ -104,10 +104,7 @@ class KeyWork(ABC):
 
 
 class KeyTask(CountingTask):
-    """Works through keys, each of which is whole in one partition, its rows in order.
-
-    Nothing is kept of a key once the next one begins.
-    """
+    """Works through keys, each whole in one partition and in order; none is kept once the next begins."""
 
     @abstractmethod
     def work(self, schema: pa.Schema) -> KeyWork:
@@ -153,11 +150,9 @@ row is refused, what it was in words."""
 
 
 class FaultyRows(ABC):
-    """Takes the invalid rows out of the chunks of one partition, and knows how many they are.
+    """Takes the invalid rows, whose column holds a code from `first` on, out of chunks, and counts them."""
 
-    All that are to be refused come first, and in one partition. In place of an invalid row's int64 value in
-    a column stands its code, counted from `first`.
-    """
+    # All that are to be refused come first, and in one partition.
 
     def __init__(self, column: str, first: int) -> None:
         self._column, self._first = column, first
@@ -183,13 +178,7 @@ class FaultyRows(ABC):
         return SideCounts(self._rows, 0, dropped, self._rounded)
 
     def valid(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """The valid rows of a chunk, and what their column of codes holds.
-
-        Raises
-        ------
-        DataError
-            If rows up to here are to be refused.
-        """
+        """The valid rows of a chunk, and what their column of codes holds; raises what is to be refused."""
         self._rows += table.num_rows
         values = one_array(table.column(self._column)).to_numpy()
         wrong = values >= self._first

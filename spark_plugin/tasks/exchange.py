@@ -173,10 +173,7 @@ def needs_adding_up(spec: AnySpec) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class DealtSliceTask(SliceTask):
-    """Yields of each left event of a slice: which it is, its columns, what it met there.
-
-    `spec` is from `partial_spec`; the left payload ends with `HASHES`.
-    """
+    """Yields of each left event of a slice: which it is, its columns, what it met there."""
 
     first_labels: np.ndarray
 
@@ -211,10 +208,7 @@ class DealtSliceTask(SliceTask):
 
 
 def _occurrences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The how-many-eth of its kind each event is: int64 array.
-
-    Events that are alike in all are together in all slices, so that numbers tell them apart everywhere.
-    """
+    """Numbers of events among those alike in all, which are together in all slices: int64 array."""
     order = np.lexsort((second, first))
     ordered = first[order], second[order]
     begins = np.ones(first.size, bool)

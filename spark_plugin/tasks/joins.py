@@ -66,10 +66,7 @@ def partial_spec(spec: AnySpec, how: How) -> AnySpec:
 
 
 def joined(spec: AnySpec, left: Side, right: Side) -> Emission:
-    """The join of two sides on the wire, in columns of the types in which theirs came.
-
-    Those of Spark have short offsets, unless it is told otherwise, and it takes such ones always.
-    """
+    """The join of two sides on the wire, in columns of the types in which theirs came: of short offsets."""
     fields = [
         [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
         for name, columns in (("by", left.keys), ("left", left.payload), ("right", right.payload))

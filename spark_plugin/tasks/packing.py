@@ -20,9 +20,8 @@ from spark_plugin.tasks.wire import (
     LABEL,
     SALT,
     TIME,
-    UNMATCHED,
     chunks,
-    right_shapes,
+    shapes_of,
 )
 
 IS_LEFT, EVENTS = "is_left", "events"
@@ -94,15 +93,9 @@ class PackTask:
             has_it = name in table.column_names
             return table.column(name).to_numpy() if has_it else np.empty(0, np.int64)
 
-        coded, latest = table.column(CODED).to_numpy(), table.column(TIME).to_numpy()
-        matchable = None
-        if self.side == "right":
-            coded = right_shapes(coded)
-        elif coded.size and coded.min() == UNMATCHED:
-            matchable = coded != UNMATCHED
-            coded = np.where(matchable, coded, 0)
-        midpoints = 2 * latest - self.model.leans(coded)
-        return Places(midpoints, matchable, column(KEY_HASH), column(SALT), coded)
+        shapes, matchable = shapes_of(table.column(CODED), self.side)
+        midpoints = 2 * table.column(TIME).to_numpy() - self.model.leans(shapes)
+        return Places(midpoints, matchable, column(KEY_HASH), column(SALT), shapes)
 
 
 def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:

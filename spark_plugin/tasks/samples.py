@@ -102,11 +102,8 @@ class Reach:
         return (self.first + self.last) // 2
 
     def of_right(self, midpoints: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Earliest and latest midpoints of left events that each right one can reach.
-
-        The wrong way round for what reaches nothing. Of a shape that nobody has foreseen it is one
-        midpoint: so the event comes to a task, which refuses it.
-        """
+        """Earliest and latest midpoints of left events that right ones reach; for none, swapped."""
+        # Of an unforeseen shape it is one midpoint: so the event comes to a task, which refuses it.
         if not self.steps:
             return shifted(midpoints, -self.last), shifted(midpoints, -self.first)
         highest = np.array([step.highest for step in self.steps])

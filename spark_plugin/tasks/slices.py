@@ -79,21 +79,15 @@ class SlicePlan:
 
     @cached_property
     def first_parts(self) -> np.ndarray:
-        """Slices with the first part of the right events of a cell: int64 array.
-
-        Each left event is in just one of them.
-        """
+        """Slices with the first part of a cell's right events; each left event is in one of them."""
         slices = self.left_parts * self.right_parts
         within = np.arange(self.count) - np.repeat(self.first_slices, slices)
         return np.flatnonzero(within % np.repeat(self.right_parts, slices) == 0)
 
     @property
     def seen_cuts(self) -> tuple[np.ndarray, np.ndarray]:
-        """The cuts as right events see them: two int64 arrays, shape (T - 1,).
-
-        A right event at m reaches the time slices from the number of first cuts <= m up to the number
-        of second cuts <= m, both included. The cuts move rather than m: no sum can overflow.
-        """
+        """The cuts as right events see them, from and up to which they reach: shape (T - 1,) each."""
+        # The cuts move rather than midpoints: no sum can overflow.
         return shifted(self.cuts, self.reach.last), shifted(self.cuts, self.reach.first)
 
     def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:

@@ -109,11 +109,7 @@ _NULL = FIRST_NULL - FIRST_FAULT
 
 
 class _TransitionWork(KeyWork):
-    """Takes events by query, stream and midpoint.
-
-    Kept are the last event of the query and stream that is read, and the events of the last midpoint, which
-    others may join.
-    """
+    """Takes events by query, stream and midpoint; keeps the last event, and those of the last midpoint."""
 
     def __init__(self, task: TransitionTask, schema: pa.Schema) -> None:
         self._columns, self._until = task.columns, task.until

@@ -27,10 +27,7 @@ _PAIRS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class WindowTask(KeyTask):
-    """Finds the pairs of keys, in order of the tuple that came last.
-
-    `keys`: how many columns are keys; `given`: what the others are called in `arguments`.
-    """
+    """Finds the pairs of keys, by the tuple that came last; `given` names all but the key columns."""
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 

@@ -103,9 +103,17 @@ def is_left(coded: np.ndarray) -> np.ndarray:
     return (coded >= 0) | (coded == UNMATCHED)
 
 
-def right_shapes(coded: np.ndarray) -> np.ndarray:
-    """Shapes of right events: they cross as -1 - shape."""
-    return -1 - coded
+def shapes_of(
+    column: pa.Array | pa.ChunkedArray, side: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """From coded shapes those of events of a side, and which of these can match, unless all can."""
+    coded = column.to_numpy()
+    if side == "right":
+        return -1 - coded, None
+    if not coded.size or coded.min() != UNMATCHED:
+        return coded, None
+    matchable = coded != UNMATCHED
+    return np.where(matchable, coded, 0), matchable
 
 
 def read_side(
@@ -122,15 +130,9 @@ def read_side(
         whole = one_array(table.column(name))
         return whole if picked is None else whole.take(picked)
 
-    latest, shapes = column(TIME).to_numpy(), column(CODED).to_numpy()
-    matchable = None
-    if side == "right":
-        shapes = right_shapes(shapes)
-    elif shapes.size and shapes.min() == UNMATCHED:
-        matchable = shapes != UNMATCHED
-        shapes = np.where(matchable, shapes, 0)
+    shapes, matchable = shapes_of(column(CODED), side)
     return Side(
-        latest,
+        column(TIME).to_numpy(),
         shapes,
         model,
         matchable,
@@ -184,11 +186,7 @@ def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[
 
 
 class Runs:
-    """Numbers the keys of rows, chunk by chunk.
-
-    In each chunk the key with which the one before it ended is number 0, whether or not it goes on, and
-    those that begin are numbered from 1.
-    """
+    """Numbers keys chunk by chunk from 1; 0 is the key with which the chunk before ended."""
 
     def __init__(self) -> None:
         self._last: list[pa.Scalar] | None = None

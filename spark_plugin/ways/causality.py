@@ -1,18 +1,25 @@
-"""A planned causality join of DataFrames: events meet as those of a correlation do."""
+"""A planned causality join of DataFrames: events meet as those of a correlation do, and have places."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from coincide.engine.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
 from coincide.engine.causality.arguments import (
     CausalityArguments,
+    Coordinate,
     PlacedColumns,
     names_of_coordinates,
 )
 from coincide.engine.causality.emptiness import warn_of_names
+from coincide.model.errors import SchemaError
+from spark_plugin.frames.columns import field_of, quoted
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.places import check_spark_coordinates
+from spark_plugin.frames.timestamps import TimestampSql, timestamp_sql, with_timestamps
+from spark_plugin.tasks.wire import place_names
 from spark_plugin.ways import join_sides
 from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import check_one_stream, settled
@@ -47,3 +54,53 @@ def event_frames(
 @telling_apart.register
 def _(columns: PlacedColumns) -> list[str]:
     return [*telling_apart(columns.times), *names_of_coordinates(columns.place)]
+
+
+_NUMBERS = (T.IntegralType, T.FloatType, T.DoubleType, T.DecimalType)
+
+
+def check_spark_coordinates(frame: DataFrame, side: str, place: tuple[Coordinate, ...]) -> None:
+    """Refuse columns that are missing, or hold no numbers."""
+    for name in names_of_coordinates(place):
+        kind = field_of(frame, side, name).dataType
+        if not isinstance(kind, _NUMBERS):
+            raise SchemaError(
+                f"{side}.{name} is {kind.simpleString()}; a coordinate must be a number. Cast it, or name"
+                " another column"
+            )
+
+
+@timestamp_sql.register
+def _(columns: PlacedColumns) -> TimestampSql:
+    times, names = timestamp_sql(columns.times), place_names(len(columns.place))
+    if not names:
+        return times
+    limits = columns.space.limits(len(names))
+    missing = " OR ".join(f"isnan({name})" for name in names)
+    # To Spark, NaN is above all else.
+    known = [f"nanvl({name}, {_double_sql(0.0)})" for name in names]
+    far = " OR ".join(
+        f"abs({name}) > {_double_sql(limit)}" for name, limit in zip(known, limits, strict=True)
+    )
+    return replace(
+        times,
+        # A missing coordinate comes last: it does not excuse an impossible time.
+        faults=(*times.faults, ("place", far), ("null", missing)),
+        places=tuple(zip(names, map(_value, columns.place), strict=True)),
+        is_somewhere=f"NOT ({missing} OR {far})",
+    )
+
+
+@with_timestamps.register
+def _(columns: PlacedColumns, source: DataFrame) -> DataFrame:
+    return with_timestamps(columns.times, source)
+
+
+def _value(each: Coordinate) -> str:
+    if isinstance(each, str):
+        return f"coalesce(CAST({quoted(each)} AS DOUBLE), double('NaN'))"
+    return _double_sql(each)
+
+
+def _double_sql(number: float) -> str:
+    return f"double('{number!r}')".replace("'inf'", "'Infinity'").replace("'-inf'", "'-Infinity'")

@@ -48,10 +48,10 @@ from spark_plugin.tasks.samples import (
 )
 from spark_plugin.tasks.slices import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import Shipment
-from spark_plugin.ways.broadcast.both import BothPlan, dealt
-from spark_plugin.ways.broadcast.collecting import collected_side, collected_sides
+from spark_plugin.ways.broadcast.both import BothPlan, both_join, dealt
+from spark_plugin.ways.broadcast.collecting import collected_sides
 from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
-from spark_plugin.ways.exchange.gap_slices import GapPlan
+from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.planning import (
     MOST_TIME_SLICES,
@@ -60,15 +60,20 @@ from spark_plugin.ways.exchange.planning import (
     plan_by_lengths,
     plan_slices,
 )
-from spark_plugin.ways.job import Sides
+from spark_plugin.ways.join_sides import Sides
 from spark_plugin.ways.matching import check_identifiable
 
 AnyPlan = SlicePlan | CellPlan | GapPlan | BroadcastPlan | BothPlan
-JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
-    "exchange": exchange_join,
-    "broadcast": broadcast_join,
+JOINS: dict[type, Callable[..., tuple[DataFrame, Shipment | None]]] = {
+    SlicePlan: exchange_join,
+    CellPlan: exchange_join,
+    GapPlan: gap_join,
+    BroadcastPlan: broadcast_join,
+    BothPlan: both_join,
 }
-"""What each way of DataFrames makes of its plan after a look."""
+"""What makes the result of each plan."""
+WHOLE = (GapPlan, BothPlan)
+"""Plans by which tasks see events with all of their matches, and those of these: matchings are final."""
 
 # What Spark's estimate decides, before anything is read.
 BOTH_ROWS = 1 << 20
@@ -158,10 +163,7 @@ def _plan_without_job(
 
 
 def _needs_job(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bool:
-    """Whether something is asked for that only rows can tell: an invalid one by its reason, say.
-
-    RAPIDS fails plans that are observed, so that rows could not be counted while they are joined.
-    """
+    """Whether something is asked for that only rows can tell; RAPIDS fails plans that are observed."""
     is_whole = spec.is_one_stream or spec.matching == "optimal"
     return is_whole or options.invalid == "drop" or is_accelerated(sides[0].spark)
 
@@ -191,10 +193,7 @@ def _large_or_uneven(
 
 
 def _may_be_both(sides: Sides, options: CorrelateOptions, *, any_computed: bool = False) -> bool:
-    """Whether Spark takes both sides for so small that they are collected, unless they turn out larger.
-
-    With `any_computed` its estimate of those counts alone that are not computed.
-    """
+    """Whether Spark takes both sides, or those not computed, for so small that they are collected."""
     most = min(BOTH_BYTES, options.broadcast_bytes, options.slice_bytes)
     sizes = [estimated_bytes(each) for each in sides if not (any_computed and each.is_computed)]
     return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= most
@@ -242,18 +241,16 @@ def _shuffles_pairs(small: SideName, spec: JoinSpec) -> bool:
 def plan_unseen(
     small: EventFrame, other: EventFrame, spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[JobStatistics, BroadcastPlan] | None:
-    """What the rows of the small side are, and its broadcast; None if it is not as small as it seemed.
-
-    Invalid rows of the large side fail the job that meets them. Runs eagerly.
-    """
+    """What the rows of the small side are, and its broadcast; None if it is not as small as it seemed."""
     # Of more rows each chunk of the large side would prepare more than it has itself.
     most = (
         min(options.broadcast_bytes, options.slice_bytes),
         min(SMALLEST_CHUNK, options.slice_rows),
     )
-    found = collected_side(small, spec, most)
-    if found is None:
+    collected = collected_sides([small], spec, most)
+    if collected is None:
         return None
+    (found,) = collected
     refuse_invalid([small], [found.statistics])
     statistics = found.statistics
     why = f"{_described_size(statistics.own_bytes)}, no look at {other.called}"
@@ -280,11 +277,7 @@ def _cells(
 
 
 def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[JobStatistics, CellPlan] | None:
-    """An exchange by cells of sides that are expensive to compute: a look would be half of all work.
-
-    None if neither is, or only a look could tell how far pairs reach. A slice that is too large is divided
-    in its worker.
-    """
+    """An exchange by cells of sides that are slow to compute; None: neither is, or only a job tells."""
     reach = _reach_of_any(sides, spec) if any(side.is_computed for side in sides) else None
     if reach is None:
         return None
@@ -293,11 +286,8 @@ def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[JobStatistics, CellPl
 
 
 def _are_large(left: Estimate, right: Estimate) -> bool:
-    """Whether both are large, and neither is likely to be small beside the other.
-
-    What filters leave of both may be little, which an exchange moves sooner than a look is done; what one
-    leaves of a single side may be better broadcast.
-    """
+    """Whether both are large, and neither is likely to be small beside the other."""
+    # What a filter leaves of a single side may be better broadcast.
     small, large = sorted((left.bytes, right.bytes))
     least = LARGE_FILTERED_BYTES if left.is_filtered else LARGE_BYTES
     return left.is_filtered == right.is_filtered and least <= small and large < FAR_LARGER * small
@@ -339,10 +329,7 @@ def plan_after_job(
     options: CorrelateOptions,
     known: tuple[SideStatistics, SideStatistics] | None = None,
 ) -> tuple[JobStatistics, SlicePlan | BroadcastPlan]:
-    """What the look at both sides has shown, if there had to be one, and how events meet.
-
-    What an earlier look has shown may be given, as `known`.
-    """
+    """What this or an earlier planning job has shown of both sides, if one had to run; and the plan."""
     declared = declared_plan(sides, options)
     if declared is not None:
         return NO_JOB, declared

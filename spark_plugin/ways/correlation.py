@@ -36,12 +36,11 @@ from spark_plugin.frames.stage import (
 from spark_plugin.frames.statistics import JobStatistics
 from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.tasks.wire import Shipment
-from spark_plugin.ways.broadcast.both import BothPlan, both_join
+from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
-from spark_plugin.ways.choosing import JOINS, AnyPlan, plan_way
-from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
-from spark_plugin.ways.job import Job
+from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_way
 from spark_plugin.ways.join_sides import (
+    Job,
     check_one_stream,
     check_payload,
     check_static,
@@ -84,36 +83,13 @@ class Correlation:
         is_told = self.statistics[1] is None or self.evidence.spec.is_one_stream
         return None if is_told or self.statistics[1] is None else self.statistics[1].counts
 
-    @property
-    def way(self) -> str:
-        """How events meet: ``"exchange"``, ``"broadcast"`` or ``"broadcast-both"``."""
-        return self.plan.way
-
-    @property
-    def slices(self) -> int | None:
-        """Number of slices, hence of tasks, of an exchange."""
-        return self.plan.count
-
-    @property
-    def replication(self) -> float | None:
-        """Estimated copies per right event, in an exchange."""
-        return self.plan.replication
-
     def counters(self) -> JoinCounters | None:
-        """What the workers looked at and found. Waits for an action.
-
-        None if not observable, if Spark has left out some of the tasks or stopped them, as for ``limit``,
-        or if it has left the join out of what it did: of ``count()`` on a result of one row per event it
-        needs no matches.
-        """
+        """What the workers looked at and found; waits for an action. None if some tasks were left out."""
         found = self._counted()
         return None if found is None else with_numbers(JoinCounters(), found.numbers)
 
     def summary(self) -> JoinSummary:
-        """What the join did, as far as it was counted; waits for an action, as `counters` does.
-
-        If nothing was found, jobs are run to say why.
-        """
+        """What the join did, as far as counted; waits for an action. Jobs say why nothing was found."""
         found = self._counted()
         counters = None if found is None else with_numbers(JoinCounters(), found.numbers)
         # Rows of a part, or rows that were computed twice, would pass for all.
@@ -150,8 +126,8 @@ class Correlation:
         left, right = self.evidence.sides
         tick = left.times.scales[0].tick
         return JoinSummary(
-            self.left, self.right, None, None, self.way, tick, slices=self.slices,
-            replication=self.replication, why=self.plan.describe(),
+            self.left, self.right, None, None, self.plan.way, tick, slices=self.plan.count,
+            replication=self.plan.replication, why=self.plan.describe(),
             sides=(left.called, right.called), matchless=self.matchless,
             accidental=self.accidental,
         )  # fmt: skip
@@ -165,10 +141,7 @@ class Correlation:
         return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)
 
     def close(self) -> None:
-        """Let go of what was broadcast, which else stays until the session ends.
-
-        `dataframe` can be computed no longer.
-        """
+        """Let go of what was broadcast, which else stays; `dataframe` can be computed no longer."""
         for shipment in (self.shipment, self.alone and self.alone.shipment):
             if shipment is not None:
                 shipment.close()
@@ -232,7 +205,9 @@ def planned_pairs(
             observation=observations[0] if observations else None,
             apart=observations[-1] if observations else None,
         )
-        found, shipment = _found_by(Job(seen, spec, result, options, stage), plan)
+        join, job = JOINS[type(plan)], Job(seen, spec, result, options, stage)
+        is_final = spec.matching is None or isinstance(plan, WHOLE)
+        found, shipment = join(job, plan) if is_final else matched_join(join, job, plan)
     if isinstance(plan, BroadcastPlan):
         plan = replace(plan, events=None)  # which have been sent: a report would keep them
     known = (
@@ -251,16 +226,6 @@ TELLS_NOTHING = (
     "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls,"
     " and that there is no pair, report=JoinReport() tells after an action"
 )
-
-
-def _found_by(job: Job, plan: AnyPlan) -> tuple[DataFrame, Shipment | None]:
-    """The result in wire types, and what it needs."""
-    if isinstance(plan, BothPlan):
-        return both_join(job, plan)
-    if isinstance(plan, GapPlan):
-        return gap_join(job, plan)
-    join = JOINS[plan.way]
-    return join(job, plan) if job.spec.matching is None else matched_join(join, job, plan)
 
 
 def _observations(plan: AnyPlan) -> tuple[Observation, ...]:

@@ -1,8 +1,9 @@
-"""The sides of a join of DataFrames: two, or one stream that is joined with itself."""
+"""What every way gets of a join of DataFrames: its sides, two or one stream, and where its tasks run."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TypeVar, get_args
 
 import pyarrow as pa
@@ -20,11 +21,25 @@ from coincide.model.options import CorrelateOptions, SideName
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import arrow_type, field_of
 from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.output_columns import ResultColumns
+from spark_plugin.frames.stage import Stage
 from spark_plugin.frames.timestamps import spark_clocks, with_timestamps
 from spark_plugin.tasks.broadcast import is_two_step
 
+Sides = tuple[EventFrame, EventFrame]
 Arguments = TypeVar("Arguments", bound=PairArguments)
 Spec = TypeVar("Spec", bound=AnySpec)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A join of two sides, and the stage in which its tasks run."""
+
+    sides: Sides
+    spec: AnySpec
+    result: ResultColumns
+    options: CorrelateOptions
+    stage: Stage
 
 
 def check_one_stream(events: DataFrame, way: str, other: str, matches: str) -> None:
@@ -58,14 +73,8 @@ _BOTH = (
 )
 
 
-def check_streaming(
-    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
-) -> None:
-    """Refuse a streaming side unless each micro-batch can be joined as it comes.
-
-    The other side must be static and go to every worker, and nothing may have to be measured: of a
-    stream no rows are known when the join is planned.
-    """
+def check_streaming(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> None:
+    """Refuse a streaming side unless each micro-batch can be joined as it comes, with nothing measured."""
     streams = [side.side for side in sides if side.source.isStreaming]
     if not streams:
         return
@@ -98,18 +107,14 @@ def _check_final(stream: str, spec: AnySpec) -> None:
         )
 
 
-def _lacking(
-    static: str, sides: tuple[EventFrame, EventFrame], options: CorrelateOptions
-) -> list[str]:
+def _lacking(static: str, sides: Sides, options: CorrelateOptions) -> list[str]:
     """The options that would have to be given, or given otherwise."""
     lacking = [] if options.small_side == static else [f'way="broadcast-{static}"']
     lacking += [f"{side.side}_longest=..." for side in sides if side.times.declared is None]
     return lacking + (['invalid="raise"'] if options.invalid == "drop" else [])
 
 
-def event_frames(
-    sources: tuple[DataFrame, DataFrame], arguments: PairArguments
-) -> tuple[EventFrame, EventFrame]:
+def event_frames(sources: tuple[DataFrame, DataFrame], arguments: PairArguments) -> Sides:
     """Both sides as events; of one stream they have the same rows."""
     keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
     called = arguments.sides
@@ -151,14 +156,14 @@ def settled(arguments: Arguments, left: DataFrame, right: DataFrame) -> Argument
     return arguments.settled(*map(_arrow_schema, (left, right)))
 
 
-def check_payload(sides: tuple[EventFrame, EventFrame]) -> None:
+def check_payload(sides: Sides) -> None:
     """Refuse columns to hand out that are not there."""
     for side in sides:
         for name in side.payload:
             field_of(side.plain, side.called, name)
 
 
-def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object) -> Spec:
+def with_filter(spec: Spec, sides: Sides, where: object) -> Spec:
     """What is computed, with the condition on pairs, if there is one."""
     own, others = (
         [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]

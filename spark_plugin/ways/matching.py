@@ -21,7 +21,7 @@ from spark_plugin.frames import columns as frames
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.wire import Shipment, WireLayout
-from spark_plugin.ways.job import Job
+from spark_plugin.ways.join_sides import Job
 from spark_plugin.ways.partial_results import order_of_best, ordered_terms
 
 
@@ -107,13 +107,8 @@ class Counts(NamedTuple):
 def chosen_pairs(
     found: DataFrame, columns: Sequence[OutputColumn], counts: Counts, spec: AnySpec
 ) -> DataFrame:
-    """The pairs that are chosen of a join, in wire types, with all columns that tasks yield.
-
-    Whatever the way, a task that finds a pair yields it where one of the two is the best that the other
-    has met in that task, so that the best of all are among what tasks yield; of unambiguous pairs, where
-    it is one of the first two that the other has met, so that who has several has several here. Events
-    that are alike in their times, keys and columns are one here, as they are to the order.
-    """
+    """The pairs that are chosen of a join, in wire types, with all columns that tasks yield."""
+    # A task yields a pair if one is the best that the other has met there: so the best of all are here.
     keys, left, right = np.cumsum(counts).tolist()
     payload = columns[keys:left], columns[left:right]
     alike = [_alike(columns[:keys], own, side) for own, side in zip(payload, SIDES, strict=True)]
@@ -128,10 +123,8 @@ def chosen_pairs(
 
 
 def with_null_row(found: DataFrame) -> DataFrame:
-    """What tasks yield, and a row of nulls, which is no pair of anybody.
-
-    Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
-    """
+    """What tasks yield, and a row of nulls, which is no pair of anybody."""
+    # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
     nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in found.schema]
     return found.unionAll(found.sparkSession.range(1).select(*nulls))
 
@@ -154,10 +147,7 @@ def with_unmatched(
     columns: Sequence[OutputColumn],
     counts: Counts,
 ) -> DataFrame:
-    """All left events, with their match or nulls.
-
-    Of left events that are alike in all one is of the pair, whichever.
-    """
+    """All left events, with their match or nulls; of those alike in all one is of the pair."""
     own, others = columns[: counts.keys + counts.left], columns[counts.keys + counts.left :]
     names = [f"own{i}" for i in range(len(own))]
     wire = zip([*layout.keys, *layout.left], names, strict=True)

@@ -29,11 +29,7 @@ _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_a
 
 
 class PartialResult:
-    """From what tasks found of left events to the result.
-
-    They yield which event it is, by columns of int64; its keys and columns, if they tell of events, and of
-    an event without matches that it has none; and what they found.
-    """
+    """From what tasks found of left events, by columns of int64, to the result."""
 
     def __init__(
         self, spec: AnySpec, result: ResultColumns, event: Sequence[str], *, tells_events: bool
@@ -178,10 +174,7 @@ def length_of_order(spec: AnySpec) -> int:
 
 
 def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
-    """One row for each of the best matches, `_RANK` last, from the arrays that `added_up` makes.
-
-    An event without matches has a row of nulls.
-    """
+    """One row for each of the best matches, `_RANK` last; of an event without matches one of nulls."""
     rows = found.selectExpr(*kept, "posexplode_outer(best) AS (place, best)")
     return rows.selectExpr(*kept, "best.found.*", f"CAST(place + 1 AS BIGINT) AS {_RANK}")
 

@@ -16,7 +16,7 @@ from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.stage import Stage, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics
 from spark_plugin.ways.choosing import JOINS, declared_plan, measure_sides, plan_after_job
-from spark_plugin.ways.job import Job, Sides
+from spark_plugin.ways.join_sides import Job, Sides
 
 Statistics = tuple[SideStatistics, SideStatistics] | None
 
@@ -57,7 +57,7 @@ def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: S
     _, plan = plan_after_job(sides, spec, options, statistics)
     profile = gpu_profile(sides[0].spark, spec.backend)
     stage = Stage(options.invalid == "raise", profile, None, None)
-    found, shipment = JOINS[plan.way](
+    found, shipment = JOINS[type(plan)](
         Job(sides, spec, ResultColumns(sides, spec), options, stage), plan
     )
     try:

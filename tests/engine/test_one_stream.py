@@ -411,7 +411,7 @@ def test_accidental_pairs() -> None:
         ({"within": None}, "within is missing: give both"),
         ({"confidence": None}, "confidence is missing: give both"),
         ({"within": None, "confidence": None}, "say what pairs must meet, as by within="),
-        ({"within": (1, 2, 3)}, r"within takes \(lo, hi\)"),
+        ({"within": (1, 2, 3)}, r"within: takes \(lo, hi\)"),
         ({"within": -5}, "must not be negative"),
         ({"right": TimingCondition(within(0, 1), 0.5)}, "right is a condition: .*condition"),
     ],

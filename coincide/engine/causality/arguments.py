@@ -45,7 +45,6 @@ from coincide.model.errors import (
     several,
 )
 from coincide.model.match_choice import EffectChoice, MatchChoice
-from coincide.model.options import CorrelateOptions
 from coincide.model.units import Tick
 
 Coordinate = str | float

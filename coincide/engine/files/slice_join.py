@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,8 +47,14 @@ class DirectJoin:
         return self.files[LEFT].schema, self.files[RIGHT].schema
 
     def with_tables(self, tables: TablePlan) -> DirectJoin:
-        """The same, computed otherwise."""
+        """The same, computed differently."""
         return replace(self, tables=tables)
+
+    def with_spec(self, **changes: Any) -> DirectJoin:
+        """The same, with another spec, also of `alone`."""
+        alone = None if self.alone is None else self.alone.with_spec(**changes)
+        tables = replace(self.tables, spec=self.tables.spec.but(**changes))
+        return replace(self, tables=tables, alone=alone)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from coincide.engine.events.time_arguments import around, histograms, resolution
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import are_exact
-from coincide.model.condition import Closed, TimingCondition, Within, mutual_deadline, within
+from coincide.model import condition
+from coincide.model.condition import Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, said_of
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
@@ -20,6 +21,11 @@ _CLOCKS = ("around", "resolution", "template", "templates", "around_column")
 CLOCKS = (*_CLOCKS, "around_unit")
 """Options of a side that say what its stamps mean, without the side."""
 _OPTIONS = ("unit", "tick", "invalid", "slices", "batch_pairs", "classes", "threads", "way")
+_AS_GIVEN = (
+    "how", "emit", "probability", "backend", "prefer", "k", "matching", "largest_group", "case_fold",
+    "where",
+)  # fmt: skip
+_WINDOW = ("within", "mutual_deadline", "closed")
 _TIMES = "min_time,max_time"
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
@@ -29,22 +35,19 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     is_one_stream = words.get("right", "") is None
     if is_one_stream:
         words = _of_one_stream(words)
-    predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
+    predicate = _predicate(**{name: words[name] for name in _WINDOW if name in words})
     times = timestamps("left_", words), timestamps("right_", words)
     return JoinArguments(
-        TimingCondition(predicate, _confidence(words["confidence"], times)),
+        TimingCondition(predicate, _confidence(words.get("confidence"), times)),
         left_time=times[0],
         right_time=times[1],
-        by=keys(words["by"]),
-        case_fold=words.get("case_fold", False),
-        where=words.get("where"),
-        left_columns=names("--left-columns", words["left_columns"] or ["id"]),
-        right_columns=names("--right-columns", words["right_columns"] or ["id"]),
+        by=keys(words.get("by")),
+        left_columns=names("--left-columns", words.get("left_columns") or ["id"]),
+        right_columns=names("--right-columns", words.get("right_columns") or ["id"]),
         pair_columns=names("--pair-columns", words.get("pair_columns") or []),
         options=options_of(words),
         is_one_stream=is_one_stream,
-        **{name: words[name] for name in ("how", "emit", "probability", "backend")},
-        **{name: words[name] for name in ("prefer", "k", "matching", "largest_group")},
+        **{name: words[name] for name in _AS_GIVEN if name in words},
     )
 
 
@@ -67,8 +70,8 @@ def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
     """What is said of one stream holds for both sides."""
     check_one_stream(words, SIDES, "RIGHT", (*CLOCKS, "unit", "longest"))
     own = {f"right_{name}": words.get(f"left_{name}") for name in CLOCKS}
-    if words["right_time"] == _TIMES:
-        own["right_time"] = words["left_time"]
+    if words.get("right_time", _TIMES) == _TIMES:
+        own["right_time"] = words.get("left_time", _TIMES)
     return {**words, **own}
 
 
@@ -119,7 +122,7 @@ def duration(option: str, text: str) -> Duration:
 
 def both_ends(text: str) -> tuple[str, str]:
     """The two ends of a window for which one duration is given, as words."""
-    window = mutual_deadline(duration("--within", text))
+    window = condition.mutual_deadline(duration("--within", text))
     return str(window.lo), str(window.hi)
 
 
@@ -140,7 +143,7 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     if unit is not None and "around_column" not in said:
         of, column = _flag(f"{begin}around_unit"), _flag(f"{begin}around_column")
         raise ConditionError(f"{of} is of {column}; leave it out, or name the column")
-    option, time = _flag(f"{begin}time"), words[f"{begin}time"]
+    option, time = _flag(f"{begin}time"), words.get(f"{begin}time", _TIMES)
     columns = names(option, [time])
     if not said:
         if len(columns) > 2:
@@ -195,18 +198,23 @@ def _flag(word: str) -> str:
     return f"--{word.replace('_', '-')}"
 
 
-def _predicate(window: tuple[str, str] | None, deadline: str | None, closed: Closed) -> Within:
-    if (window is None) == (deadline is None):
-        found = "neither" if window is None else "both"
+def _predicate(
+    within: tuple[str, str] | None = None,
+    mutual_deadline: str | None = None,
+    closed: Closed = "both",
+) -> Within:
+    if (within is None) == (mutual_deadline is None):
+        found = "neither" if within is None else "both"
         raise ConditionError(
             "say what the times must meet, with one of --within LO HI and --mutual-deadline D;"
             f" found {found}"
         )
-    if window is None:
-        assert deadline is not None
-        return mutual_deadline(duration("--mutual-deadline", deadline), closed=closed)
-    lo, hi = (duration("--within", end) for end in window)
-    return within(lo, hi, closed=closed)
+    if within is None:
+        assert mutual_deadline is not None
+        lasting = duration("--mutual-deadline", mutual_deadline)
+        return condition.mutual_deadline(lasting, closed=closed)
+    lo, hi = (duration("--within", end) for end in within)
+    return condition.within(lo, hi, closed=closed)
 
 
 def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:

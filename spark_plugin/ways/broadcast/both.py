@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from spark_plugin.tasks.broadcast import PartTask, sorted_table
 from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, expected_matches
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.collecting import CollectedSide, wire_table
-from spark_plugin.ways.job import Job, Sides
+from spark_plugin.ways.join_sides import Job, Sides
 
 _SMALLEST_WORK = 500_000.0
 """Below this much work, in rows that an exchange moves, a further task does not pay."""
@@ -41,9 +42,7 @@ class BothPlan:
         return f"both sides collected, {self.rows.nbytes:,} bytes to {tasks}"
 
 
-def dealt(
-    sides: Sides, collected: tuple[CollectedSide, CollectedSide], spec: JoinSpec, tasks: int
-) -> BothPlan:
+def dealt(sides: Sides, collected: Sequence[CollectedSide], spec: JoinSpec, tasks: int) -> BothPlan:
     """The rows on the wire, and which task gets which."""
     own, others = (
         side.times.declared or (each.statistics.shortest, each.statistics.longest)
@@ -68,10 +67,7 @@ def dealt(
 def _bounds(
     left: Sample, right: Sample, reach: Reach, spec: AnySpec, left_rows: int, tasks: int
 ) -> tuple[int, ...]:
-    """Where to cut the left events, so that tasks have about equal work.
-
-    Samples hold every event that can match; the work is told by a thinner one.
-    """
+    """Where to cut the left events, so that tasks have about equal work, as a thinner sample tells."""
     # Of one stream events are numbered where all that are alike are together, and what is one to
     # one is known where all are.
     if spec.is_one_stream or spec.matching is not None or not left.midpoints.size:

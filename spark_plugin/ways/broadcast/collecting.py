@@ -22,12 +22,11 @@ from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import field_of, quoted, wire_bytes
+from spark_plugin.frames.columns import field_of, on_the_wire, quoted, wire_bytes, wire_kind
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.queries import note_query
 from spark_plugin.frames.statistics import SideStatistics
 from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
-from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 
 _log = logging.getLogger("coincide")
 _STRANGE = "the column {!r} cannot be sent on by the driver"
@@ -43,21 +42,18 @@ class CollectedSide:
 
 
 def collected_sides(
-    sides: tuple[EventFrame, EventFrame],
+    sides: Sequence[EventFrame],
     spec: JoinSpec,
     most: tuple[int, int] | None,
     *,
     are_many: bool = False,
-) -> tuple[CollectedSide, CollectedSide] | None:
-    """Both sides, if they have no more bytes together, and each no more rows; None bounds nothing.
-
-    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted. `are_many`: whether
-    Spark takes them for so many bytes that rows are counted first.
-    """
+) -> list[CollectedSide] | None:
+    """One side or both, read once; None if they have more bytes together, or one more rows, than `most`."""
+    # `are_many`: Spark takes them for so many bytes that rows are counted first.
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [side.needed for side in streams]
     if spec.is_one_stream:
-        needed = [list(dict.fromkeys(sides[0].needed + sides[1].needed))]
+        needed = [list(dict.fromkeys(sides[0].needed + sides[-1].needed))]
     wanted = [
         Wanted(side.plain, names, side.called, side.is_computed)
         for side, names in zip(streams, needed, strict=True)
@@ -65,8 +61,8 @@ def collected_sides(
     tables = _collected(wanted, most, are_many=are_many)
     if tables is None:
         return None
-    both = (sides[0], tables[0]), (sides[1], tables[-1])
-    strange = [name for side, table in both for name in _strange(side, table)]
+    of_sides = list(zip(sides, tables * 2, strict=False))
+    strange = [name for side, table in of_sides for name in _strange(side, table)]
     if strange and most is None:
         raise SchemaError(
             f"{argument('way', 'broadcast-both')} cannot take the column {strange[0]!r} along; leave"
@@ -75,24 +71,7 @@ def collected_sides(
     if strange:
         _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
         return None
-    return _read(sides, (tables[0], tables[-1]), spec)
-
-
-def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
-    """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
-    wanted = [Wanted(side.plain, side.needed, side.called, side.is_computed)]
-    tables = _collected(wanted, most)
-    if tables is None:
-        return None
-    strange = _strange(side, tables[0])
-    if strange:
-        _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
-        return None
-    events, counts = _events(side, tables[0], spec)
-    statistics = _statistics(events, counts, None, tables[0])
-    if side.side == "right" or not spec.keeps_unmatched:
-        events = _matchable(events)
-    return CollectedSide(events, statistics)
+    return _read(of_sides, spec)
 
 
 def _collected(
@@ -177,24 +156,18 @@ def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:
     return [(name, field_of(side.plain, side.called, name).dataType) for name in names]
 
 
-def _read(
-    sides: tuple[EventFrame, EventFrame], tables: tuple[pa.Table, pa.Table], spec: JoinSpec
-) -> tuple[CollectedSide, CollectedSide]:
-    (left, own), (right, others) = (
-        _events(side, table, spec) for side, table in zip(sides, tables, strict=True)
-    )
-    groups = [
-        getattr(e, "group", None) for e in grouped_events(left, right, case_fold=spec.case_fold)
-    ]
-    statistics = [
-        _statistics(side, counts, group, table)
-        for side, counts, group, table in zip(
-            (left, right), (own, others), groups, tables, strict=True
-        )
-    ]
-    if not spec.keeps_unmatched:
-        left = _matchable(left)
-    return CollectedSide(left, statistics[0]), CollectedSide(_matchable(right), statistics[1])
+def _read(of_sides: Sequence[tuple[EventFrame, pa.Table]], spec: JoinSpec) -> list[CollectedSide]:
+    read = [_events(side, table, spec) for side, table in of_sides]
+    groups: list[np.ndarray | None] = [None]
+    if len(read) > 1:
+        grouped = grouped_events(read[0][0], read[1][0], case_fold=spec.case_fold)
+        groups = [getattr(events, "group", None) for events in grouped]
+    found = []
+    for (side, table), (events, counts), group in zip(of_sides, read, groups, strict=True):
+        statistics = _statistics(events, counts, group, table)
+        is_whole = side.side == "left" and spec.keeps_unmatched
+        found.append(CollectedSide(events if is_whole else _matchable(events), statistics))
+    return found
 
 
 def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, SideCounts]:

@@ -25,7 +25,7 @@ from spark_plugin.tasks.broadcast import BroadcastTask, PartialTask, is_two_step
 from spark_plugin.tasks.wire import Shipment, WireLayout, read_side
 from spark_plugin.ways.broadcast.collecting import wire_table
 from spark_plugin.ways.broadcast.near_times import near_cells
-from spark_plugin.ways.job import Job
+from spark_plugin.ways.join_sides import Job
 from spark_plugin.ways.partial_results import PartialResult
 
 _TOO_LARGE = "the side to broadcast", f"leave {argument('way')} to us"

@@ -103,10 +103,7 @@ def near_cells(
 def _cells_of_supports(
     first: np.ndarray, last: np.ndarray, reach: int, longest: int, most: int
 ) -> tuple[float, NearCells]:
-    """Cells in which supports begin, for rows no longer than that, and which share of them is in use.
-
-    Matches have points from `first` to `last`.
-    """
+    """Cells in which rows no longer than that begin whose matches have points from first to last."""
     width = _width(first, last, (reach + longest) // 4, most)
     margin = max(longest, 1 << width)
     share, start, words = _in_use((first - margin) >> width, last >> width)
@@ -148,10 +145,8 @@ def _in_use(begins: np.ndarray, ends: np.ndarray) -> tuple[float, int, np.ndarra
 
 
 def _margin(lengths: np.ndarray, reach: int, span: int) -> int:
-    """The length up to which rows are told apart, so that fewest pass if they are as long as events.
-
-    Of n events over a span about ``n * (length + reach) / span`` of the short rows pass, and all others.
-    """
+    """The length up to which rows are told apart, so that fewest pass if they are as long as events."""
+    # Of n events over a span about ``n * (length + reach) / span`` of the short rows pass, and all others.
     upto = np.sort(lengths)
     n = upto.size
     passing = n * (upto + float(reach)) / max(span, 1) - np.arange(1, n + 1) / n

@@ -17,7 +17,7 @@ from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import StretchTask
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.wire import KEY_HASH
-from spark_plugin.ways.job import Job
+from spark_plugin.ways.join_sides import Job
 
 _BEFORE = "max(reach_end) OVER ({} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 _BY_TIME = "PARTITION BY key_hash ORDER BY reach_start"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,8 +25,7 @@ from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.tasks.slices import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import CODED, HASHES, KEY_HASH, LABEL, SALT, TIME, Shipment, WireLayout
 from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
-from spark_plugin.ways.exchange.labels import partition_labels
-from spark_plugin.ways.job import Job
+from spark_plugin.ways.join_sides import Job
 from spark_plugin.ways.partial_results import PartialResult
 
 _ROOM = 2
@@ -35,10 +35,8 @@ _EVENT = (*HASHES, "occurrence")
 
 
 def exchange_join(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, Shipment | None]:
-    """The result in wire types, not yet computed, and what it needs: left events that are planned apart.
-
-    Each left event is on one of both ways, with all of its matches: so what both give is together final.
-    """
+    """The result in wire types, not yet computed, and what it needs: left events that are planned apart."""
+    # Each left event is on one of both ways, with all of its matches: what both give is together final.
     if isinstance(plan, CellPlan) or plan.apart is None:
         return _sliced(job, plan), None
     left, right = job.sides
@@ -125,11 +123,8 @@ def _packed(
 def _salts(
     sides: tuple[EventFrame, EventFrame], spec: AnySpec, own: WireLayout, plan: SlicePlan | CellPlan
 ) -> Sequence[str]:
-    """SQL that tells events of one instant apart, left and right, to deal them to several slices.
-
-    Columns that nobody asked for are read only where events must be told apart in all, or cannot be
-    told apart otherwise.
-    """
+    """SQL that tells events of one instant apart, left and right, to deal them to several slices."""
+    # Columns that nobody asked for are read only where events must be told apart in all.
     if own.identity:
         # Events of equal identity stay together, on both sides.
         return [own.identity[0]] * 2
@@ -148,3 +143,44 @@ def _salt(side: EventFrame, layout: WireLayout) -> str:
         if frames.can_be_hashed(side.kind_of(name))
     ]
     return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"
+
+
+# --- labels of slices: numbers whose hash by Spark brings each slice to a partition of its own ---
+
+_SEED = np.uint32(42)
+_C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
+
+
+@lru_cache(maxsize=16)
+def partition_labels(partitions: int) -> np.ndarray:
+    """One label for each partition."""
+    labels = np.full(partitions, -1, np.int64)
+    start, step = 0, 16 * partitions
+    while (labels < 0).any():
+        candidates = np.arange(start, start + step)
+        homes = spark_hash(candidates).astype(np.int64) % partitions
+        free, first = np.unique(homes, return_index=True)
+        unset = labels[free] < 0
+        labels[free[unset]] = candidates[first[unset]]
+        start += step
+    labels.flags.writeable = False
+    return labels
+
+
+def spark_hash(values: np.ndarray) -> np.ndarray:
+    """Spark SQL's ``hash`` of a bigint: Murmur3 (x86, 32 bit) over its two halves, seed 42."""
+    bits = values.astype(np.int64).view(np.uint64)
+    low, high = bits.astype(np.uint32), (bits >> np.uint64(32)).astype(np.uint32)
+    state = _mix(_mix(np.full(values.shape, _SEED), low), high) ^ np.uint32(8)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state = (state ^ (state >> np.uint32(shift))) * np.uint32(factor)
+    return (state ^ (state >> np.uint32(16))).view(np.int32)
+
+
+def _mix(state: np.ndarray, half: np.ndarray) -> np.ndarray:
+    mixed = state ^ (_rotated(half * _C1, 15) * _C2)
+    return _rotated(mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+
+
+def _rotated(bits: np.ndarray, by: int) -> np.ndarray:
+    return (bits << np.uint32(by)) | (bits >> np.uint32(32 - by))

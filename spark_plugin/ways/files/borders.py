@@ -27,12 +27,11 @@ from coincide.engine.files.stream_parts import AIMED_ROWS, StreamParts, aimed_ro
 from coincide.model.errors import SchemaError, marked
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.borders import BorderPlan, plan_of_crossings
-from spark_plugin.frames.columns import check_microseconds
+from spark_plugin.frames.columns import check_microseconds, spark_type
 from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.tasks.borders import ShippedQueries
 from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.ways.choosing import parallelism
-from spark_plugin.ways.files.wire import spark_type
 
 _MOST_READS = 2.0
 """How often a row may be read, on average."""
@@ -46,8 +45,6 @@ def plan_file_crossings(
     queries: Any,
     arguments: BorderArguments,
     seen: Callable[[], Seen] | None = None,
-    *,
-    observe: bool = False,
 ) -> BorderPlan:
     """Plan a search for the border crossings of Parquet files whose row groups hold few streams each."""
     if arguments.stream is None:
@@ -64,7 +61,7 @@ def plan_file_crossings(
 
     return plan_of_crossings(
         spark.range(0, count, 1, count), queries, planned.columns, new_task, (stream, time), seen,
-        observe=observe, why=planned.parts.describe(),
+        observe=True, why=planned.parts.describe(),
     )  # fmt: skip
 
 

@@ -27,12 +27,11 @@ from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.warnings import warn
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, marked
-from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames.columns import with_file_name
+from spark_plugin.frames.columns import spark_type, with_file_name
 from spark_plugin.frames.output_columns import (
     decoded,
     metrics_name,
@@ -40,12 +39,11 @@ from spark_plugin.frames.output_columns import (
     wire_schema,
     with_rights,
 )
-from spark_plugin.frames.stage import counted_by_tasks, gpu_profile, observed
+from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport
-from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.matching import Counts, check_identifiable, chosen_pairs, output_names
 
 _log = logging.getLogger("coincide")
@@ -148,19 +146,10 @@ def plan_direct(
         tables = join.tables
         check_identifiable(tables.spec, tables.times, tables.by, tables.payload)
     check_workers(spark)
-    join = _for_workers(join, arguments.options)
-    return (
-        join
-        if join.alone is None
-        else replace(join, alone=_for_workers(join.alone, arguments.options))
-    )
-
-
-def _for_workers(join: DirectJoin, options: CorrelateOptions) -> DirectJoin:
-    spec = join.tables.spec.but(
+    options = arguments.options
+    return join.with_spec(
         threads=options.threads or 1, batch_pairs=options.batch_pairs or BATCH_PAIRS
     )
-    return join.with_tables(replace(join.tables, spec=spec))
 
 
 def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
@@ -187,16 +176,11 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     if spec.compares_tasks:
         join = replace(join, tables=replace(tables, spec=spec.with_merits()))
     columns = output_columns(join.tables.spec, by, left, right)
-    names = tuple(column.name for column in columns)
-    schema, metrics = wire_schema(columns), None
-    if observed_by is not None:
-        metrics = metrics_name(names)
-        schema = T.StructType([*schema, T.StructField(metrics, T.ArrayType(T.LongType()))])
-    task = BatchTask(join, by, left, right, names, metrics)
-    profile = gpu_profile(spark, tables.spec.backend)
-    found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
-    if metrics is not None and observed_by is not None:
-        found = observed(found, metrics, observed_by, task.counted)
+    schema = wire_schema(columns)
+    metrics = None if observed_by is None else metrics_name(schema.names)
+    task = BatchTask(join, by, left, right, tuple(schema.names), metrics)
+    stage = Stage(True, gpu_profile(spark, spec.backend), metrics, observed_by)
+    found = stage.run(_numbers(spark, join), task, schema)
     if spec.compares_tasks:
         counts = Counts(len(by), len(left), len(right))
         found = chosen_pairs(found, columns, counts, spec)

@@ -13,10 +13,10 @@ from coincide.engine.files.slice_join import DirectJoin
 from coincide.engine.join.arguments import JoinArguments
 from coincide.model.errors import CoincideError
 from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.frames.columns import spark_type
 from spark_plugin.frames.plain_reads import PlainRead, plain_read
 from spark_plugin.ways.correlation import TELLS_NOTHING
 from spark_plugin.ways.files.join import plan_direct
-from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.join_sides import settled
 
 _log = logging.getLogger("coincide")

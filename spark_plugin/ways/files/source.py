@@ -35,12 +35,10 @@ from coincide.model.errors import (
     marked,
     worded,
 )
-from coincide.model.match_choice import LARGEST_GROUP
 from coincide.model.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.frames.columns import arrow_schema, spark_type
 from spark_plugin.tasks import IN_WORKER
-from spark_plugin.ways.files.wire import spark_type
 
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
@@ -55,21 +53,11 @@ _TEXTS = (
     "prefer",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns", "pair_columns")
-_WHOLES = ("slices", "classes", "batch_pairs", "threads")
-_OTHERS = ("k", "within", "confidence", "probability", "case_fold")
-OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
-"""Options of the source, named as those of `coincide join`."""
-
-_DEFAULTS: dict[str, Any] = {
-    "left_time": "min_time,max_time",
-    "right_time": "min_time,max_time",
-    "invalid": "raise",
-    "how": "inner",
-    "emit": "pairs",
-    "closed": "both",
-    "backend": "auto",
-    "prefer": "probability",
-}
+_WHOLES = ("slices", "classes", "batch_pairs", "threads", "k")
+_TRUTHS = ("probability", "case_fold")
+OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_TRUTHS, "within", "confidence")
+"""Options of the source, named as those of `coincide join`, with the same defaults."""
+_PARALLELISM = "8"
 
 
 def register_source(spark: SparkSession) -> None:
@@ -115,10 +103,7 @@ def _in_options(error: CoincideError) -> str:
 
 
 def _hide_trace() -> None:
-    """Let Spark tell an error by its words alone, as its own setting would have it.
-
-    In its workers only: one in which something failed ends, and its environment with it.
-    """
+    """Let Spark tell an error by its words alone; in its workers, which end where something failed."""
     if IN_WORKER:
         os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
@@ -213,7 +198,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         _check_options(given)
         with _named_as_options():
             arguments = worded_join(_words(given))
-        parallelism = _number("parallelism", given, int) or 8
+        parallelism = _number("parallelism", given.get("parallelism", _PARALLELISM), int)
         left, right = (
             names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
         )
@@ -225,14 +210,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
             "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
             " how many, join by correlate_files with report=JoinReport(), or by coincide join"
         )
-    threads = arguments.options.threads or 1
-    if join.alone is not None:
-        join = replace(join, alone=_with_threads(join.alone, threads))
-    return _with_threads(join, threads)
-
-
-def _with_threads(join: DirectJoin, threads: int) -> DirectJoin:
-    return join.with_tables(replace(join.tables, spec=replace(join.tables.spec, threads=threads)))
+    return join.with_spec(threads=arguments.options.threads or 1)
 
 
 def _check_options(given: dict[str, str]) -> None:
@@ -257,20 +235,20 @@ def _check_options(given: dict[str, str]) -> None:
 
 def _words(given: dict[str, str]) -> dict[str, Any]:
     """The options as `worded_join` takes them."""
-    return {
-        **{name: given.get(name, _DEFAULTS.get(name)) for name in _TEXTS},
-        **{name: [given[name]] if name in given else None for name in _LISTS},
-        **{name: _number(name, given, int) for name in _WHOLES},
-        "k": _number("k", given, int) if "k" in given else 1,
-        # Pairs are compared beyond slices, which a source reads one by one.
-        "matching": None,
-        "largest_group": LARGEST_GROUP,
-        "confidence": _number("confidence", given, float),
-        **{name: _truth(name, given.get(name, "false")) for name in ("probability", "case_fold")},
-        "within": _two(given.get("within")),
-        "right": given.get("right"),
-        "way": "files",
-    }
+    words = {name: _read(name, text) for name, text in given.items() if name not in _OWN}
+    return {**words, "right": given.get("right"), "way": "files"}
+
+
+def _read(name: str, text: str) -> Any:
+    if name in _LISTS:
+        return [text]
+    if name in _WHOLES:
+        return _number(name, text, int)
+    if name == "confidence":
+        return _number(name, text, float)
+    if name in _TRUTHS:
+        return _truth(name, text)
+    return _two(text) if name == "within" else text
 
 
 @contextmanager
@@ -294,15 +272,11 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
         raise type(error)(hide(error)) from None
 
 
-def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
-    if name not in given:
-        return None
+def _number(name: str, text: str, kind: type[int] | type[float]) -> Any:
     try:
-        return kind(given[name])
+        return kind(text)
     except ValueError:
-        raise ConditionError(
-            f"the option {name!r} must be a number; found {brief(given[name])}"
-        ) from None
+        raise ConditionError(f"the option {name!r} must be a number; found {brief(text)}") from None
 
 
 def _truth(name: str, text: str) -> bool:
@@ -311,9 +285,7 @@ def _truth(name: str, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _two(text: str | None) -> tuple[str, str] | None:
-    if text is None:
-        return None
+def _two(text: str) -> tuple[str, str]:
     ends = names("the option within", [text])
     if len(ends) == 1:
         return both_ends(ends[0])

@@ -22,9 +22,9 @@ from coincide.engine.join.spec import output_schema
 from coincide.engine.reports.metrics import TALLY, JoinTally, numbers_of, with_numbers
 from coincide.engine.reports.reports import StepSeconds
 from coincide.model.errors import CoincideError, marked
+from spark_plugin.frames.columns import on_the_wire, wire_kind
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer, CountingTask
-from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,7 @@ class SliceReport:
 
 @dataclass(frozen=True)
 class FileTask:
-    """Joins the slices whose numbers come in, writes each to a file, and yields reports as text.
-
-    A slice that is tried again, or twice at the same time, writes files of different names; only the
-    one that is reported counts.
-    """
+    """Joins slices, writes each to a file of a name of its own, and yields reports: only those count."""
 
     join: DirectJoin
     filesystem: fs.FileSystem

@@ -164,7 +164,7 @@ class Client:
         """Both sides too large to travel with the plan, which nobody has asked for: by exchange."""
         from tests.helpers.joins import plan_correlation
 
-        return plan_correlation(self.wide(), self.wide(), CONDITION).way
+        return plan_correlation(self.wide(), self.wide(), CONDITION).plan.way
 
     def crossings(self) -> Any:
         from coincide import BorderReport, border_crossings

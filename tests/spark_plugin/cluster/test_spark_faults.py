@@ -163,7 +163,7 @@ def run(master: str) -> None:
         answer[way] = {
             "pairs": sorted(zip(*(found[n].to_pylist() for n in found.column_names), strict=True)),
             "counted": planned.counters().pairs,
-            "slices": planned.slices,
+            "slices": planned.plan.count,
         }
     exchange.SliceTask = DyingCellTask  # type: ignore[misc]
     exchange.PackTask = DyingCellPackTask  # type: ignore[misc]
@@ -173,7 +173,7 @@ def run(master: str) -> None:
     planned = plan_correlation(*frames, CONDITION, observe=True, options=options)
     answer["cells"] = {
         "pairs": pairs_of(planned.dataframe.toArrow()), "counted": planned.counters().pairs,
-        "slices": planned.slices, "plan": planned.plan.describe(),
+        "slices": planned.plan.count, "plan": planned.plan.describe(),
     }  # fmt: skip
     exchange.SliceTask = DyingHistogramTask  # type: ignore[misc]
     answer["histograms"] = pairs_of(

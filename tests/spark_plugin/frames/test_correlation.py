@@ -87,9 +87,9 @@ def test_any_number_of_slices(spark: SparkSession, slices: int) -> None:
     expected = expected_pairs()
     assert len(expected) > 1000
     assert pair_ids(planned.dataframe) == expected
-    assert 0.7 * slices <= planned.slices <= slices + 5
-    assert planned.dataframe.rdd.getNumPartitions() == planned.slices
-    assert planned.replication >= 1
+    assert 0.7 * slices <= planned.plan.count <= slices + 5
+    assert planned.dataframe.rdd.getNumPartitions() == planned.plan.count
+    assert planned.plan.replication >= 1
 
 
 @pytest.mark.parametrize("slices", [2, 7])
@@ -114,10 +114,10 @@ def test_buckets_and_splits(
         for row in found.to_pylist():
             assert row["matches"] == size[row["left_key"] if by else None]
         if most > 1:
-            assert planned.slices >= slices
+            assert planned.plan.count >= slices
         if by and most == 1.0:
             assert planned.plan.buckets == slices
-            assert planned.replication == 1
+            assert planned.plan.replication == 1
 
 
 @pytest.mark.parametrize("rows", [1, 7, 1000])
@@ -189,7 +189,7 @@ def test_slices_are_logged(spark: SparkSession, caplog: pytest.LogCaptureFixture
             frame(spark, LEFT), frame(spark, RIGHT), CONDITION, options=CorrelateOptions(slices=4)
         )
     told = [r.getMessage() for r in caplog.records if r.name == "coincide"]
-    assert [message for message in told if re.search(rf"\b{planned.slices} slices", message)]
+    assert [message for message in told if re.search(rf"\b{planned.plan.count} slices", message)]
 
 
 @pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])

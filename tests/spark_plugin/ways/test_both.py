@@ -61,7 +61,11 @@ def many_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(left: DataFrame, right: DataFrame | None, **arguments: Any) -> Correlation:
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, **arguments)
-    assert (found.way, found.slices, found.replication) == ("broadcast-both", None, None)
+    assert (found.plan.way, found.plan.count, found.plan.replication) == (
+        "broadcast-both",
+        None,
+        None,
+    )
     return found
 
 
@@ -161,7 +165,7 @@ LIMITS: dict[str, dict[str, Any]] = {
 def test_what_options_do_not_allow_is_not_collected(spark: SparkSession, limit: str) -> None:
     options = CorrelateOptions(**LIMITS[limit])
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    assert plan_correlation(left, right, CONDITION, options=options).way != "broadcast-both"
+    assert plan_correlation(left, right, CONDITION, options=options).plan.way != "broadcast-both"
 
 
 def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
@@ -169,10 +173,10 @@ def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
 ) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     monkeypatch.setattr(choosing, "BOTH_ROWS", 700)
-    assert plan_correlation(left, right, CONDITION).way == "broadcast-both"
+    assert plan_correlation(left, right, CONDITION).plan.way == "broadcast-both"
     monkeypatch.setattr(choosing, "BOTH_ROWS", 699)
-    assert plan_correlation(left, right, CONDITION).way != "broadcast-both"
-    assert plan_correlation(right, left, CONDITION).way != "broadcast-both"
+    assert plan_correlation(left, right, CONDITION).plan.way != "broadcast-both"
+    assert plan_correlation(right, left, CONDITION).plan.way != "broadcast-both"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +188,7 @@ def test_what_spark_takes_for_large_is_not_collected(
     """28 MiB of both, as docs/planning.md says."""
     sizes = {"left": of_left, "right": 14 << 20}
     monkeypatch.setattr(choosing, "estimated_bytes", lambda side: sizes[side.side])
-    assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == way
+    assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).plan.way == way
 
 
 @pytest.mark.parametrize(
@@ -198,9 +202,9 @@ def test_what_spark_knows_for_large_is_not_collected(
     monkeypatch.setattr(choosing, "estimate_of_rows", lambda side: sizes[side.side])
     monkeypatch.setattr(choosing, "estimated_bytes", lambda side: 6 << 20)
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    assert plan_correlation(left, right, CONDITION).way == way
+    assert plan_correlation(left, right, CONDITION).plan.way == way
     asked = CorrelateOptions(way="broadcast-both")
-    assert plan_correlation(left, right, CONDITION, options=asked).way == "broadcast-both"
+    assert plan_correlation(left, right, CONDITION, options=asked).plan.way == "broadcast-both"
 
 
 def test_of_small_sides_no_more_is_asked(
@@ -213,7 +217,8 @@ def test_of_small_sides_no_more_is_asked(
 
     monkeypatch.setattr(choosing, "estimate_of_rows", asked)
     assert (
-        plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == "broadcast-both"
+        plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).plan.way
+        == "broadcast-both"
     )
 
 
@@ -228,7 +233,7 @@ def test_a_side_far_larger_than_the_other_stays_where_it_is(
     monkeypatch.setattr(choosing, "estimated_bytes", lambda side: sizes[side.side])
     monkeypatch.setattr(choosing, "is_surely_larger", lambda side, size: sizes[side.side] >= size)
     join = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION)
-    assert (join.way, join.left is None) == (way, way == "broadcast")
+    assert (join.plan.way, join.left is None) == (way, way == "broadcast")
 
 
 def test_what_the_driver_does_not_take_goes_another_way(
@@ -239,7 +244,7 @@ def test_what_the_driver_does_not_take_goes_another_way(
 
     monkeypatch.setattr(collecting, "collected_rows", refused)
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    assert plan_correlation(left, right, CONDITION).way != "broadcast-both"
+    assert plan_correlation(left, right, CONDITION).plan.way != "broadcast-both"
     with pytest.raises(Py4JError, match="maxResultSize"):
         plan_correlation(left, right, CONDITION, options=CorrelateOptions(way="broadcast-both"))
 

@@ -90,7 +90,7 @@ def test_a_long_text_at_the_end_is_counted_and_collected(
     left, right = frame(spark, ONE_LONG).coalesce(1), frame(spark, OTHERS)
     options = CorrelateOptions(slice_bytes=100_000)
     join = plan_correlation(left, right, CONDITION, left_columns=("id", "word"), options=options)
-    assert (join.way, len(asked)) == ("broadcast-both", 2)
+    assert (join.plan.way, len(asked)) == ("broadcast-both", 2)
     expected = correlate_tables(ONE_LONG, OTHERS, CONDITION)
     ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
     assert pair_ids(join.dataframe) == sorted(ids)
@@ -149,12 +149,12 @@ def test_what_is_computed_is_collected_up_to_its_bounds(
     many = frame(spark, WORDS).withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(3))))
     options = CorrelateOptions(slice_rows=1200)
     assert (
-        plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way
+        plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).plan.way
         == "broadcast-both"
     )
     options = CorrelateOptions(slice_rows=1199, way="auto")
     assert (
-        plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way
+        plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).plan.way
         != "broadcast-both"
     )
     assert "left and right were collected in vain" in caplog.text
@@ -169,7 +169,7 @@ def test_what_spark_takes_for_more_is_counted(
     left, right = (frame(spark, table.drop_columns("nested")) for table in (WORDS, OTHERS))
     for size, jobs in ((6 << 20, 0), ((6 << 20) + 1, 2)):
         monkeypatch.setattr(choosing, "estimated_bytes", lambda _, size=size: size)
-        assert plan_correlation(left, right, CONDITION).way == "broadcast-both"
+        assert plan_correlation(left, right, CONDITION).plan.way == "broadcast-both"
         assert len(asked) == jobs
 
 
@@ -185,7 +185,7 @@ def test_the_bytes_are_those_of_both_sides(
     )
     for most, way in ((14_200, "broadcast"), (15_000, "broadcast-both")):
         options = CorrelateOptions(slice_bytes=most)
-        assert plan_correlation(left, right, CONDITION, options=options).way == way
+        assert plan_correlation(left, right, CONDITION, options=options).plan.way == way
 
 
 @pytest.mark.parametrize("way", ["auto", "broadcast-both"])
@@ -211,7 +211,7 @@ def test_rows_are_those_of_the_moment(
         table = pa.table([*moved, times["id"]], names=times.column_names)
         pq.write_table(table, path, compression="none", use_dictionary=False)
         join = plan_correlation(left, right, CONDITION, options=options)
-        assert join.way == "broadcast-both"
+        assert join.plan.way == "broadcast-both"
         found.append(pair_ids(join.dataframe))
     assert found == [[(i, i) for i in range(200)], [(i, i + 1) for i in range(199)]]
 

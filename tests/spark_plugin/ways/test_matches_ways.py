@@ -168,7 +168,7 @@ def test_the_optimal_assignment_does_not_depend_on_slices(
 ) -> None:
     given = {"matching": "optimal", "prefer": "nearest", "probability": True, "how": "left"}
     planned = joined(spark, "dealt", **given)
-    assert planned.slices > 4
+    assert planned.plan.count > 4
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
     assert expected.num_rows > 40
     assert rows_of(planned.dataframe.toArrow()) == rows_of(expected)

@@ -48,7 +48,7 @@ def planned(left: DataFrame, right: DataFrame, side: str, **arguments: Any) -> C
     options = CorrelateOptions(way=way, **arguments.pop("options", {}))
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, options=options, **arguments)
-    assert (found.way, found.slices, found.replication) == ("broadcast", None, None)
+    assert (found.plan.way, found.plan.count, found.plan.replication) == ("broadcast", None, None)
     return found
 
 
@@ -131,7 +131,7 @@ def test_a_small_side_is_found_by_its_bytes(spark: SparkSession) -> None:
             left, right, CONDITION, emit="best", right_columns=column, left_columns=column,
             options=options,
         )  # fmt: skip
-        return getattr(found.plan, "small", found.way)
+        return getattr(found.plan, "small", found.plan.way)
 
     # Two times and an id; two times and a string of 51 to 53 bytes.
     assert [way("id", most) for most in (500 * 24 - 1, 500 * 24)] == ["left", "right"]
@@ -150,7 +150,7 @@ def test_the_result_is_the_same_by_any_way(spark: SparkSession) -> None:
         options = CorrelateOptions(way=way)
         found = plan_correlation(left, right, CONDITION, options=options)
         one_small = {"auto", "broadcast-left", "broadcast-right"}
-        assert found.way == ("broadcast" if way in one_small else way)
+        assert found.plan.way == ("broadcast" if way in one_small else way)
         assert pair_ids(found.dataframe) == sorted(
             zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
         )

@@ -66,7 +66,7 @@ SIDES = {"left": (SMALL, LARGE), "right": (LARGE, SMALL)}
 def planned(left: DataFrame, right: DataFrame, small: str, **arguments: Any) -> Correlation:
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, **arguments)
-    assert (found.way, getattr(found.plan, "small", None)) == ("broadcast", small)
+    assert (found.plan.way, getattr(found.plan, "small", None)) == ("broadcast", small)
     # Of the side that streams nothing is known yet.
     assert [found.left is None, found.right is None] == [small == "right", small == "left"]
     return found
@@ -306,13 +306,14 @@ def chosen(
 ) -> str:
     """The side that would be collected, with its bounds, or "look"."""
 
-    def collected(side: EventFrame, _spec: Any, most: tuple[int, int]) -> None:
+    def collected(sides: list[EventFrame], _spec: Any, most: tuple[int, int]) -> None:
+        (side,) = sides
         raise Chosen(f"{side.side} up to {most[0]}, {most[1]} rows")
 
     def looked(*_: Any) -> None:
         raise Chosen("look")
 
-    monkeypatch.setattr(choosing, "collected_side", collected)
+    monkeypatch.setattr(choosing, "collected_sides", collected)
     monkeypatch.setattr(choosing, "plan_after_job", looked)
     with pytest.raises(Chosen) as found:
         correlate(left, right, TimingCondition(CONDITION.predicate, ct), **more)

@@ -68,7 +68,7 @@ def planned(left: DataFrame, right: DataFrame, **arguments: Any) -> Correlation:
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, **arguments)
     assert isinstance(found.plan, CellPlan)
-    assert found.way == "exchange"
+    assert found.plan.way == "exchange"
     assert (found.left, found.right) == (None, None)
     return found
 

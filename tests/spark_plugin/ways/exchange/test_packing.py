@@ -20,7 +20,6 @@ from spark_plugin.tasks.wire import (
     SALT,
     TIME,
     UNMATCHED,
-    right_shapes,
     wire_layout,
 )
 from tests.spark_plugin.ways.exchange.test_slices import left_slices, right_slices
@@ -95,7 +94,7 @@ def test_events_are_in_the_slices_of_the_plan(shape: Shape) -> None:
     places = Places(given["midpoint"], matchable, given[KEY_HASH], given[SALT])
     left = plan.slices_of(places, is_left=True)
     can = {name: values[matchable] for name, values in given.items()}
-    places = Places(can["midpoint"], None, can[KEY_HASH], can[SALT], right_shapes(can[CODED]))
+    places = Places(can["midpoint"], None, can[KEY_HASH], can[SALT], -1 - can[CODED])
     right = plan.slices_of(places, is_left=False)
 
     mine, theirs = [], []
@@ -161,7 +160,7 @@ def test_a_task_packs_the_same_whatever_its_batches(
             assert table.select(layout.columns).take(part["slot0"]).equals(part)
 
     coded, latest = table[CODED].to_numpy(), table[TIME].to_numpy()
-    shapes = right_shapes(coded) if side == "right" else np.where(coded == UNMATCHED, 0, coded)
+    shapes = -1 - coded if side == "right" else np.where(coded == UNMATCHED, 0, coded)
     matchable = coded != UNMATCHED if side == "left" else None
     places = Places(
         2 * latest - shapes, matchable, table[KEY_HASH].to_numpy(), table[SALT].to_numpy()

@@ -23,7 +23,7 @@ from coincide.engine.files.footers import Footer, ranges
 from coincide.engine.files.planning import NotDirect
 from coincide.engine.reports.metrics import as_bits, with_numbers
 from coincide.model.borders.crossings import EVENTS
-from spark_plugin.frames.borders import CollectedQueries
+from spark_plugin.frames.borders import collected_queries
 from spark_plugin.tasks.borders import ShippedQueries, as_table
 from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.tasks.wire import Shipment, as_stream
@@ -43,8 +43,8 @@ def found_by_parts(
     case: WaysCase, files: StreamFiles, order: Sequence[int], name: str
 ) -> tuple[Rows, dict[str, Any]]:
     """What the task tells of all parts, in some order: rows as of `expected`, and counts."""
-    queries = CollectedQueries.of(case.queries, files.columns.arguments)
-    shipped = ShippedQueries(name, Shipment(as_stream(as_table(queries.queries, queries.ids))))
+    queries, ids, _ = collected_queries(case.queries, files.columns.arguments)
+    shipped = ShippedQueries(name, Shipment(as_stream(as_table(queries, ids))))
     names = tuple(f"out{i}" for i in range(len(files.columns.arguments.made)))
     task = PartTask(files, shipped, names, "metrics")
     rows: Rows = []
@@ -59,7 +59,7 @@ def found_by_parts(
             for counted, number in zip(task.counted, numbers[:-1], strict=True):
                 both = counts[counted], number
                 counts[counted] = max(both) if counted == "rounded" else sum(both)
-    known = {"queries": len(queries.queries.ids), "empty": queries.queries.empty}
+    known = {"queries": len(queries.ids), "empty": queries.empty}
     summary = replace(with_numbers(BorderSummary(), counts), **known)
     return sorted(rows, key=repr), numbers_by(summary)
 
