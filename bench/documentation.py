@@ -18,6 +18,8 @@ FIELDS = (
     *("figures", "checks", "charts"),
 )
 """What a result must have to be shown."""
+SECTION = 3
+"""Figures with a bar from which on an experiment has a section of its own on the page."""
 INTRODUCTION = Path(__file__).with_name("introduction.md")
 
 
@@ -30,17 +32,13 @@ def write_report(catalogue: dict[str, Experiment], results: Path, page: Path) ->
         if (results / f"{name}.json").exists()
     }
     missing = [name for name in catalogue if name not in found]
-    judged = [name for name, result in found.items() if _with_bar(result["figures"])]
+    long = [name for name, result in found.items() if _is_long(result["figures"])]
     parts = [INTRODUCTION.read_text(encoding="utf-8")]
-    for name in judged:
+    for name in long:
         parts.append("\n".join(_section(name, catalogue[name], found[name], folder)))
-    rest = [
-        f"- **{catalogue[name].title or name}.** {_text(name, catalogue[name], found[name], folder)}"
-        for name in found
-        if name not in judged
-    ]
+    rest = [_line(name, catalogue[name], found[name], folder) for name in found if name not in long]
     if rest:
-        parts.append("\n".join(["## Experiments without a bar\n", *rest, ""]))
+        parts.append("\n".join(["## Further experiments\n", *rest, ""]))
     if missing:
         parts.append(f"Not measured yet: {', '.join(f'`run {name}`' for name in missing)}.\n")
     page.write_text("\n".join(parts), encoding="utf-8")
@@ -74,6 +72,16 @@ def _section(name: str, experiment: Experiment, result: Result, folder: str) -> 
     yield f"## {experiment.title or name}\n"
     yield f"{_text(name, experiment, result, folder)}\n"
     yield from _figures(result["figures"])
+
+
+def _is_long(figures: list[dict[str, Any]]) -> bool:
+    return len(_with_bar(figures)) >= SECTION
+
+
+def _line(name: str, experiment: Experiment, result: Result, folder: str) -> str:
+    bars = "; ".join(f"{f['name']} {_cell(f)}" for f in _with_bar(result["figures"]))
+    text = _text(name, experiment, result, folder)
+    return f"- **{experiment.title or name}.** {f'{bars}. ' if bars else ''}{text}"
 
 
 def _text(name: str, experiment: Experiment, result: Result, folder: str) -> str:

@@ -240,7 +240,8 @@ def some_report(quick=False):
     for row in ("first", "second"):
         for column in ("a", "b"):
             bench.figure(f"{row}: {column}", 2.0, "x", spread=(1.5, 2.5))
-    bench.figure("alone | here", 2.0, "s", 3.0)
+    for name in ("alone | here", "alone", "also alone"):
+        bench.figure(name, 2.0, "s", 3.0)
     bench.figure("second: c", 2.0, "s")
     return bench.report
 
@@ -273,15 +274,16 @@ def test_page_is_written_from_results(tmp_path):
     assert "second: c" not in text  # without a bar and in no matrix: its JSON file has it
 
 
-def test_what_has_no_bar_is_a_line_of_the_page(tmp_path):
+def test_what_has_few_figures_is_a_line_of_the_page(tmp_path):
     bench = Bench(Report("plain", False))
     bench.figure("first: a", 2.0, "x")
+    bench.figure("second", 2.0, "s", 1.0, at_least=False)
     bench.report.write(tmp_path / "results")
     page = tmp_path / "page.md"
     catalogue = {"plain": Experiment("", lambda bench: None, title="Plain", about="So it was.")}
     assert write_report(catalogue, tmp_path / "results", page) == []
     text = page.read_text(encoding="utf-8")
-    assert "\n## Experiments without a bar\n\n- **Plain.** So it was. `run plain`" in text
+    assert "\n## Further experiments\n\n- **Plain.** second 2 s, **not ≤ 1**. So it was." in text
     assert "first: a" not in text
 
 
