@@ -34,6 +34,13 @@ LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_stream_faults.py": 9,
     "tests/gpu_kernels/test_gpu_stream_histograms.py": 10,
 }
+MODULES = (
+    *LEAST_TESTS,
+    "tests/gpu_kernels/test_gpu_device.py",
+    "tests/gpu_kernels/test_gpu_failures.py",
+)
+"""All that can run on it; the others look at what Numba-CUDA links and launches for a GPU."""
+
 _MANY = "-p", "tests.virtual_gpu.plugin", "-rpfE"
 
 

@@ -15,6 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 
 _LONGEST_SECONDS = 30
+_OTHER = "_param_16]"
+"""The address of a second array, where the one at 9 is that of a first."""
+
 _ATOMIC = re.compile(
     r"\s*(@!?%p\d+ )?\s*(?:atom|red)\.(global|shared)\.(add|min)\.(\w+)\s+"
     r"(?:(%rd\d+), )?(\[[^\]]*\]), (%rd\d+);"
@@ -32,7 +35,7 @@ def mutants(ptx: str) -> Iterator[Mutant]:
         for number, at in enumerate(_places(lines, pattern)):
             yield f"{kind} {number + 1}", _changed(lines, at, _CHANGES[kind](lines[at]))
     for kind, pattern in _FIRST.items():
-        for at in _places(lines, pattern)[:1]:
+        for at in _places(lines, pattern)[: _OTHER in ptx or kind != "another parameter"]:
             yield kind, _changed(lines, at, _CHANGES[kind](lines[at]))
     fused = _fused(lines)
     if fused != lines:
@@ -66,7 +69,6 @@ _FIRST = {
     "one thread too many": re.compile(r"\s*setp\.ge\.s64\s+%p\d+, %rd\d+, %rd\d+;"),
     "items of half the size": re.compile(r"\s*shl\.b64\s+\S+, \S+, 3;"),
     "half an item stored": re.compile(r"\s*st\.global\.u64"),
-    "half an item loaded": re.compile(r"\s*ld\.global\.u64"),
     "a later owner": re.compile(r"\s*setp\.le\.s64\s+%p\d+, %rd\d+, %rd\d+;"),
     "another parameter": re.compile(r"\s*ld\.param\.u64\s+\S+, \[\w+_param_9\];"),
 }
@@ -78,9 +80,8 @@ _CHANGES: dict[str, Callable[[str], str]] = {
     "one thread too many": lambda line: line.replace(".ge.", ".gt."),
     "items of half the size": lambda line: line.replace(", 3;", ", 2;"),
     "half an item stored": lambda line: line.replace(".u64", ".u32"),
-    "half an item loaded": lambda line: line.replace(".u64", ".u32"),
     "a later owner": lambda line: line.replace(".le.", ".lt."),
-    "another parameter": lambda line: line.replace("_param_9]", "_param_16]"),
+    "another parameter": lambda line: line.replace("_param_9]", _OTHER),
 }
 
 

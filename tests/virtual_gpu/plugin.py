@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.virtual_gpu.faults import real_faults
+from tests.virtual_gpu.lines import watch
+
+watch()
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,105 @@
+"""Which lines of the host code of GPUs ran, and which did not.
+
+A process with VIRTUAL_GPU_LINES in its environment, a folder, leaves there what ran. ``python -m
+tests.virtual_gpu.lines MODULE ARGUMENTS`` runs a module so.
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import os
+import runpy
+import sys
+import threading
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from tests.helpers.places import ROOT
+
+_OF_KERNELS = {"join.py", "borders.py", "causality.py", "searching.py"}
+HOST_FILES = tuple(
+    path
+    for folder in ("gpu_kernels", "bench/gpu")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    # A GPU runs what is there.
+    if path.parent.name != "kernels" or path.name not in _OF_KERNELS
+)
+_FOLDER = "VIRTUAL_GPU_LINES"
+_ran: dict[str, set[int]] = {str(path): set() for path in HOST_FILES}
+
+
+def _on_call(frame: FrameType, _event: str, _: Any) -> Any:
+    lines = _ran.get(frame.f_code.co_filename)
+    if lines is None:
+        return None
+
+    def on_line(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            lines.add(frame.f_lineno)
+        return on_line
+
+    return on_line
+
+
+def watch() -> None:
+    """Note what runs from now on, if the environment asks for it."""
+    folder = os.environ.get(_FOLDER)
+    if folder:
+        atexit.register(_leave, Path(folder) / str(os.getpid()))
+        threading.settrace(_on_call)
+        sys.settrace(_on_call)
+
+
+def _leave(path: Path) -> None:
+    sys.settrace(None)
+    path.write_text("\n".join(f"{name}\t{line}" for name, ran in _ran.items() for line in ran))
+
+
+def statements(path: Path) -> dict[int, str]:
+    """The lines of a file's functions on which a statement begins, and whose they are."""
+    source = path.read_text()
+    wanted: dict[int, str] = {}
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = function.body[bool(ast.get_docstring(function, clean=False)) :]
+            inner = (each for one in body for each in ast.walk(one) if isinstance(each, ast.stmt))
+            wanted |= {each.lineno: function.name for each in inner}
+    compiled = _lines(compile(source, str(path), "exec"))
+    return {line: name for line, name in wanted.items() if line in compiled}
+
+
+def _lines(code: CodeType) -> set[int]:
+    """Those that the interpreter tells of: not every statement is run."""
+    found = {line for _, _, line in code.co_lines() if line}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _lines(constant)
+    return found
+
+
+def gaps(folder: Path) -> tuple[dict[str, list[int]], float]:
+    """Lines that no process ran, by file and function, and the share of those that one ran."""
+    ran = {
+        (name, int(line))
+        for path in folder.iterdir()
+        for name, _, line in (each.partition("\t") for each in path.read_text().splitlines())
+    }
+    missing: dict[str, list[int]] = {}
+    whole = 0
+    for path in HOST_FILES:
+        for line, function in statements(path).items():
+            whole += 1
+            if (str(path), line) not in ran:
+                name = f"{path.relative_to(ROOT)}: {function}"
+                missing.setdefault(name, []).append(line)
+    return missing, 1 - sum(map(len, missing.values())) / whole
+
+
+if __name__ == "__main__":
+    from tests.virtual_gpu import lines
+
+    del sys.argv[0]
+    lines.watch()
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
