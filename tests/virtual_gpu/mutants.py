@@ -66,10 +66,8 @@ _EACH = {"no barrier": re.compile(r"\s*bar\.sync"), "no atomic": _ATOMIC}
 """Everywhere."""
 
 _FIRST = {
-    "one thread too many": re.compile(r"\s*setp\.ge\.s64\s+%p\d+, %rd\d+, %rd\d+;"),
     "items of half the size": re.compile(r"\s*shl\.b64\s+\S+, \S+, 3;"),
     "half an item stored": re.compile(r"\s*st\.global\.u64"),
-    "a later owner": re.compile(r"\s*setp\.le\.s64\s+%p\d+, %rd\d+, %rd\d+;"),
     "another parameter": re.compile(r"\s*ld\.param\.u64\s+\S+, \[\w+_param_9\];"),
 }
 """Where it comes first."""
@@ -77,10 +75,8 @@ _FIRST = {
 _CHANGES: dict[str, Callable[[str], str]] = {
     "no barrier": lambda _: "",
     "no atomic": _plain,
-    "one thread too many": lambda line: line.replace(".ge.", ".gt."),
     "items of half the size": lambda line: line.replace(", 3;", ", 2;"),
     "half an item stored": lambda line: line.replace(".u64", ".u32"),
-    "a later owner": lambda line: line.replace(".le.", ".lt."),
     "another parameter": lambda line: line.replace("_param_9]", _OTHER),
 }
 
