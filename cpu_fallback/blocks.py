@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 _BLOCKS_PER_THREAD = 4
 _SMALLEST_BLOCK = 4096
@@ -25,3 +28,9 @@ def run_tasks(tasks: list[Callable[[], Any]], threads: int) -> list[Any]:
         return [task() for task in tasks]
     with ThreadPoolExecutor(threads) as pool:
         return [future.result() for future in [pool.submit(task) for task in tasks]]
+
+
+def tally_of_blocks(count: Callable[[int, int], np.ndarray], n: int, threads: int) -> np.ndarray:
+    """The sum of the tallies, int64 of shape (3,), that blocks of positions 0 ... n have."""
+    tallies = run_tasks([partial(count, *block) for block in blocks_of(n, threads)], threads)
+    return np.sum([np.zeros(3, np.int64), *tallies], axis=0)

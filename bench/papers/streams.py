@@ -47,7 +47,7 @@ from cpu_fallback.streams.kernels.buffering import (
     merge_block,
 )
 from cpu_fallback.streams.kernels.lazy import correlate_ranges
-from cpu_fallback.streams.kernels.runs import FIRST, INNER, new_ranges, ordered_targets, probe_runs
+from cpu_fallback.streams.kernels.runs import FIRST, INNER, new_ranges, probe_runs, targets_of
 from cpu_fallback.streams.live_blocks import LiveBlocks, new_buffers, roomy_buffers
 
 Immediate = Literal["simple", "simple-sort", "eager"]
@@ -150,7 +150,7 @@ def correlate_simple(
             continue
         side = np.int64(batch.sides[i])
         load_event(block, i, batch, progress)
-        targets = ordered_targets(buffers, 1 - side)
+        targets = targets_of(buffers, 1 - side, 0, False)
         ranges[0, FIRST] = targets.start
         ranges[0, INNER] = targets.stop
         if rules.pairs:
@@ -224,8 +224,8 @@ def correlate_eagerly(
         side = np.int64(batch.sides[i])
         load_event(block, i, batch, progress)
         at, left_out, right_out = correlate_ranges(
-            side, block, ranges, buffers, regions, rules, now_of(progress), tally, response,
-            left_out, right_out, at,
+            side, block, ranges, False, buffers, regions, rules, now_of(progress), tally,
+            response, left_out, right_out, at,
         )  # fmt: skip
         limit = base_limit(progress, rules.delays, side)
         invalidate(buffers, 1 - side, limit, regions.keep[side], tally)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.model.causality.deciding import PairRule, squared_gap
+from coincide.model.causality.buckets import gap_between, height_between
+from coincide.model.causality.deciding import PairRule
 from coincide.model.causality.limits import UNBOUNDED
-from coincide.model.causality.spaces import H, PlacedEvents, X, Y, Z, no_points
+from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.compiled import compiled
 from coincide.model.probability import distance_from_middle
@@ -75,14 +76,9 @@ def _merits(rule, gap, dh, s, left, right):
 @compiled(forceinline=True)
 def _apart(points, points2, i, j):
     """The squared gap of the places of a pair, and the difference of heights; 0 without places."""
-    gap, dh = 0.0, 0.0
-    if points.shape[0] > 0:
-        dx, dy, dz = (
-            points2[X, j] - points[X, i], points2[Y, j] - points[Y, i], points2[Z, j] - points[Z, i]
-        )  # fmt: skip
-        gap = squared_gap(dx, dy, dz)
-        dh = points2[H, j] - points[H, i] if points.shape[0] > H else 0.0
-    return gap, dh
+    if points.shape[0] == 0:
+        return 0.0, 0.0
+    return gap_between(points, i, points2, j), height_between(points, i, points2, j)
 
 
 @compiled(allocates=True)

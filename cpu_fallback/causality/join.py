@@ -11,7 +11,7 @@ from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.places import Way, choose_layout
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.counters import CountedJoin
-from cpu_fallback.blocks import blocks_of, run_tasks
+from cpu_fallback.blocks import run_tasks, tally_of_blocks
 from cpu_fallback.causality import kernels
 
 _NO_INTS = np.empty(0, np.int64)
@@ -52,14 +52,11 @@ class CausalityJoin(CountedJoin):
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         counts = np.zeros(self.left_order.size, np.int64)
-        tallies = run_tasks(
-            [
-                lambda a=a, b=b: kernels.walk_block(a, b, self.sides, counts[a:b], _NOTHING)  # type: ignore[misc]
-                for a, b in blocks_of(counts.size, self.threads)
-            ],
-            self.threads,
-        )
-        return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
+
+        def count(start: int, stop: int) -> np.ndarray:
+            return kernels.walk_block(start, stop, self.sides, counts[start:stop], _NOTHING)
+
+        return counts, tally_of_blocks(count, counts.size, self.threads)
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray

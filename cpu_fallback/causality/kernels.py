@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.model.causality.buckets import gallop, gap_to_side
+from coincide.model.causality.buckets import gallop, gap_between, gap_to_side, height_between
 from coincide.model.causality.deciding import squared_gap
 from coincide.model.causality.spaces import H, X, Y, Z
 from coincide.model.compiled import compiled
@@ -169,7 +169,7 @@ def _put(start, sides, found, hits, places, wanted):
     values, out, deltas, distances = wanted.values, wanted.out, wanted.deltas, wanted.distances
     rule, times, points = sides.rule, sides.base.times, sides.base.points
     others, points2 = sides.targets.times, sides.targets.points
-    writes, high = out.size > 0, points.shape[0] > H
+    writes = out.size > 0
     for k in range(hits):
         i, j = causes[k], effects[k]
         at = places[i - start]
@@ -179,11 +179,8 @@ def _put(start, sides, found, hits, places, wanted):
         if deltas.size:
             deltas[at] = others[j] - times[i]
         if distances.size:
-            dx, dy, dz = (
-                points2[X, j] - points[X, i], points2[Y, j] - points[Y, i], points2[Z, j] - points[Z, i]
-            )  # fmt: skip
-            dh = points2[H, j] - points[H, i] if high else 0.0
-            distances[at] = rule.distance_of(squared_gap(dx, dy, dz), dh)
+            dh = height_between(points, i, points2, j)
+            distances[at] = rule.distance_of(gap_between(points, i, points2, j), dh)
 
 
 @compiled(allocates=True)
@@ -197,16 +194,12 @@ def repeat(values, offsets, start, stop, out):
 @compiled(allocates=True)
 def measures_of(rule, times, points, times2, points2, own, others, delta, distance):
     """Delta and distance of given pairs."""
-    placed, high = distance.size > 0, points.shape[0] > H
     for k in range(own.size):
         i, j = own[k], others[k]
         delta[k] = times2[j] - times[i]
-        if placed:
-            dx, dy, dz = (
-                points2[X, j] - points[X, i], points2[Y, j] - points[Y, i], points2[Z, j] - points[Z, i]
-            )  # fmt: skip
-            dh = points2[H, j] - points[H, i] if high else 0.0
-            distance[k] = rule.distance_of(squared_gap(dx, dy, dz), dh)
+        if distance.size:
+            dh = height_between(points, i, points2, j)
+            distance[k] = rule.distance_of(gap_between(points, i, points2, j), dh)
 
 
 _NEAR = 4

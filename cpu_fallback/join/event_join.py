@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
 from coincide.model.sides import LEFT
 from coincide.model.timestamps.protocol import Events, PairModel
-from cpu_fallback.blocks import blocks_of, run_tasks
+from cpu_fallback.blocks import run_tasks, tally_of_blocks
 from cpu_fallback.join import kernels
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
@@ -40,7 +41,7 @@ class EventJoin(CountedJoin):
         self._empty = empty
         # A stream that is joined with itself is sorted once.
         sides = [left] if left is right else [left, right]
-        in_order = run_tasks([lambda side=side: ordered(side) for side in sides], threads)  # type: ignore[misc]
+        in_order = run_tasks([partial(ordered, side) for side in sides], threads)
         bases, targets = in_order[0], in_order[-1]
         k1, k2 = checked(
             model.choose_classes(
@@ -52,10 +53,7 @@ class EventJoin(CountedJoin):
         )
         self.bands = model.bands(LEFT, k1, k2)
         self.base, self.targets = run_tasks(
-            [
-                lambda: base_buffer(left, bases, k1),
-                lambda: target_buffer(right, targets, k2),
-            ],
+            [partial(base_buffer, left, bases, k1), partial(target_buffer, right, targets, k2)],
             threads,
         )
         self._sides = Sides(self.base, self.targets, self.bands, model.rule)
@@ -74,14 +72,8 @@ class EventJoin(CountedJoin):
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
         counts = np.empty(self.base.order.size, np.int64)
-        tallies = run_tasks(
-            [
-                lambda a=a, b=b: kernels.count_block(a, b, self._sides, counts)  # type: ignore[misc]
-                for a, b in blocks_of(counts.size, self.threads)
-            ],
-            self.threads,
-        )
-        return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
+        count = partial(kernels.count_block, sides=self._sides, counts=counts)
+        return counts, tally_of_blocks(count, counts.size, self.threads)
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -120,38 +112,21 @@ class EventJoin(CountedJoin):
         return left_out, right_out
 
 
-def event_probabilities(
+def _of_pairs(
+    kernel: Callable[..., Any],
     left: Events,
     left_rows: np.ndarray,
     right: Events,
     right_rows: np.ndarray,
     model: PairModel,
-) -> np.ndarray:
-    """Satisfaction probabilities of given pairs: float64 array, shape (n,)."""
+) -> Any:
     times = left.times.of(left_rows), right.times.of(right_rows)
-    return kernels.pair_probabilities(model.rule, *times, left_rows.size)
+    return kernel(model.rule, *times, left_rows.size)
 
 
-def event_decisions(
-    left: Events,
-    left_rows: np.ndarray,
-    right: Events,
-    right_rows: np.ndarray,
-    model: PairModel,
-) -> np.ndarray:
-    """Which of given pairs qualify: bool array, shape (n,)."""
-    times = left.times.of(left_rows), right.times.of(right_rows)
-    return kernels.pair_decisions(model.rule, *times, left_rows.size)
-
-
-def event_merits(
-    left: Events,
-    left_rows: np.ndarray,
-    right: Events,
-    right_rows: np.ndarray,
-    model: PairModel,
-) -> tuple[np.ndarray, np.ndarray]:
-    """By what given pairs are ranked: merits, float64, and distances, uint64, both of shape (n,)."""
-    times = left.times.of(left_rows), right.times.of(right_rows)
-    merits, distances = kernels.pair_merits(model.rule, *times, left_rows.size)
-    return merits, distances
+event_probabilities = partial(_of_pairs, kernels.pair_probabilities)
+"""Satisfaction probabilities of given pairs: float64 array, shape (n,)."""
+event_decisions = partial(_of_pairs, kernels.pair_decisions)
+"""Which of given pairs qualify: bool array, shape (n,)."""
+event_merits = partial(_of_pairs, kernels.pair_merits)
+"""By what given pairs are ranked: merits, float64, and distances, uint64, both of shape (n,)."""

@@ -40,16 +40,6 @@ def order_of_pairs(
     return out
 
 
-def passing_of_each(offsets: np.ndarray, passing: np.ndarray, counts: np.ndarray) -> None:
-    """Count the pairs of each base event that pass; of offsets, shape (events + 1,), differences matter."""
-    _passing_of_each(offsets, passing, counts)
-
-
-def kept(values: np.ndarray, passing: np.ndarray, out: np.ndarray) -> None:
-    """Write the values of pairs that pass, in their order, to an array that has room for just these."""
-    _kept(values, passing, out)
-
-
 def runs_taken(
     values: np.ndarray, places: np.ndarray, firsts: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
@@ -85,7 +75,8 @@ def _order_of_pairs(left, right, left_rows, right_rows, doubt, shift, out):
 
 
 @compiled
-def _passing_of_each(offsets, passing, counts):
+def passing_of_each(offsets, passing, counts):
+    """Count the pairs of each base event that pass; of offsets, shape (events + 1,), differences matter."""
     for event in range(counts.size):
         count = np.int64(0)
         for pair in range(offsets[event] - offsets[0], offsets[event + 1] - offsets[0]):
@@ -94,7 +85,8 @@ def _passing_of_each(offsets, passing, counts):
 
 
 @compiled
-def _kept(values, passing, out):
+def kept(values, passing, out):
+    """Write the values of pairs that pass, in their order, to an array that has room for just these."""
     place = np.int64(0)
     for pair in range(values.size):
         if place == out.size:

@@ -136,14 +136,7 @@ def _first_behind(front, distance2):
     """The first delta at which the effect is behind a front; `UNBOUNDED` for none that is."""
     if front.kind == NOWHERE:
         return -UNBOUNDED
-    low, high = _bracket(front, distance2)
-    low = max(low, -1)  # before the front left nothing is behind it
-    while high - low > 1:
-        middle = low + (high - low) // 2
-        if front_holds(front, distance2, middle - front.shift):
-            high = middle
-        else:
-            low = middle
+    _, high = _arrival(front, distance2, False)
     return UNBOUNDED if high == UNBOUNDED else high - front.shift
 
 
@@ -152,25 +145,26 @@ def _last_ahead(front, distance2):
     """The last delta at which the effect is not behind a front; `UNBOUNDED` for no last one."""
     if front.kind == NOWHERE:
         return UNBOUNDED
-    low, high = _bracket(front, distance2)
-    low = max(low, -1)  # when the front has not left, nothing is behind it
-    while high - low > 1:
-        middle = low + (high - low) // 2
-        if front_holds(front, distance2, middle - front.shift):
-            low = middle
-        else:
-            high = middle
+    low, high = _arrival(front, distance2, True)
     return UNBOUNDED if high == UNBOUNDED else low - front.shift
 
 
 @compiled(forceinline=True)
-def _bracket(front, distance2):
-    """Ticks of travel of which the first are too few, and the last too many, to reach the effect."""
+def _arrival(front, distance2, is_ahead):
+    """The last ticks of travel after which the front has not reached the effect, and the first ones."""
     ticks = math.sqrt(distance2 * front.per2) / front.speed
     if not ticks < UNBOUNDED:
         return UNBOUNDED - 1, UNBOUNDED
     spread = product(ticks, _SPREAD)
-    return int(ticks - spread) - 2, int(ticks + spread) + 2
+    low, high = int(ticks - spread) - 2, int(ticks + spread) + 2
+    low = max(low, -1)  # before the front left nothing is behind it
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        if front_holds(front, distance2, middle - front.shift) == is_ahead:
+            low = middle
+        else:
+            high = middle
+    return low, high
 
 
 @compiled

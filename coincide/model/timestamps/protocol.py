@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from inspect import Parameter, Signature
 from types import FunctionType
 from typing import Annotated, Any, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
@@ -136,67 +137,16 @@ class PairModel(Protocol):
 _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
-def lean(self, side, shape):
-    """`Rule.lean` of a type of rule; so are those that follow, of `Rule` and `Times`."""
-    return _method(self, "lean")
-
-
-def qualifies(self, s, left, right):  # noqa: D103
-    return _method(self, "qualifies")
-
-
-def probability(self, s, left, right):  # noqa: D103
-    return _method(self, "probability")
-
-
-def merit(self, s, left, right):  # noqa: D103
-    return _method(self, "merit")
-
-
-def distance(self, s, left, right):  # noqa: D103
-    return _method(self, "distance")
-
-
-def meets(self, gap, dh, s, left, right):
-    """`coincide.model.causality.deciding.PairRule.meets` of a type of rule."""
-    return _method(self, "meets")
-
-
-def chance(self, gap, dh, s, left, right):  # noqa: D103
-    return _method(self, "chance")
-
-
-def apart(self, s, left, right):  # noqa: D103
-    return _method(self, "apart")
-
-
-def window_at(self, distance2):  # noqa: D103
-    return _method(self, "window_at")
-
-
-def distance2_of(self, gap, dh):  # noqa: D103
-    return _method(self, "distance2_of")
-
-
-def distance_of(self, gap, dh):  # noqa: D103
-    return _method(self, "distance_of")
-
-
-def key_at(self, row):  # noqa: D103
-    return _method(self, "key_at")
-
-
-def shape_at(self, row):  # noqa: D103
-    return _method(self, "shape_at")
-
-
-def event_of(self, entry):
-    """Of GPU kernels, as `takes`: `gpu_kernels.kernels.join`."""
-    return _method(self, "event_of")
-
-
-def takes(self, event, target):  # noqa: D103
-    return _method(self, "takes")
+_METHODS = {
+    **{"lean": "side shape", "qualifies": "s left right", "probability": "s left right"},
+    **{"merit": "s left right", "distance": "s left right", "key_at": "row", "shape_at": "row"},
+    # Of `coincide.model.causality.deciding.PairRule`.
+    **{"meets": "gap dh s left right", "chance": "gap dh s left right", "apart": "s left right"},
+    **{"window_at": "distance2", "distance2_of": "gap dh", "distance_of": "gap dh"},
+    # Of GPU kernels: `gpu_kernels.kernels.join`.
+    **{"event_of": "entry", "takes": "event target"},
+}
+"""What kernels may call of named tuples, and the parameters."""
 
 
 def _method(kind: Any, name: str) -> Callable[..., Any] | None:
@@ -214,24 +164,20 @@ def _bare(function: FunctionType) -> FunctionType:
 
 def teach(overload: Callable[..., Any], **options: Any) -> None:
     """Let a target of Numba find the methods of named tuples."""
-    for method in (
-        lean,
-        qualifies,
-        probability,
-        merit,
-        distance,
-        meets,
-        chance,
-        apart,
-        window_at,
-        distance2_of,
-        distance_of,
-        key_at,
-        shape_at,
-        event_of,
-        takes,
-    ):
-        overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
+    for name, parameters in _METHODS.items():
+        found = _finder(name, ["self", *parameters.split()])
+        overload(types.BaseNamedTuple, name, jit_options=options)(found)
+
+
+def _finder(name: str, parameters: list[str]) -> Callable[..., Any]:
+    """What finds a method by the types that it is called with: Numba reads the signature."""
+
+    def found(kind: Any, *_: Any) -> Callable[..., Any] | None:
+        return _method(kind, name)
+
+    given = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in parameters]
+    found.__signature__ = Signature(given)  # type: ignore[attr-defined]
+    return found
 
 
 teach(overload_method, forceinline=True, error_model="numpy", **BORROWING)

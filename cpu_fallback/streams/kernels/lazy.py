@@ -11,29 +11,27 @@ from cpu_fallback.streams.kernels.buffering import grown, let_go, merge_block, s
 from cpu_fallback.streams.kernels.runs import (
     FIRST,
     SHELL,
-    classed_targets,
     in_places,
     key_ranges,
     max_time_at,
     max_time_ranges,
     new_ranges,
     note_response,
-    ordered_targets,
     probe_runs,
     probe_short_runs,
     take_runs,
+    targets_of,
 )
 
 
 @compiled(allocates=True)
 def correlate_ranges(
-    side, block, ranges, buffers, regions, rules, now, tally, response, left_out, right_out, at
-):
-    """Correlate a block of n events with the targets, Lee & Lee (2010), Algorithm 5.
-
-    `ranges` is an int64 array, shape (n, 4), overwritten.
-    """
-    targets = ordered_targets(buffers, 1 - side)
+    side, block, ranges, looks_up, buffers, regions, rules, now, tally, response,
+    left_out, right_out, at,
+):  # fmt: skip
+    """Correlate a block of n events, Lee & Lee (2010), Algorithm 5; with a look-up table 6."""
+    # `ranges` is an int64 array, shape (n, 4), overwritten.
+    targets = targets_of(buffers, 1 - side, 0, False)
     start, count = np.int64(0), block.keys.size
     candidates, early, late = max_time_ranges(
         side, block, targets, regions, rules.pair_rule, ranges
@@ -49,7 +47,12 @@ def correlate_ranges(
             left_out, right_out, at,
         )  # fmt: skip
     for column, probes in ((FIRST, early), (SHELL, late)):
-        if probes:
+        if probes and looks_up and rules.lookup:
+            at = _probe_with_lookup(
+                side, block, ranges, column, targets, now, rules, tally, response,
+                left_out, right_out, at,
+            )  # fmt: skip
+        elif probes:
             at = probe_runs(
                 side, block, start, count, ranges, column, targets, now, rules, tally, response,
                 left_out, right_out, at,
@@ -80,14 +83,10 @@ def evaluate(
             at, left_out, right_out = correlate_block_by_class(
                 side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
             )
-        elif algorithm == LOOKUP:
-            at, left_out, right_out = correlate_block_with_lookup(
-                side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
-            )
         else:
             at, left_out, right_out = correlate_ranges(
-                side, block, new_ranges(block.keys.size), buffers, regions, rules, now, tally, response,
-                left_out, right_out, at,
+                side, block, new_ranges(block.keys.size), algorithm == LOOKUP, buffers, regions, rules,
+                now, tally, response, left_out, right_out, at,
             )  # fmt: skip
         merge_block(buffers, side, block)
         progress.waiting[side] = 0
@@ -100,64 +99,17 @@ _BEFORE_ALL = np.int64(-(2**63))
 
 
 @compiled(allocates=True)
-def correlate_block_with_lookup(
-    side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
-):
-    """As `correlate_ranges`, Algorithm 6."""
-    start, count = np.int64(0), block.keys.size
-    ranges = new_ranges(count)
-    if not rules.lookup:
-        return correlate_ranges(
-            side,
-            block,
-            ranges,
-            buffers,
-            regions,
-            rules,
-            now,
-            tally,
-            response,
-            left_out,
-            right_out,
-            at,
-        )
-    targets = ordered_targets(buffers, 1 - side)
-    candidates, early, late = max_time_ranges(
-        side, block, targets, regions, rules.pair_rule, ranges
-    )
-    if rules.pairs:
-        left_out = grown(left_out, at, at + candidates)
-        right_out = grown(right_out, at, at + candidates)
-    at = take_runs(
-        side, block, start, count, ranges, targets, now, rules, tally, response,
-        left_out, right_out, at,
-    )  # fmt: skip
-    table = np.empty(targets.stop - targets.start, np.int64)
-    for column, probes in ((FIRST, early), (SHELL, late)):
-        if probes:
-            at = _probe_with_lookup(
-                side, block, ranges, column, targets, table, now, rules, tally, response,
-                left_out, right_out, at,
-            )  # fmt: skip
-    return at, left_out, right_out
-
-
-@compiled
 def _probe_with_lookup(
-    side, block, ranges, column, targets, table, now, rules, tally, response,
-    left_out, right_out, at,
-):  # fmt: skip
-    """Decide the left or the right probe regions, Lee & Lee (2010), Algorithm 7; else as `probe_runs`.
-
-    `table` is an int64 array with one entry per live target, overwritten.
-    """
+    side, block, ranges, column, targets, now, rules, tally, response, left_out, right_out, at
+):
+    """Decide the left or the right probe regions, Lee & Lee (2010), Algorithm 7; else as `probe_runs`."""
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
     pair_rule, pairs = rules.pair_rule, rules.pairs
     leftwards = column == FIRST
     # Mirrored times make the right region a left one: entries then are negated.
     sign = 1 if leftwards else -1
-    table[:] = _BEFORE_ALL
     count, origin = block.keys.size, targets.start
+    table = np.full(targets.stop - origin, _BEFORE_ALL)
     probed, hits = 0, 0
     for step in range(count):
         i = count - 1 - step if leftwards else step
@@ -195,7 +147,7 @@ def correlate_block_by_class(
     """As `correlate_ranges`, pair of classes by pair of classes."""
     ranges = new_ranges(block.keys.size)
     for k2 in range(buffers.ends.shape[1]):
-        targets = classed_targets(buffers, 1 - side, k2)
+        targets = targets_of(buffers, 1 - side, k2, True)
         if targets.start == targets.stop:
             continue
         for k1 in range(block.offsets.size - 1):

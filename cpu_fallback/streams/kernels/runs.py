@@ -128,27 +128,11 @@ def note_response(response, now, base_max, target_max):
 
 
 @compiled(allocates=True, forceinline=True)
-def ordered_targets(buffers, side):
-    """The targets of a side in order of max_time, one class."""
-    start, stop = buffers.ends[side, 0]
-    keys, shapes, numbers = (
-        buffers.keys[side, 0],
-        buffers.shapes[side, 0],
-        buffers.numbers[side, 0],
-    )
-    return Targets(keys, shapes, numbers, start, stop, False)
-
-
-@compiled(allocates=True, forceinline=True)
-def classed_targets(buffers, side, k):
-    """The targets of a side's class k in order of key."""
+def targets_of(buffers, side, k, by_key):
+    """The targets of a side's class k, in order of key or, of one class, of max_time."""
     start, stop = buffers.ends[side, k]
-    keys, shapes, numbers = (
-        buffers.keys[side, k],
-        buffers.shapes[side, k],
-        buffers.numbers[side, k],
-    )
-    return Targets(keys, shapes, numbers, start, stop, True)
+    keys, shapes = buffers.keys[side, k], buffers.shapes[side, k]
+    return Targets(keys, shapes, buffers.numbers[side, k], start, stop, by_key)
 
 
 @compiled
