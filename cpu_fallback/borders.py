@@ -220,10 +220,8 @@ def _holding(
 
 @compiled
 def _passed(point, segments, before, after, index, processing, out, count, retrieved):
-    """Write what lies between two points and holds neither: in one dimension, what is passed through.
-
-    In more dimensions the straight line may miss it: `coincide.model.borders.lines` says.
-    """
+    """Write what lies between two points and holds neither: in one dimension, what is passed through."""
+    # In more dimensions the straight line may miss it: `coincide.model.borders.lines` says.
     keys, queries, levels, peaks, places, size, peaks_size, dimensions = index
     points, rows, events = out
     driving, place, stop, bound = swept(segments, before, after, dimensions)

@@ -39,10 +39,8 @@ def main() -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without taking Python down, which aborts it where a thread of Arrow wants it then.
-
-    After an error such a thread may still read CSV on, decoding it by a codec of Python's.
-    """
+    """End the process without taking Python down, which aborts it where a thread of Arrow wants it then."""
+    # After an error such a thread may still read CSV on, decoding it by a codec of Python's.
     atexit._run_exitfuncs()
     with suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()

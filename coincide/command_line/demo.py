@@ -52,12 +52,10 @@ class Sample:
 
 
 def make_sample(rows: int, seed: int) -> Sample:
-    """Make a sample with so many events a side.
-
-    Badge readers stamp an event with a clock known to within +-e; a polled door sensor only says
-    that the door opened since it was last asked. Most badges open a door; other openings are
-    unrelated.
-    """
+    """Make a sample with so many events a side."""
+    # Badge readers stamp an event with a clock known to within +-e; a polled door sensor only says
+    # that the door opened since it was last asked. Most badges open a door; other openings are
+    # unrelated.
     rng = np.random.default_rng(seed)
     doors = max(1, rows // _BADGES_PER_DOOR)
     badge_door = rng.integers(0, doors, rows)

@@ -111,10 +111,8 @@ def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
 def _checked_before_spark(
     request: EventRequest, inputs: Sequence[ArrowInput]
 ) -> tuple[Types, Types]:
-    """As `checked_types`: what can be told without Spark fails before it has to start.
-
-    That is of times and places only: as keys, Spark takes many types for one that differ here.
-    """
+    """As `checked_types`: what can be told without Spark fails before it has to start."""
+    # That is of times and places only: as keys, Spark takes many types for one that differ here.
     for given, columns in zip(inputs, request.columns, strict=True):
         check_for_spark(given, columns)
     types = _needed_types(request, inputs)

@@ -20,11 +20,9 @@ _received: list[int] = []
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM into an exit that cleans up, and keep in mind that it or SIGINT came.
-
-    They are noted below all handlers: PySpark puts one of its own in place while it starts, which
-    talks to the JVM in the middle of another talk, so that anything may come of it.
-    """
+    """Turn SIGTERM into an exit that cleans up, and keep in mind that it or SIGINT came."""
+    # They are noted below all handlers: PySpark puts one of its own in place while it starts, which
+    # talks to the JVM in the middle of another talk, so that anything may come of it.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,11 +56,9 @@ def received() -> int | None:
 
 
 def raise_if_interrupted() -> None:
-    """Raise what a signal has raised before.
-
-    A callback from compiled code, such as the compiler's own, prints and drops exceptions: a first
-    join, whose kernels are being compiled, would go on as if nothing had come.
-    """
+    """Raise what a signal has raised before."""
+    # A callback from compiled code, such as the compiler's own, prints and drops exceptions: a
+    # first join, whose kernels are being compiled, would go on as if nothing had come.
     number = received()
     if number is not None:
         _raise(number)

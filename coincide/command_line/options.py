@@ -24,10 +24,9 @@ _NAMES = {"--format": "file_format", "--json": "as_json", "--time-format": "csv_
 
 
 def _group(panel: str, table: Mapping[str, str], **more: Any) -> list[Parameter]:
-    """Options of a panel, written as ``--name METAVAR: kind = default``; without METAVAR it is a flag.
-
-    Kinds are str, int, float, list (of str) and two (str). ``= !`` is of an option that must be given.
-    """
+    """Options of a panel, written as ``--name METAVAR: kind = default``; without METAVAR it is a flag."""
+    # Kinds are str, int, float, list (of str) and two (str). ``= !`` is of an option that must be
+    # given.
     return [_option(panel, written, help, more) for written, help in table.items()]
 
 

@@ -35,10 +35,8 @@ _ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 @contextmanager
 def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[SparkSession]:
-    """A Spark session for one command, stopped at its end unless it was there before.
-
-    What the JVM says on its stderr goes to a file, which is kept only when we fail.
-    """
+    """A Spark session for one command, stopped at its end unless it was there before."""
+    # What the JVM says on its stderr goes to a file, which is kept only when we fail.
     there = active_session()
     if there is not None:
         with _quiet(debug):

@@ -19,10 +19,8 @@ _log = logging.getLogger(__name__)
 
 
 def check_backend(name: str) -> None:
-    """Refuse, at plan time, a backend that cannot be.
-
-    Whether a GPU is there is seen by the worker: the driver of a Spark job may have none.
-    """
+    """Refuse, at plan time, a backend that cannot be."""
+    # Whether a GPU is there is seen by the worker: the driver of a Spark job may have none.
     check_choice("backend", name, get_args(Backend))
 
 

@@ -12,10 +12,8 @@ R = TypeVar("R")
 
 
 def in_order(make: Callable[[T], Sequence[R]], items: Iterable[T], threads: int) -> Iterator[R]:
-    """Results of `make` for each item, in the order of the items, made by several threads.
-
-    At most `threads` + 1 items are under way or waiting to be taken, which bounds the memory.
-    """
+    """Results of `make` for each item, in the order of the items, made by several threads."""
+    # At most `threads` + 1 items are under way or waiting to be taken, which bounds the memory.
     if threads == 1:
         for item in items:
             yield from make(item)

@@ -49,11 +49,9 @@ def band_table(left: ShapeClasses, right: ShapeClasses, window: Window) -> np.nd
 
 
 def midpoint_reach(window: Window, longest: int = 2 * TIME_LIMIT) -> tuple[int, int] | None:
-    """Bounds on D that hold whatever the lengths of a pair's intervals are, if there are any.
-
-    The difference of two timestamps is as likely above the difference of their midpoints as below, so
-    that a pair whose D lies outside the window is less likely than not to meet it.
-    """
+    """Bounds on D that hold whatever the lengths of a pair's intervals are, if there are any."""
+    # The difference of two timestamps is as likely above the difference of their midpoints as
+    # below, so that a pair whose D lies outside the window is less likely than not to meet it.
     if window.confidence < _EVEN:
         return None
     # About its middle the density is at least 1 / (2 * longest).
@@ -62,10 +60,9 @@ def midpoint_reach(window: Window, longest: int = 2 * TIME_LIMIT) -> tuple[int, 
 
 
 def longest_useful(window: Window) -> int:
-    """No interval longer than this can be of a pair that qualifies, ticks.
-
-    A time is uniform on its interval, so no window holds more of it than its width over the length.
-    """
+    """No interval longer than this can be of a pair that qualifies, ticks."""
+    # A time is uniform on its interval, so no window holds more of it than its width over the
+    # length.
     endless, least = 2 * TIME_LIMIT, Fraction(window.confidence) - DOUBT
     return endless if least <= 0 else min(endless, math.ceil(window.width / least) + 1)
 
@@ -166,10 +163,8 @@ def _narrow_hull(a1, b1, a2, b2, lo, hi, threshold):
 
 @compiled
 def _qualifying_range(l1, l2, lo, hi, threshold, one_sided):
-    """First and last D whose P reaches the threshold, for exact lengths; (1, 0) if none does.
-
-    Only D of the parity that such lengths can have. Symmetric about lo + hi.
-    """
+    """First and last D whose P reaches the threshold, for exact lengths; (1, 0) if none does."""
+    # Only D of the parity that such lengths can have. Symmetric about lo + hi.
     middle = lo + hi
     parity = (middle + l2 - l1) & 1
     steps = _steps_out(l1, l2, lo, hi, threshold, one_sided, (middle + parity + l2 - l1) >> 1)

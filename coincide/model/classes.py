@@ -18,11 +18,9 @@ _CANDIDATES = 48
 
 
 def length_classes(lengths: np.ndarray, most: int) -> ShapeClasses:
-    """At most `most` classes of lengths, narrow where events are many.
-
-    The cuts minimise the sum over classes of share times width, to which the number of pairs to probe
-    is nearly proportional. Lengths of few distinct values give classes of one value each.
-    """
+    """At most `most` classes of lengths, narrow where events are many."""
+    # The cuts minimise the sum over classes of share times width, to which the number of pairs to
+    # probe is nearly proportional. Lengths of few distinct values give classes of one value each.
     if lengths.size == 0:
         return ShapeClasses.one(0, 0)
     return ShapeClasses.between(lengths, class_ends(length_sample(lengths), [most])[0])

@@ -88,11 +88,9 @@ class ForgetsOtherSources:
     """Mixin for a `Cache` of Numba or Numba-CUDA: holds a kernel of no sources but these."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, and let go of what was compiled from other sources.
-
-        Who still wants to load that compiles it again. Nothing is kept of a kernel for named tuples of
-        other packages, which their methods went into: an edit of those would not show.
-        """
+        """Keep a compiled kernel, and let go of what was compiled from other sources."""
+        # Who still wants to load that compiles it again. Nothing is kept of a kernel for named
+        # tuples of other packages, which their methods went into: an edit of those would not show.
         if not all(map(_is_of_ours, getattr(sig, "args", sig))):
             return
         super().save_overload(sig, data)  # type: ignore[misc]
@@ -176,16 +174,13 @@ def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
 def compiled(
     function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any
 ) -> Any:
-    """Compile with `numba.njit`, kept on disk if there is a folder for it.
-
-    Kernels release the GIL, so that one compiled version serves a single-core Spark worker and, run
-    by several threads on disjoint blocks, a whole machine. ``error_model="numpy"`` keeps division
-    free of branches; ``fastmath`` stays off, since probabilities must agree to the bit.
-
-    What is on disk is used with the very sources that it was compiled from
-    (`coincide.model.compiled`). Where no folder can be written (zip imports, read-only site-packages
-    without a home) a kernel is compiled anew in each process.
-    """
+    """Compile with `numba.njit`, kept on disk if there is a folder for it."""
+    # Kernels release the GIL, so that one compiled version serves a single-core Spark worker and,
+    # run by several threads on disjoint blocks, a whole machine. ``error_model="numpy"`` keeps
+    # division free of branches; ``fastmath`` stays off, since probabilities must agree to the bit.
+    # What is on disk is used with the very sources that it was compiled from
+    # (`coincide.model.compiled`). Where no folder can be written (zip imports, read-only
+    # site-packages without a home) a kernel is compiled anew in each process.
     if function is None:
         return lambda inner: compiled(inner, allocates=allocates, **options)
     owners = {"_nrt": True} if allocates else BORROWING
@@ -196,11 +191,9 @@ def compiled(
 
 @compiled(forceinline=True)
 def copy_into(target, source):
-    """Copy an array, or a slice, over another of its length: one dimension.
-
-    ``target[:] = source`` would broadcast, and the message that Numba has for shapes which do not fit
-    takes it as long to compile as a whole join.
-    """
+    """Copy an array, or a slice, over another of its length: one dimension."""
+    # ``target[:] = source`` would broadcast, and the message that Numba has for shapes which do not
+    # fit takes it as long to compile as a whole join.
     for i in range(target.size):
         target[i] = source[i]
 

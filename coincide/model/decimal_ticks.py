@@ -42,10 +42,8 @@ def places_of(ticks: int) -> Places:
 
 
 def decimal_ticks(values: np.ndarray, ticks: int, *, is_single: bool) -> np.ndarray:
-    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
-
-    Where none of nine places does, what the float itself is, is rounded.
-    """
+    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even."""
+    # Where none of nine places does, what the float itself is, is rounded.
     found = np.empty(values.size, np.int64)
     if values.size:
         exact = EXACT_SINGLE if is_single else EXACT

@@ -172,10 +172,8 @@ _LONGEST_SHOWN = 60
 
 
 def brief(value: object) -> str:
-    """As `repr`, cut where it is long: a value that someone else made up may be of any length.
-
-    An int of more digits than Python writes down has no `repr` at all.
-    """
+    """As `repr`, cut where it is long: a value that someone else made up may be of any length."""
+    # An int of more digits than Python writes down has no `repr` at all.
     if isinstance(value, int) and value.bit_length() > 4 * _LONGEST_SHOWN:
         return f"an int of {value.bit_length():,} bits"
     try:

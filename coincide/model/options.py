@@ -133,6 +133,14 @@ def check_way(name: str, value: object, choices: tuple[str, ...] = get_args(Way)
     check_choice(name, value, choices)
 
 
+def check_options(given: object, kind: type) -> None:
+    """Refuse what are no options of a kind."""
+    if not isinstance(given, kind):
+        raise ConditionError(
+            f"{argument('options')} must be {kind.__name__}(...); found {brief(given)}"
+        )
+
+
 def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
     """Refuse what is not a whole number from `least` to `most`; None is left to be chosen."""
     if value is None:

@@ -20,11 +20,9 @@ The formula's error, about 2e-16 at usual lengths, is less than this."""
 
 @compiled(forceinline=True)
 def trapezoid_cdf(z: int, l1: int, l2: int) -> float:
-    """P((T_right - max_right) - (T_left - max_left) <= z).
-
-    The difference of two uniforms on [-l2, 0] and [-l1, 0]: a trapezoid on [-l2, l1]. Not for two
-    exact instants (l1 = l2 = 0).
-    """
+    """P((T_right - max_right) - (T_left - max_left) <= z)."""
+    # The difference of two uniforms on [-l2, 0] and [-l1, 0]: a trapezoid on [-l2, l1]. Not for two
+    # exact instants (l1 = l2 = 0).
     # Compared before u is formed: z + l2 could overflow far outside the support.
     if z <= -l2:
         return 0.0
@@ -50,10 +48,8 @@ def window_probability(s: int, l1: int, l2: int, lo: int, hi: int) -> float:
 
 
 def highest_probability(l1: int, l2: int, width: int) -> float:
-    """The probability of a window for two timestamps whose midpoints differ by just its middle.
-
-    No pair of these lengths reaches more, nor does one of longer timestamps.
-    """
+    """The probability of a window for two timestamps whose midpoints differ by just its middle."""
+    # No pair of these lengths reaches more, nor does one of longer timestamps.
     shorter, longer = sorted((l1, l2))
     # How far the window's end is from the trapezoid's foot: what is beyond it is lost, on both sides.
     foot = (l1 + l2 - width) / 2

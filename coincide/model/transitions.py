@@ -128,13 +128,12 @@ NONE = -1
 def alternating_order(
     keys: np.ndarray, midpoints: np.ndarray, kinds: np.ndarray, before: int
 ) -> np.ndarray:
-    """The order of events whose rows have none of their own.
-
-    Of events at one midpoint, the first is of the kind that the one before them is not. Where none is
-    before them, it is of the kind of which there are more, and an I where there are as many: a stream
-    that is seen for the first time as it goes through a region comes from outside. From there on kinds
-    alternate as long as there are both, and those of one kind stay as they come.
-    """
+    """The order of events whose rows have none of their own."""
+    # Of events at one midpoint, the first is of the kind that the one before them is not. Where
+    # none is before them, it is of the kind of which there are more, and an I where there are as
+    # many: a stream that is seen for the first time as it goes through a region comes from outside.
+    # From there on kinds alternate as long as there are both, and those of one kind stay as they
+    # come.
     order = np.empty(keys.size, np.int64)
     _alternate(keys, midpoints, kinds, before, order)
     return order
@@ -233,10 +232,9 @@ def last_of_each(keys: np.ndarray) -> np.ndarray:
 
 
 def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) -> Found:
-    """What successive events say of each other: in order, those of equal keys next to each other.
-
-    A repeated event ends the watch before it: a stay if it came late enough, and never a transition.
-    """
+    """What successive events say of each other: in order, those of equal keys next to each other."""
+    # A repeated event ends the watch before it: a stay if it came late enough, and never a
+    # transition.
     first = np.flatnonzero(keys[1:] == keys[:-1])
     second = first + 1
     short, long = decide_dwells(

@@ -22,11 +22,9 @@ _BLOCKS_PER_THREAD = 16
 def cluster_labels(
     events: PlacedEvents, model: CausalityModel, *, way: Way | None = None, threads: int = 1
 ) -> tuple[np.ndarray, JoinCounters]:
-    """The smallest row of each event's cluster, -1 of no group: int64 array, shape (n,).
-
-    Memory is that of the sorted events and one number an event for each thread, however many pairs
-    there are.
-    """
+    """The smallest row of each event's cluster, -1 of no group: int64 array, shape (n,)."""
+    # Memory is that of the sorted events and one number an event for each thread, however many
+    # pairs there are.
     is_exact = events.lengths is None and events.templates is None
     # Else a pair may qualify in one of its orders only.
     is_halved = model.is_symmetric or (is_exact and model.is_forward)

@@ -26,10 +26,8 @@ class Wanted(NamedTuple):
 
 @compiled(allocates=True)
 def walk_block(start, stop, sides, places, wanted):
-    """Count the effects of the causes start ... stop, or write them cause by cause.
-
-    One kernel does both, so that both see the same pairs in the same order.
-    """
+    """Count the effects of the causes start ... stop, or write them cause by cause."""
+    # One kernel does both, so that both see the same pairs in the same order.
     tally = np.zeros(3, np.int64)
     base, found = sides.base, new_found(sides.layout)
     bucket, begin = first_bucket(base, start), start

@@ -257,11 +257,9 @@ def _place(targets, bands, scratch, group, k1, k2, first, last):
 
 @compiled
 def _reach(keys, position, end, origins, bound, reached):
-    """For sorted keys of base events, the first target whose key less theirs reaches `bound`.
-
-    Targets are looked for from `position` to `end`. The difference is compared, not a sum: differences
-    of times below 2**61 cannot overflow.
-    """
+    """For sorted keys of base events, the first target whose key less theirs reaches `bound`."""
+    # Targets are looked for from `position` to `end`. The difference is compared, not a sum:
+    # differences of times below 2**61 cannot overflow.
     n = origins.size
     final = _advance(keys, position, end, origins[n - 1], bound)
     m = np.int64(0)

@@ -88,10 +88,8 @@ class EventJoin(CountedJoin):
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable match of the base positions start ... stop, and its merit. Needs no counts.
-
-        Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
-        """
+        """The most probable match of the base positions start ... stop, and its merit. Needs no counts."""
+        # Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
         best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
         # In blocks, between which Python can be interrupted: a burst has a great many candidates.

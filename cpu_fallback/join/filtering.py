@@ -31,10 +31,8 @@ class Stamps(NamedTuple):
 def order_of_pairs(
     left: Stamps, right: Stamps, rows: Both, doubt: int, shift: int = 0
 ) -> np.ndarray:
-    """The order of events in pairs of one stream, by later ends, earlier ends, ranks: uint8 array.
-
-    Right times were moved by `shift` ticks: of equal timestamps what was earlier is so.
-    """
+    """The order of events in pairs of one stream, by later ends, earlier ends, ranks: uint8 array."""
+    # Right times were moved by `shift` ticks: of equal timestamps what was earlier is so.
     out = np.empty(rows[0].size, np.uint8)
     _order_of_pairs(left, right, rows[0], rows[1], np.int64(doubt), np.int64(shift), out)
     return out
@@ -257,10 +255,8 @@ def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
 
 
 def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
-    """The pairs of the assignment with the greatest sum of gains.
-
-    Of several such it is one that follows from the order of the events.
-    """
+    """The pairs of the assignment with the greatest sum of gains."""
+    # Of several such it is one that follows from the order of the events.
     from scipy.optimize import linear_sum_assignment
 
     ordered = gains[groups.order]

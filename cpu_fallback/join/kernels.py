@@ -76,10 +76,8 @@ def fill_block(
 
 @compiled(allocates=True)
 def best_block(start, stop, sides, ranks, best, merits):
-    """Find the most probable match of the base events start ... stop.
-
-    Ties go to the smaller distance from the middle of the window, then to the smaller rank.
-    """
+    """Find the most probable match of the base events start ... stop."""
+    # Ties go to the smaller distance from the middle of the window, then to the smaller rank.
     tally = np.zeros(3, np.int64)
     best[:] = -1
     merits[:] = np.nan
@@ -157,11 +155,10 @@ def _qualified(rule, base, targets, i, start, stop):
 
 @compiled(forceinline=True)
 def _taken(sides, i, start, stop, values, out, at, full):
-    """Write those of the targets start ... stop that qualify with base event i, from `at` on.
-
-    Each is written, and only those that qualify are kept: a branch would be mispredicted at every other
-    one. `full` is where the matches of the event end, as counted; what follows is not its own.
-    """
+    """Write those of the targets start ... stop that qualify with base event i, from `at` on."""
+    # Each is written, and only those that qualify are kept: a branch would be mispredicted at every
+    # other one. `full` is where the matches of the event end, as counted; what follows is not its
+    # own.
     rule, base, targets = sides.rule, sides.base, sides.targets
     # Once for all: what is written might be what is read here, for all that the compiler knows.
     shape = base.shapes[i]

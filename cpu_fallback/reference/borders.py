@@ -138,10 +138,8 @@ class BorderReference:
 def _instants(
     area: Range, earlier: tuple[int, Point], now: tuple[int, Point]
 ) -> tuple[int, int] | None:
-    """When a straight move is first in a range and last, rounded down; None if it never is.
-
-    The move is looked at wherever it meets a border, and between each two such places.
-    """
+    """When a straight move is first in a range and last, rounded down; None if it never is."""
+    # The move is looked at wherever it meets a border, and between each two such places.
     moves = [(Fraction(a), Fraction(b)) for a, b in zip(earlier[1], now[1], strict=True)]
     places = {Fraction(0), Fraction(1)}
     for (a, b), *borders in zip(moves, area.lower, area.upper, strict=True):

@@ -41,12 +41,10 @@ def propagation(tolerance: int, time: int, strict: bool = False) -> Predicate:
 def speed_range(
     v_min: Number, v_max: Number, early: int, late: int, strict: bool = False
 ) -> Predicate:
-    """distance / v_max - early <= delta <= distance / v_min + late, or strictly between.
-
-    Speeds are distances per tick. Section 4.3 with t_p = distance / v has v_min = v_max = v, early = 0 and
-    late = tolerance. A None for v_max is a speed without bound; a None or 0 for v_min leaves out what is
-    asked of the latest delta, at distance 0 as well.
-    """
+    """distance / v_max - early <= delta <= distance / v_min + late, or strictly between."""
+    # Speeds are distances per tick. Section 4.3 with t_p = distance / v has v_min = v_max = v,
+    # early = 0 and late = tolerance. A None for v_max is a speed without bound; a None or 0 for
+    # v_min leaves out what is asked of the latest delta, at distance 0 as well.
 
     def holds(delta: int, distance2: Number) -> bool:
         after, before = delta + early, delta - late
@@ -115,11 +113,9 @@ def uncertain_causality(
     confidence: float,
     deltas: range,
 ) -> list[tuple[int, int]]:
-    """Rows of all pairs of interval timestamps that qualify, in a plane.
-
-    A pair's window is from the first to the last tick that the predicates admit at its distance. The pair
-    qualifies when delta lies in it with enough probability.
-    """
+    """Rows of all pairs of interval timestamps that qualify, in a plane."""
+    # A pair's window is from the first to the last tick that the predicates admit at its distance.
+    # The pair qualifies when delta lies in it with enough probability.
     found = []
     for i, (low, high, place) in enumerate(causes):
         for j, (first, last, where) in enumerate(effects):
@@ -171,10 +167,8 @@ def plane_distance2(a: Place, b: Place) -> Fraction:
 
 
 def sphere_distance2(radius: Number) -> Callable[[Place, Place], Decimal]:
-    """Squared distance on a sphere: great circle² + (difference of heights)², if there are heights.
-
-    Places are latitude and longitude in degrees, and perhaps a height.
-    """
+    """Squared distance on a sphere: great circle² + (difference of heights)², if there are heights."""
+    # Places are latitude and longitude in degrees, and perhaps a height.
 
     def squared(a: Place, b: Place) -> Decimal:
         with localcontext() as context:
@@ -316,11 +310,10 @@ class Pair(NamedTuple):
 
 
 def pairs(asked: Asked) -> list[Pair]:
-    """All pairs.
-
-    A window that is open at one end has no middle: nearest to the other end counts; in one that is open at
-    both all deltas are alike. Of one stream every event is a cause, and every other one may be its effect.
-    """
+    """All pairs."""
+    # A window that is open at one end has no middle: nearest to the other end counts; in one that
+    # is open at both all deltas are alike. Of one stream every event is a cause, and every other
+    # one may be its effect.
     found = []
     for i, j in uncertain_causality(*asked[:5]):
         (low, high, place), (first, last, where) = asked.causes[i], asked.effects[j]

@@ -64,12 +64,10 @@ def _overlap(a_low: int, a_high: int, b_low: int, b_high: int) -> int:
 
 
 def _doubled_area(min_l: int, max_l: int, min_r: int, max_r: int, lo: int, hi: int) -> int:
-    """Twice the area, in square ticks, of the good part of the rectangle.
-
-    For a fixed x the good y are the overlap of [min_r, max_r] with [x + lo, x + hi]. As a
-    function of x its length is a straight line between the points where an end of the one
-    interval passes an end of the other, so the trapezoid rule on these points is exact.
-    """
+    """Twice the area, in square ticks, of the good part of the rectangle."""
+    # For a fixed x the good y are the overlap of [min_r, max_r] with [x + lo, x + hi]. As a
+    # function of x its length is a straight line between the points where an end of the one
+    # interval passes an end of the other, so the trapezoid rule on these points is exact.
     kinks = {min_r - lo, min_r - hi, max_r - lo, max_r - hi}
     xs = sorted({min_l, max_l} | {x for x in kinks if min_l < x < max_l})
     lengths = [_overlap(min_r, max_r, x + lo, x + hi) for x in xs]
@@ -82,10 +80,8 @@ def qualifies(probability: Fraction, confidence: float) -> bool:
 
 
 def decision_is_clear(probability: Fraction, confidence: float) -> bool:
-    """Whether a float64 probability, correct to 2**-51, must lead to the exact decision.
-
-    Gridded times give exact ties, which are clear, but probabilities within 2**-51 of
-    ``confidence - 2**-50`` need lengths near 2**50 ticks or a rare chance. Tests of float64
-    decisions leave such pairs out.
-    """
+    """Whether a float64 probability, correct to 2**-51, must lead to the exact decision."""
+    # Gridded times give exact ties, which are clear, but probabilities within 2**-51 of
+    # ``confidence - 2**-50`` need lengths near 2**50 ticks or a rare chance. Tests of float64
+    # decisions leave such pairs out.
     return abs(probability - (Fraction(confidence) - GUARD)) > UNCLEAR

@@ -71,11 +71,9 @@ def correlate_stream(
     probability: bool = False,
     admits: Callable[[Row, Row], bool] = lambda left, right: True,
 ) -> list[ResultRow]:
-    """Join one stream with itself: left is every event, right every other one.
-
-    Parameters are those of `correlate`; rows are told apart by ``id``. With ``emit="pairs"`` each unordered
-    pair is given once, and ``how="left"`` gives the events of ``how="anti"`` besides.
-    """
+    """Join one stream with itself: left is every event, right every other one."""
+    # Parameters are those of `correlate`; rows are told apart by ``id``. With ``emit="pairs"`` each
+    # unordered pair is given once, and ``how="left"`` gives the events of ``how="anti"`` besides.
     is_other = others(admits)
     if emit != "pairs" or how in ("semi", "anti"):
         return correlate(
@@ -105,10 +103,9 @@ def once(
     by: Sequence[str] = (),
     admits: Callable[[Row, Row], bool] = lambda left, right: True,
 ) -> Callable[[Row, Row], bool]:
-    """Which of two orders of a pair is given: the one that qualifies, of both that of the earlier event.
-
-    Earlier is the event whose timestamp ends earlier, then that whose begins earlier, then the lower row.
-    """
+    """Which of two orders of a pair is given: the one that qualifies, of both that of the earlier event."""
+    # Earlier is the event whose timestamp ends earlier, then that whose begins earlier, then the
+    # lower row.
     numbers = {row["id"]: number for number, row in enumerate(rows)}
 
     def order(row: Row) -> tuple[Any, ...]:
@@ -244,13 +241,11 @@ def best_is_acceptable(
     by: Sequence[str] = (),
     tolerance: Fraction = BEST_TOLERANCE,
 ) -> bool:
-    """Whether a match chosen by comparing float64 probabilities is a right answer.
-
-    `correlate` compares exact fractions. Rounding may order nearly equal probabilities
-    otherwise, so any match within `tolerance` of the best one is accepted. The tie rule is
-    still demanded where float64 cannot hide a tie: between two matches of probability exactly
-    1, and between matches with the same timestamp.
-    """
+    """Whether a match chosen by comparing float64 probabilities is a right answer."""
+    # `correlate` compares exact fractions. Rounding may order nearly equal probabilities otherwise,
+    # so any match within `tolerance` of the best one is accepted. The tie rule is still demanded
+    # where float64 cannot hide a tie: between two matches of probability exactly 1, and between
+    # matches with the same timestamp.
     matches = _matches(left_row, right_rows, lo, hi, confidence, by)
     return best_of_matches_is_acceptable(left_row, matches, chosen_id, lo, hi, tolerance)
 
@@ -264,12 +259,10 @@ def best_of_matches_is_acceptable(
     tolerance: Fraction,
     step: Fraction | None = None,
 ) -> bool:
-    """The same of given matches with their probabilities, whatever their timestamps are.
-
-    A row may have a ``shape``, which timestamps of the same ends have in common or not. With a `step`,
-    to multiples of which probabilities are rounded before they are compared, the tie rule is demanded of
-    all that are equal, unless rounding might part them.
-    """
+    """The same of given matches with their probabilities, whatever their timestamps are."""
+    # A row may have a ``shape``, which timestamps of the same ends have in common or not. With a
+    # `step`, to multiples of which probabilities are rounded before they are compared, the tie rule
+    # is demanded of all that are equal, unless rounding might part them.
     if chosen_id is None or not matches:
         return chosen_id is None and not matches
     enough = max(p for p, _ in matches) - tolerance

@@ -61,11 +61,9 @@ def buffers_of(events: tuple[LiveEvents, LiveEvents], capacity: int = SMALLEST) 
 
 
 def roomy_buffers(buffers: Buffers, extra: int) -> Buffers:
-    """Buffers in which every class has room for `extra` more events.
-
-    The same ones if there is room, and not far too much of it; else new ones of twice the need: so
-    what obsolete events leave behind is taken back, and copying costs a constant per event.
-    """
+    """Buffers in which every class has room for `extra` more events."""
+    # The same ones if there is room, and not far too much of it; else new ones of twice the need:
+    # so what obsolete events leave behind is taken back, and copying costs a constant per event.
     stops = buffers.ends[:, :, 1]
     live = stops - buffers.ends[:, :, 0]
     needed, capacity = int(live.max()) + extra, buffers.keys.shape[2]
@@ -115,10 +113,8 @@ class LiveBlocks:
         return type(self)(self._algorithm, (left, right))
 
     def evaluate(self, due: Due) -> tuple[int, np.ndarray, np.ndarray]:
-        """Correlate all events that wait. There must be room for them (`reserve`).
-
-        An exception leaves events half correlated.
-        """
+        """Correlate all events that wait. There must be room for them (`reserve`)."""
+        # An exception leaves events half correlated.
         waiting, *more = due
         return evaluate(_KERNELS[self._algorithm], waiting, self.buffers, *more)
 

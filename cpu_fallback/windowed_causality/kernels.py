@@ -212,11 +212,10 @@ def _is_reported_swapped(rule, gap, dh, delta, wanted):
 
 @inner
 def _note_near(window, x, y, z, farthest, start, stop):
-    """Note which entries of the order, dead ones as well, are near enough; their number.
-
-    Indices without a sign: Numba need not ask whether they count from the end, and the first loop does
-    several entries at a time. Few are near, so that most runs of eight are passed over at once.
-    """
+    """Note which entries of the order, dead ones as well, are near enough; their number."""
+    # Indices without a sign: Numba need not ask whether they count from the end, and the first loop
+    # does several entries at a time. Few are near, so that most runs of eight are passed over at
+    # once.
     sites, near, hits = window.sites, window.near, window.hits
     begin, end, one = np.uint64(start), np.uint64(stop), np.uint64(1)
     for at in range(begin, end):
@@ -388,10 +387,8 @@ def first_from(window, time):
 
 @inner
 def put_in_order(window, slot):
-    """Enter a slot after all of its time and before.
-
-    Those of later valid time are moved, which arrived before it: few, where delays are short.
-    """
+    """Enter a slot after all of its time and before."""
+    # Those of later valid time are moved, which arrived before it: few, where delays are short.
     counts, order = window.counts, window.order
     if counts[ENDED] == order.shape[1]:
         _compact(window)

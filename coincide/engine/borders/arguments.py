@@ -91,11 +91,9 @@ class BorderArguments:
         return 3 if self.options.interpolate else 2
 
     def border_names(self, given: Sequence[str]) -> list[tuple[str, str]]:
-        """The columns of lower and upper borders, by dimension, among those of a table of queries.
-
-        They are called after the value columns, as lower_value and upper_value; of a single one they may
-        be lower and upper.
-        """
+        """The columns of lower and upper borders, by dimension, among those of a table of queries."""
+        # They are called after the value columns, as lower_value and upper_value; of a single one
+        # they may be lower and upper.
         if self.dimensions == 1 and {"lower", "upper"} <= set(given):
             return [("lower", "upper")]
         return [(f"lower_{name}", f"upper_{name}") for name in self.values]

@@ -57,10 +57,8 @@ class QueryIds:
             self.runs = [run for run in runs if len(run)]
 
     def live(self, ids: pa.Array) -> np.ndarray:
-        """The numbers of live queries with some ids: int64 array, -1 where there is none.
-
-        O(log N) for each id.
-        """
+        """The numbers of live queries with some ids: int64 array, -1 where there is none."""
+        # O(log N) for each id.
         found = np.full(len(ids), -1, np.int64)
         values = stored(ids)
         for run in self.runs:

@@ -483,11 +483,9 @@ class Waiting:
     clock: int | None = None
 
     def arrived(self, readings: Readings) -> tuple[Waiting, np.ndarray, int]:
-        """After readings in order of their arrival.
-
-        One is late if its time is more than the delay before the clock. A gap says nothing of where its
-        stream is, and so comes never too late.
-        """
+        """After readings in order of their arrival."""
+        # One is late if its time is more than the delay before the clock. A gap says nothing of
+        # where its stream is, and so comes never too late.
         if not readings.times.size:
             return self, np.zeros(0, np.int64), 0
         clocks = np.maximum.accumulate(readings.times)

@@ -16,6 +16,7 @@ from coincide.engine.borders.arguments import (
     floats_of,
 )
 from coincide.engine.events.frames import arrow_table, own_names
+from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import column_of, id_type, stored, type_of
 from coincide.engine.events.sides import example_of
 from coincide.engine.events.ticks import contiguous
@@ -46,10 +47,7 @@ def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
     check_numbers(QUERIES, borders, schema)
     if arguments.closed_column is not None:
         words = type_of(schema, QUERIES, arguments.closed_column)
-        if (
-            not (pa.types.is_string(words) or pa.types.is_large_string(words))
-            and words != pa.null()
-        ):
+        if not (is_string(words) or pa.types.is_null(words)):
             raise SchemaError(
                 f"{QUERIES}.{arguments.closed_column} is {words}; it must be a text, one of"
                 f" {', '.join(CLOSED)}"

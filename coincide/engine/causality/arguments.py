@@ -322,10 +322,8 @@ class CausalityArguments(PairArguments):
 
 
 def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
-    """The columns of a pair: those of both events, delta, and the distance where there are places.
-
-    As long as no tick is known delta may have any of its names.
-    """
+    """The columns of a pair: those of both events, delta, and the distance where there are places."""
+    # As long as no tick is known delta may have any of its names.
     placed = (("distance", pa.float64()),) if coordinates else ()
     deltas = DELTA_NAMES if tick is None else (delta_name(tick),)
     return PairColumns(CAUSE_AND_EFFECT, (*((name, pa.int64()) for name in deltas), *placed))

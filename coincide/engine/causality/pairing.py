@@ -180,10 +180,8 @@ class CausalBounds:
     tables: tuple[TemplateTable | None, TemplateTable | None] = (None, None)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """Bounds on the difference of doubled midpoints: int64 array, shape (K1, K2, 4), half ticks.
-
-        Delta may be off by the intervals' lengths.
-        """
+        """Bounds on the difference of doubled midpoints: int64 array, shape (K1, K2, 4), half ticks."""
+        # Delta may be off by the intervals' lengths.
         sides = (own, other) if base_side == LEFT else (other, own)
         causes, effects = (around_keys(*each) for each in zip(self.tables, sides, strict=True))
         before, after = np.add.outer(causes[0], effects[1]), np.add.outer(causes[1], effects[0])

@@ -131,10 +131,8 @@ def own_names(given: object) -> list[str]:
 
 
 def needed_names(given: object, names: Sequence[str], words: str | None) -> list[str]:
-    """The columns that are needed of a frame, where words tell of further ones; None: all.
-
-    More than are needed may be among them.
-    """
+    """The columns that are needed of a frame, where words tell of further ones; None: all."""
+    # More than are needed may be among them.
     own = own_names(given)
     if words is None:
         return list(dict.fromkeys([*own, *names]))

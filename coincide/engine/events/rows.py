@@ -85,11 +85,10 @@ _Widths = int | np.ndarray
 
 
 def row_bytes(column: pa.Array) -> np.ndarray | None:
-    """Bytes of each row: int64 array, shape (n,); None where all are small and alike.
-
-    Of a dictionary or a view they are those of what it stands for. An element of a list takes a byte
-    more than what is in it, so that lists of few bytes, too, have fewer elements than can be counted.
-    """
+    """Bytes of each row: int64 array, shape (n,); None where all are small and alike."""
+    # Of a dictionary or a view they are those of what it stands for. An element of a list takes a
+    # byte more than what is in it, so that lists of few bytes, too, have fewer elements than can be
+    # counted.
     widths = _widths(column)
     if not isinstance(widths, int):
         return np.diff(widths)
@@ -140,6 +139,11 @@ def _way(kind: pa.DataType) -> Callable[[pa.Array], _Widths]:
 def is_text(kind: pa.DataType) -> bool:
     """Whether values are strings or binaries, one after the other in a buffer."""
     return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
+
+
+def is_string(kind: pa.DataType) -> bool:
+    """Whether values are strings, of short or of long offsets."""
+    return kind in (pa.string(), pa.large_string())
 
 
 def has_short_offsets(kind: pa.DataType) -> bool:

@@ -15,6 +15,7 @@ from coincide.engine.events.rows import (
     cuts,
     ends,
     is_listing,
+    is_string,
     is_text,
     row_bytes,
     total_bytes,
@@ -178,8 +179,7 @@ def id_type(schema: pa.Schema, side: str, name: str) -> pa.DataType:
 
 def can_be_label(kind: pa.DataType) -> bool:
     """Whether values of an Arrow type name things: texts, and whole numbers as their digits."""
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return is_text or pa.types.is_integer(kind)
+    return is_string(kind) or pa.types.is_integer(kind)
 
 
 def check_label(side: str, name: str, kind: str, able: bool) -> None:

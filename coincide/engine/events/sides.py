@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import column_of, of_one_type, one_array, stored
 from coincide.engine.events.ticks import contiguous, not_finite_decimal
 from coincide.engine.events.time_columns import INVALID_REASONS
@@ -123,11 +124,9 @@ def _all_ranks(sides: Sequence[Side]) -> np.ndarray | None:
 
 
 def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:
-    """Both sides as events whose groups are codes of their keys; unmatchable events get code -1.
-
-    Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower case. The
-    two sides of a stream whose rows are the same are one object, which is sorted once.
-    """
+    """Both sides as events whose groups are codes of their keys; unmatchable events get code -1."""
+    # Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower
+    # case. The two sides of a stream whose rows are the same are one object, which is sorted once.
     if _are_same_rows(left, right):
         stream, _ = grouped_events(left, _without_rows(right), case_fold=case_fold)
         return stream, stream
@@ -212,9 +211,7 @@ def _wide_decimals(values: pa.Array) -> pa.Array:
 
 def folded(values: pa.Array) -> pa.Array:
     """Texts in lower case, letter by letter; all else as it is."""
-    kind = values.type
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return pc.utf8_lower(values) if is_text else values
+    return pc.utf8_lower(values) if is_string(values.type) else values
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:

@@ -87,10 +87,8 @@ class Ticks:
 
 
 def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
-    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
-
-    Ascending values give ascending ticks, so bounds stay bounds.
-    """
+    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even."""
+    # Ascending values give ascending ticks, so bounds stay bounds.
     scaled = scaled_floats(values, scale.factor)
     if scale.factor.numerator == 1:  # a decimal is on the side of a half tick where its float is
         return np.clip(np.rint(scaled), -TIME_LIMIT, TIME_LIMIT).astype(np.int64)
@@ -149,10 +147,8 @@ def _divided(array: pa.Array, ticks: int) -> np.ndarray:
 
 
 def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
-    """Floats in ticks as they are, neither read as decimals nor rounded: float64 array.
-
-    One operation on floats that are exact, correctly rounded: Spark's SQL gives the same bits.
-    """
+    """Floats in ticks as they are, neither read as decimals nor rounded: float64 array."""
+    # One operation on floats that are exact, correctly rounded: Spark's SQL gives the same bits.
     with np.errstate(over="ignore"):
         if factor.denominator == 1:
             return values * float(factor.numerator)

@@ -85,12 +85,10 @@ class TimeScale:
 
 
 def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
-    """The tick in which all time columns of a join are counted.
-
-    What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
-    nanoseconds for floats, whose fractions carry time, and the finest unit for integers. Beside instants,
-    numbers that have a unit are instants, too: counted since 1970 in UTC.
-    """
+    """The tick in which all time columns of a join are counted."""
+    # What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
+    # nanoseconds for floats, whose fractions carry time, and the finest unit for integers. Beside
+    # instants, numbers that have a unit are instants, too: counted since 1970 in UTC.
     kind = _kind_of(columns, options)
     if kind == "timestamp":
         return _timestamp_tick(columns, options)

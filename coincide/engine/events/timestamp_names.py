@@ -39,25 +39,12 @@ class TimestampNames(Protocol):
         """Columns that hold half-widths: numbers."""
 
     def check_longest(self, name: str) -> None:
-        """Refuse a declared longest length, where it cannot be declared.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse a declared longest length, where it cannot be declared."""
 
     def resolved(
         self, scales: tuple[TimeScale, TimeScale], longest: int | None
     ) -> TimestampColumns:
-        """The columns, once it is known how the clocks become ticks.
-
-        Parameters
-        ----------
-        scales : (TimeScale, TimeScale)
-            Of the `clocks`.
-        longest : int or None
-            Declared longest length, ticks.
-        """
+        """The columns, once it is known how the `clocks` become ticks; `longest` is declared, ticks."""
 
 
 NAMES_OF: dict[type, Callable[[Any], TimestampNames]] = {

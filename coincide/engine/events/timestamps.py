@@ -169,10 +169,8 @@ class Pairs(Bounds, Protocol):
 
 @lru_cache(maxsize=1)  # a solved table may be large
 def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
-    """The model of two sides and the condition on them.
-
-    The last one is kept: what it has solved serves all slices and tasks of a process.
-    """
+    """The model of two sides and the condition on them."""
+    # The last one is kept: what it has solved serves all slices and tasks of a process.
     for model in (left, right):
         if (found := model.pairs(window, left, right)) is not None:
             return found
@@ -201,10 +199,8 @@ class ReadTimes(Protocol):
         """Rows of which no fault counts, for want of a time: bool array, shape (n,)."""
 
     def faults(self) -> Faults:
-        """Reasons of `INVALID_REASONS`, in their order, and for each a bool array, shape (n,).
-
-        Rows that are `excused` may be among them.
-        """
+        """Reasons of `INVALID_REASONS`, in their order, and for each a bool array, shape (n,)."""
+        # Rows that are `excused` may be among them.
 
     @property
     def max_time(self) -> np.ndarray:
@@ -243,22 +239,14 @@ class TimestampColumns(Protocol):
 
     @property
     def beyond(self) -> tuple[int, int] | None:
-        """What to add to the earliest and to the latest time of rows to bound their events, ticks.
-
-        None where the times alone do not bound them.
-        """
+        """What to add to the earliest and to the latest time of rows to bound their events, ticks."""
+        # None where the times alone do not bound them.
 
     def blamed(self, reason: str) -> tuple[str, ...]:
         """The columns that hold what makes a row invalid for a reason."""
 
     def read(self, table: pa.Table) -> ReadTimes:
-        """The timestamps of a table's rows.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing.
-        """
+        """The timestamps of a table's rows."""
 
 
 def most_rounded(columns: Sequence[Ticks], valid: np.ndarray | None) -> float:

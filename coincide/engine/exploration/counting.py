@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.schemas import with_like_keys
 from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import time_words
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.emission import Emission, MakeBatch
-from coincide.engine.join.join import as_schema, plan_tables
+from coincide.engine.join.join import plan_tables, with_known_columns
 from coincide.engine.join.pair_arguments import EVENT, GivenWindow, window_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import ShiftPlan, check_shifted
@@ -36,7 +35,7 @@ from coincide.engine.reports.warnings import warn, warn_of_losses
 from coincide.engine.threads import in_order
 from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
-from coincide.model.options import Backend, CorrelateOptions
+from coincide.model.options import Backend, CorrelateOptions, check_count
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.sides import SIDES
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
@@ -91,10 +90,8 @@ class Candidates(Emission):
         return int(self.join.offsets[-1])
 
     def tallied(self, tally: Callable[[Pairs], np.ndarray], size: int, say: Say) -> np.ndarray:
-        """What a function counts in each run of pairs, added up: int64 array, shape (size,).
-
-        Memory is taken for a few runs at a time.
-        """
+        """What a function counts in each run of pairs, added up: int64 array, shape (size,)."""
+        # Memory is taken for a few runs at a time.
         total, seen = np.zeros(size, np.int64), 0
 
         def tallied(run: tuple[int, int]) -> list[tuple[int, np.ndarray]]:
@@ -199,10 +196,8 @@ def _at_least(steps: np.ndarray) -> np.ndarray:
 
 
 def flat_stretch(curve: pa.Table, tolerance: float = 0.01) -> tuple[float, float] | None:
-    """The widest range of confidences between which the number of pairs changes by at most `tolerance`.
-
-    None where no range is 0.1 wide, or there are no pairs.
-    """
+    """The widest range of confidences between which the number of pairs changes by at most `tolerance`."""
+    # None where no range is 0.1 wide, or there are no pairs.
     pairs = curve["pairs"].to_numpy()[1:]
     if not pairs[0]:
         return None
@@ -390,13 +385,7 @@ class ExploreArguments:
                 f" {len(chosen)}"
             )
         object.__setattr__(self, "confidences", chosen)
-        if isinstance(self.most_pairs, bool) or not (
-            isinstance(self.most_pairs, int) and self.most_pairs >= 1
-        ):
-            raise ConditionError(
-                f"{argument('most_pairs')} must be a whole number of at least 1; found"
-                f" {brief(self.most_pairs)}"
-            )
+        check_count("most_pairs", self.most_pairs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -553,12 +542,9 @@ class TableExploration:
     """
 
     def __init__(self, tables: Sequence[pa.Table], arguments: ExploreArguments) -> None:
-        join = arguments.join.settled(tables[0].schema, tables[-1].schema)
-        keys = join.keys, join.right_keys
-        schemas = with_like_keys([table.schema for table in tables], *keys)
-        self._tables = [as_schema(*each) for each in zip(tables, schemas, keys, strict=False)]
+        join, self._tables = with_known_columns(tables, arguments.join)
         self._arguments = arguments
-        self._plan = plan_tables(schemas[0], schemas[-1], join)
+        self._plan = plan_tables(self._tables[0].schema, self._tables[-1].schema, join)
         self._spec = at_confidence(self._plan.spec, LEAST_CONFIDENCE)
         self._shifts = ShiftPlan.of(join.shifts, self._spec, self._plan.tick)
 

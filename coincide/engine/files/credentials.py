@@ -48,10 +48,9 @@ _NOT_ENCODED = (
 
 
 def shown(word: str) -> str:
-    """A path or URI, as someone gave it, without user, password and query.
-
-    Secrets may hold any character, also where a URI must not: all up to the last @ is taken for them.
-    """
+    """A path or URI, as someone gave it, without user, password and query."""
+    # Secrets may hold any character, also where a URI must not: all up to the last @ is taken for
+    # them.
     found = SCHEME.search(word)
     if found is None:
         return word
@@ -60,11 +59,9 @@ def shown(word: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """A text of unknown origin, its URIs without user, password and query.
-
-    Where the words are known that a user gave, a `Redactor` of them hides more: here a URI ends at a
-    blank.
-    """
+    """A text of unknown origin, its URIs without user, password and query."""
+    # Where the words are known that a user gave, a `Redactor` of them hides more: here a URI ends
+    # at a blank.
     return _URI_IN_TEXT.sub(_shown_in_text, text)
 
 

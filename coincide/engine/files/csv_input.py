@@ -141,10 +141,8 @@ class CsvFile:
         return self.given.source.csv
 
     def open(self) -> pa.NativeFile:
-        """Its bytes, with an end of the line where it is a header alone, or no row below names.
-
-        PyArrow refuses both, as what a logger has written so far often is.
-        """
+        """Its bytes, with an end of the line where it is a header alone, or no row below names."""
+        # PyArrow refuses both, as what a logger has written so far often is.
         files = self.given.source.found.filesystem
         stream = files.open_input_stream(self.file, compression="detect")
         begin = bytes(stream.read(_LINE_BYTES) or b"")

@@ -31,10 +31,8 @@ _TOO_MANY_PLACES = (r"(\.\d{18})\d*([eE])", r"(\.\d{37})\d+$")
 
 
 def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> pa.Table:
-    """All rows of an input, with numbers for the texts of these columns: floats if these tell all apart.
-
-    Else decimals: `pyarrow.ArrowInvalid` where a text is no number.
-    """
+    """All rows of an input, with numbers for the texts of these columns: floats if these tell all apart."""
+    # Else decimals: `pyarrow.ArrowInvalid` where a text is no number.
     for name in names:
         texts = _plain(table.column(name), decimal)
         numbers = texts.cast(pa.float64())
@@ -324,10 +322,9 @@ def with_texts(schema: pa.Schema, times: Collection[str]) -> pa.Schema:
 
 
 def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.Table:
-    """All rows of an input as numbers again, in columns where each number prints as it was written.
-
-    Others stay text: ``007``, ``+7`` and ``1e3`` may be names, and as numbers would be those of others.
-    """
+    """All rows of an input as numbers again, in columns where each number prints as it was written."""
+    # Others stay text: ``007``, ``+7`` and ``1e3`` may be names, and as numbers would be those of
+    # others.
     for i, field in enumerate(schema):
         if field.type != table.schema.field(i).type:
             numbers = _plain_numbers(table.column(i), field.type, decimal)
@@ -350,10 +347,8 @@ def _plain_numbers(texts: Texts, kind: pa.DataType, decimal: str) -> Texts | Non
 
 
 def _are_plain(numbers: Texts, texts: Texts) -> bool:
-    """Whether all texts are plain decimals, with zeros at their ends by one habit.
-
-    No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
-    """
+    """Whether all texts are plain decimals, with zeros at their ends by one habit."""
+    # No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
     bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
     bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
     if not _equal(numbers.cast(pa.string()), bare):

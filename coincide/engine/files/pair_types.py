@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.keys import key_pairs
+from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, plain_type
 from coincide.engine.events.time_columns import resolve_tick
 from coincide.engine.files.arrow_inputs import ArrowInput
@@ -23,10 +24,8 @@ Types = dict[str, pa.DataType]
 def unknown_types(
     arguments: PairArguments, schemas: tuple[pa.Schema, pa.Schema]
 ) -> tuple[Types, Types]:
-    """Types for the time columns and keys of both sides of which no file tells the type.
-
-    A time is what the other times are; a key is what it is on the other side.
-    """
+    """Types for the time columns and keys of both sides of which no file tells the type."""
+    # A time is what the other times are; a key is what it is on the other side.
     times = arguments.clocks
     known = [
         [kind for kind in _kinds(schema, names) if _is_time(kind)]
@@ -81,11 +80,10 @@ def _other_key(schema: pa.Schema, found: Types, name: str) -> pa.DataType:
 def with_like_texts(
     inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[tuple[str, str]]
 ) -> list[pa.Table]:
-    """Both tables, keys of CSV, which names no types, as the other side has them.
-
-    Whole numbers are the texts that they were where the other side has texts. Decimals that are whole,
-    such as those that pandas writes where some are missing, are whole numbers where it has these.
-    """
+    """Both tables, keys of CSV, which names no types, as the other side has them."""
+    # Whole numbers are the texts that they were where the other side has texts. Decimals that are
+    # whole, such as those that pandas writes where some are missing, are whole numbers where it has
+    # these.
     found = list(tables)
     for names in by:
         kinds = [_kind(table, name) for table, name in zip(tables, names, strict=True)]
@@ -103,7 +101,7 @@ def with_like_texts(
                 continue
             # Where nothing is written, what looked like decimals may be texts.
             is_empty = pa.types.is_floating(kind) and _is_empty(tables[i], names[i])
-            if _is_text(kinds[1 - i]) and (pa.types.is_integer(kind) or is_empty):
+            if is_string(kinds[1 - i]) and (pa.types.is_integer(kind) or is_empty):
                 found[i] = _cast(found[i], names[i], pa.string())
     return found
 
@@ -118,7 +116,7 @@ def tell_of_texts(
     for names in by:
         for i, name in enumerate(names):
             kind = _kind(after[i], name)
-            if _is_empty(before[i], name) or not _is_text(kind) or _kind(before[i], name) == kind:
+            if _is_empty(before[i], name) or not is_string(kind) or _kind(before[i], name) == kind:
                 continue
             own, other = inputs[i].source.side, inputs[1 - i].source.side
             print(
@@ -135,10 +133,6 @@ def _cast(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
 
 def _is_empty(table: pa.Table, name: str) -> bool:
     return name not in table.schema.names or table.column(name).null_count == len(table)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _kind(table: pa.Table, name: str) -> pa.DataType:

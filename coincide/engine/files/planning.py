@@ -213,10 +213,8 @@ def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side
 
 
 def _wild(files: ParquetFiles, groups: RowGroups, often: str) -> str:
-    """Why and how often rows are read where single times out of range hide when row groups are.
-
-    Those of the right side: slices see for themselves when their left rows are.
-    """
+    """Why and how often rows are read where single times out of range hide when row groups are."""
+    # Those of the right side: slices see for themselves when their left rows are.
     wild = np.flatnonzero(groups.is_open)
     path = files.paths[groups.places.file[wild[0]]]
     return (

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
+from coincide.engine.events.rows import is_string
 from coincide.model.errors import DataError, SchemaError
 
 _SPECIAL = r'[",\r\n]|^$'
@@ -124,9 +125,7 @@ def _needs_quotes(column: pa.Array) -> bool:
         return _needs_quotes(column.dictionary)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return True
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return False
-    return bool(pc.any(pc.match_substring_regex(column, _SPECIAL)).as_py())
+    return is_string(kind) and bool(pc.any(pc.match_substring_regex(column, _SPECIAL)).as_py())
 
 
 _ROWS_IN_GROUP = 1_000_000

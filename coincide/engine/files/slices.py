@@ -105,10 +105,8 @@ def direct_plan(
     slices: int | None,
     slice_rows: int,
 ) -> DirectPlan:
-    """Cut the left row groups into slices of about equal work, in order of time.
-
-    Time and memory grow with the number of row groups and of slices, not with their product.
-    """
+    """Cut the left row groups into slices of about equal work, in order of time."""
+    # Time and memory grow with the number of row groups and of slices, not with their product.
     rows = int(left.places.rows.sum() + right.places.rows.sum())
     places, spans = left.places.take(left.in_time), left.likely.take(left.in_time)
     work = places.rows + _rows_near(spans, right, window)
@@ -129,10 +127,9 @@ def direct_plan(
 
 
 def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:
-    """Which right row groups can hold matches of some of these left events, by their very times.
-
-    A pair of positive probability has lo <= T_right - T_left <= hi for some times in its intervals.
-    """
+    """Which right row groups can hold matches of some of these left events, by their very times."""
+    # A pair of positive probability has lo <= T_right - T_left <= hi for some times in its
+    # intervals.
     low, high = left.min_time, left.max_time
     if left.matchable is not None:
         low, high = low[left.matchable], high[left.matchable]

@@ -107,10 +107,8 @@ def source_of(
 
 
 def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
-    """For each file of a folder the columns that the names of its subfolders hold.
-
-    As in ``day=1/hour=2/a.parquet``; an empty text stands for a subfolder of a plain name.
-    """
+    """For each file of a folder the columns that the names of its subfolders hold."""
+    # As in ``day=1/hour=2/a.parquet``; an empty text stands for a subfolder of a plain name.
     keys = {}
     root = None if source.is_uri else source.found.folder
     for file in source.found.paths if root else ():

@@ -98,10 +98,8 @@ class JoinArguments(PairArguments):
 
     @property
     def alone(self) -> RightAlone | None:
-        """The join that finds right events without a match, where they are asked for.
-
-        Where it is `settled`, so is this.
-        """
+        """The join that finds right events without a match, where they are asked for."""
+        # Where it is `settled`, so is this.
         if not self.keeps_right:
             return None
         given = {field.name: getattr(self, field.name) for field in fields(self)}

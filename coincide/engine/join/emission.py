@@ -26,16 +26,9 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 class Emission(ABC):
-    """The output batches of one join of two sides.
+    """The output batches of one join of two sides, in the columns of `output_schema`."""
 
-    Iterating yields RecordBatches of `schema`; `counters` holds afterwards what the join looked at.
-
-    Parameters
-    ----------
-    pairing : Pairing
-    schema : pa.Schema
-        From `output_schema`, in its column order.
-    """
+    # Iterating yields them; `counters` holds afterwards what the join looked at.
 
     in_lists = False
     """Whether the matches of an event are in lists."""

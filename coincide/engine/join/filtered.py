@@ -30,10 +30,8 @@ _MOST_BITS = 1 << 31
 
 
 def filtered(pairing: Pairing, join: Any, is_stream: bool) -> Any:
-    """A join of those pairs that meet `where`, and of one stream are of two events, in the order asked for.
-
-    It is the join itself where all its pairs count.
-    """
+    """A join of those pairs that meet `where`; of one stream of two events, in the order asked for."""
+    # It is the join itself where all its pairs count.
     left, right, where = pairing.left, pairing.right, pairing.spec.where
     met = None if where is None else where.between(left, right, pairing.measured)
     if not is_stream:
@@ -172,10 +170,8 @@ def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) ->
 
 
 def _given_once(pairing: Pairing, met: PairTest | None) -> PairTest:
-    """Whether the order of a pair of one stream is the one that is given.
-
-    It is, if the left event is the earlier, or if the other order does not qualify.
-    """
+    """Whether the order of a pair of one stream is the one that is given."""
+    # It is, if the left event is the earlier, or if the other order does not qualify.
     left, right, spec = pairing.left, pairing.right, pairing.spec
 
     def measured(right_rows: np.ndarray, left_rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -47,6 +47,7 @@ from coincide.model.options import Invalid
 from coincide.model.units import Tick
 
 _BATCH_PAIRS = 1_000_000
+A = TypeVar("A", bound=PairArguments)
 
 
 class TableJoin:
@@ -60,12 +61,10 @@ class TableJoin:
 
     def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
         given = [left] if right is None else [left, right]
-        arguments = arguments.settled(given[0].schema, given[-1].schema)
-        keys = arguments.keys, arguments.right_keys
-        schemas = with_like_keys([table.schema for table in given], *keys)
-        self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
-        self._plan = plan_tables(schemas[0], schemas[-1], arguments, self.plan_kind)
-        self._alone = plan_alone(schemas[0], schemas[-1], arguments, self._plan)
+        arguments, self._tables = with_known_columns(given, arguments)
+        schemas = self._tables[0].schema, self._tables[-1].schema
+        self._plan = plan_tables(*schemas, arguments, self.plan_kind)
+        self._alone = plan_alone(*schemas, arguments, self._plan)
         self._plan = self._plan.in_order
         self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
@@ -206,6 +205,14 @@ def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list
     """Columns in parts of as many as there are names."""
     rest = iter(columns)
     return (list(islice(rest, len(part))) for part in parts)
+
+
+def with_known_columns(tables: Sequence[pa.Table], arguments: A) -> tuple[A, list[pa.Table]]:
+    """The arguments of a join once its columns are known, and the tables, text keys of one type."""
+    arguments = arguments.settled(tables[0].schema, tables[-1].schema)
+    keys = arguments.keys, arguments.right_keys
+    schemas = with_like_keys([table.schema for table in tables], *keys)
+    return arguments, [as_schema(*each) for each in zip(tables, schemas, keys, strict=False)]
 
 
 def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -53,10 +53,8 @@ class Matched(Emission):
 
     @cached_property
     def _output_rows(self) -> Rows:
-        """The pairs, and in the order of all left rows those that are in none, with -1 for a match.
-
-        Of one stream each pair is there in one order.
-        """
+        """The pairs, and in the order of all left rows those that are in none, with -1 for a match."""
+        # Of one stream each pair is there in one order.
         left_rows, right_rows = self._found
         if self._spec.is_one_stream:
             left_rows, right_rows = once(self._left, self._right, self._found)

@@ -16,10 +16,8 @@ Ranks = tuple[np.ndarray, np.ndarray]
 
 
 def numbered(left: Side, right: Side) -> tuple[Side, Side]:
-    """Both sides of a join of one stream, with ranks, which say which event is which.
-
-    Ranks that they have already stay. Without identities and ranks their rows are the same.
-    """
+    """Both sides of a join of one stream, with ranks, which say which event is which."""
+    # Ranks that they have already stay. Without identities and ranks their rows are the same.
     if left.ranks is not None and right.ranks is not None:
         return left, right
     if left.identity:
@@ -30,12 +28,10 @@ def numbered(left: Side, right: Side) -> tuple[Side, Side]:
 
 
 def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
-    """Parts of one stream in order of identity, and for each event its number in that order.
-
-    Events of equal identity are alike in all that is asked of them. Each side has all of them, in
-    whatever order, so that the k-th of one side may be taken for the k-th of the other. Ranks are int64,
-    ascending, and an event has the same one on both sides.
-    """
+    """Parts of one stream in order of identity, and for each event its number in that order."""
+    # Events of equal identity are alike in all that is asked of them. Each side has all of them, in
+    # whatever order, so that the k-th of one side may be taken for the k-th of the other. Ranks are
+    # int64, ascending, and an event has the same one on both sides.
     first, second = (
         np.concatenate([own.to_numpy(), other.to_numpy()])
         for own, other in zip(causes.identity, effects.identity, strict=True)

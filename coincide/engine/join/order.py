@@ -35,11 +35,9 @@ class PairOrder:
         return self
 
     def preferred(self, rows: Rows) -> np.ndarray:
-        """By what pairs are ordered first, the least being best: int64 array, shape (pairs,).
-
-        Of either event of a pair: the first match of a left event is its earliest, that of a right event
-        its latest, as both have the least delay.
-        """
+        """By what pairs are ordered first, the least being best: int64 array, shape (pairs,)."""
+        # Of either event of a pair: the first match of a left event is its earliest, that of a
+        # right event its latest, as both have the least delay.
         if self._preferred is not None:
             return self._of_column[rows[RIGHT]]
         # Floats that are not negative are ordered as their bits are.
@@ -131,10 +129,8 @@ def check_preferred(side: str, name: str, kind: pa.DataType) -> None:
 
 
 def preference(column: pa.Array, preferred: Preferred) -> np.ndarray:
-    """Numbers of which the least is the best: int64 array, shape (n,); nulls are last, before them NaN.
-
-    Whole numbers within 3 of the last one of 64 bits count as equal.
-    """
+    """Numbers of which the least is the best: int64 array, shape (n,); nulls are last, before them NaN."""
+    # Whole numbers within 3 of the last one of 64 bits count as equal.
     column = stored(column)
     nulls = pc.is_null(column).to_numpy(zero_copy_only=False)
     kind = column.type

@@ -34,7 +34,7 @@ from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
 from coincide.model.errors import ConditionError, argument, brief, said_of
 from coincide.model.match_choice import LARGEST_GROUP, MatchChoice, Matching, PreferEffect
-from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice
+from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice, check_options
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -77,12 +77,7 @@ class PairArguments(ABC):
     largest_group: int = LARGEST_GROUP
 
     def check_pairs(self) -> None:
-        """Refuse what makes no sense of any join.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse what makes no sense of any join."""
         check_choice("how", self.how, get_args(How))
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         key_pairs(self.by)
@@ -92,7 +87,7 @@ class PairArguments(ABC):
             )
         for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
             check_all_or_names(name, given)
-        check_options(self.options)
+        check_options(self.options, CorrelateOptions)
         check_where(self.where, self.where_columns)
         check_shifts(self.shifts)
         self._check_emission()
@@ -154,12 +149,7 @@ class PairArguments(ABC):
             )
 
     def check_symmetric(self, is_symmetric: bool) -> None:
-        """Refuse a matching of one stream if a pair may qualify in one of its orders alone.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse a matching of one stream if a pair may qualify in one of its orders alone."""
         if self.is_one_stream and self.choice.matching is not None and not is_symmetric:
             raise OneStreamError(
                 "matching of one stream needs a condition that reaches as far before as after"
@@ -204,12 +194,7 @@ class PairArguments(ABC):
 
     @abstractmethod
     def check_tick(self, tick: Tick) -> None:
-        """Refuse a tick in which durations cannot be counted.
-
-        Raises
-        ------
-        ConditionError
-        """
+        """Refuse a tick in which durations cannot be counted."""
 
     @abstractmethod
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> AnySpec:
@@ -349,13 +334,7 @@ class PairArguments(ABC):
         return None if any(map(is_all_columns, self.given_columns)) else str(self.where)
 
     def settled(self, left: pa.Schema, right: pa.Schema) -> Self:
-        """The same for sides of these columns: it is known then which are needed.
-
-        Raises
-        ------
-        ConditionError, SchemaError
-            If `where` makes no sense of them.
-        """
+        """The same for sides of these columns: it is known then which are needed."""
         if not self.is_open:
             return self
         keys, schemas = (self.keys, self.right_keys), (left, right)
@@ -409,14 +388,6 @@ def _length(name: str, given: Duration | None, tick: Tick) -> int | None:
     return length
 
 
-def check_options(options: object) -> None:
-    """Refuse what are no options."""
-    if not isinstance(options, CorrelateOptions):
-        raise ConditionError(
-            f"{argument('options')} must be CorrelateOptions(...); found {options!r}"
-        )
-
-
 GivenWindow = Duration | tuple[Duration, Duration] | Within
 """What users may say of a window: its two ends, one duration for both, or a predicate."""
 _EXAMPLE = f"{argument('within', ('0s', '30s'))}, {argument('confidence', 0.9)}"
@@ -428,10 +399,8 @@ def condition_of(
     confidence: float | None,
     times: Sequence[GivenTimes],
 ) -> TimingCondition:
-    """The condition that is meant: as it was given, or of a window and a confidence.
-
-    Of exact times, which meet or do not, no confidence is needed.
-    """
+    """The condition that is meant: as it was given, or of a window and a confidence."""
+    # Of exact times, which meet or do not, no confidence is needed.
     can_be_alone = are_exact(times)
     if (
         isinstance(condition, Within)

@@ -90,11 +90,9 @@ class ShiftPlan:
                 )
 
     def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
-        """Warn of shifts by which pairs of the answer may still qualify.
-
-        Of a confidence above 1/2 there are none: the probabilities of two windows that have nothing in
-        common add up to no more than 1.
-        """
+        """Warn of shifts by which pairs of the answer may still qualify."""
+        # Of a confidence above 1/2 there are none: the probabilities of two windows that have
+        # nothing in common add up to no more than 1.
         if spec.widest.confidence > 0.5 or not any(longest):
             return
         enough = _least_shift(spec) + sum(longest) * (2 if spec.is_one_stream else 1)

@@ -36,51 +36,27 @@ def delta_name(tick: Tick) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class AnySpec(ABC):
-    """What a join computes, resolved to ticks, whatever its condition: everything but the data.
+    """What a join computes, resolved to ticks, whatever its condition: everything but the data."""
 
-    Attributes
-    ----------
-    prefixes : (str, str)
-        What columns of the two sides are called.
-    delta_name : str or None
-        The column of delta; None: the output has none.
-    backend : str
-        That joins: ``"auto"``, ``"cpu"`` or ``"gpu"``.
-    models : (SideModel, SideModel)
-        Of the timestamps of both sides.
-    coordinates : int
-        Of an event: none where it does not matter where events are.
-    is_one_stream : bool
-        Whether the sides are parts of one stream, whose events have an identity.
-    pairs_once : bool
-        Whether of one stream each pair counts in one order only: that of `emit="pairs"`.
-    shift : int
-        Ticks by which right times are moved, to count accidental pairs.
-    merits : bool
-        Whether pairs have columns that tell by what the best match was chosen.
-    in_order : bool
-        Whether rows come in the order of left rows.
-    """
-
-    prefixes: ClassVar[tuple[str, str]] = SIDES
+    prefixes: ClassVar[tuple[str, str]] = SIDES  # of the columns of the two sides
 
     how: How = "inner"
     emit: Emit = "pairs"
     probability: bool = False
-    delta_name: str | None = None
+    delta_name: str | None = None  # the column of delta; None: the output has none
     backend: str = "auto"
     threads: int = 1
     batch_pairs: int = 1_000_000
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
-    coordinates: int = 0
-    is_one_stream: bool = False
-    pairs_once: bool = False
-    shift: int = 0
+    coordinates: int = 0  # of an event; none where it does not matter where events are
+    is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity
+    pairs_once: bool = False  # of one stream each pair counts in one order: that of `emit="pairs"`
+    shift: int = 0  # ticks by which right times are moved, to count accidental pairs
     case_fold: bool = False
     where: PairFilter | None = None
     choice: MatchChoice = MOST_PROBABLE
-    merits: bool = False
-    in_order: bool = False
+    merits: bool = False  # pairs have columns that tell by what the best match was chosen
+    in_order: bool = False  # rows come in the order of left rows
 
     @property
     @abstractmethod
@@ -124,10 +100,9 @@ class AnySpec(ABC):
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
-        """Columns of the pair itself, in their order.
-
-        Merits tell by what the best match was chosen, after the probability: half ticks and ticks.
-        """
+        """Columns of the pair itself, in their order."""
+        # Merits tell by what the best match was chosen, after the probability: half ticks and
+        # ticks.
         told, of_both = self.merits, self.merits and self.matching is not None
         asked = {
             self.delta_name or DELTA: self.delta_name is not None,

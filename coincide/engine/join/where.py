@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.rows import is_string
 from coincide.model.errors import ConditionError, argument
 from coincide.model.sides import SIDES
 
@@ -34,7 +35,7 @@ _TESTS: dict[str, Callable[[pa.DataType], bool]] = {
     "whole": pa.types.is_integer, "float": pa.types.is_floating, "decimal": pa.types.is_decimal,
     "boolean": pa.types.is_boolean, "date": pa.types.is_date, "timestamp": pa.types.is_timestamp,
     "duration": pa.types.is_duration, "nothing": pa.types.is_null,
-    "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+    "text": is_string,
 }  # fmt: skip
 _TAKES = {
     "whole": ("whole", "float", "decimal", "boolean", "text"),
@@ -218,10 +219,8 @@ _UNDERSTOOD = (
 def expression_of(
     text: str, pair: PairColumns = SIDES_ALONE, fields: Fields | None = None
 ) -> tuple[pc.Expression, list[str]]:
-    """What a condition in SQL is in Arrow, and the names that it uses.
-
-    Nulls count as they do in SQL: a comparison with one is neither true nor false.
-    """
+    """What a condition in SQL is in Arrow, and the names that it uses."""
+    # Nulls count as they do in SQL: a comparison with one is neither true nor false.
     reader = _Reader(text, pair, fields or {})
     try:
         found = reader.disjunction()

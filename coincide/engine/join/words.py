@@ -134,10 +134,8 @@ def shifts(words: Sequence[str] | None) -> list[Duration] | None:
 
 
 def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
-    """Intervals of two columns; about the stamps of one; or histograms where a side has templates.
-
-    `begin` is what the words of the side begin with, such as ``"left_"``.
-    """
+    """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
+    # `begin` is what the words of the side begin with, such as ``"left_"``.
     said = {name: words[begin + name] for name in _CLOCKS if words.get(begin + name) is not None}
     unit = words.get(f"{begin}around_unit")
     if unit is not None and "around_column" not in said:

@@ -274,11 +274,10 @@ _MOST_POINTS = 1 << 19
 
 
 def highest_of_templates(pairs: HistogramPairs) -> float | None:
-    """The highest probability of any pair of templates; None if they are too many to look at.
-
-    As a function of s = max_right - max_left it is a quadratic between the points at which an edge of
-    one template passes an end of the window from an edge of the other: three values tell each.
-    """
+    """The highest probability of any pair of templates; None if they are too many to look at."""
+    # As a function of s = max_right - max_left it is a quadratic between the points at which an
+    # edge of one template passes an end of the window from an edge of the other: three values tell
+    # each.
     left, right, window = pairs.left, pairs.right, pairs.window
     if 2 * left.edges.size * right.edges.size > _MOST_POINTS:
         return None

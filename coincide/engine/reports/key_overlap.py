@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.rows import is_string
 from coincide.engine.events.sides import Side, grouped_events, readable
 from coincide.model.errors import argument
 
@@ -92,7 +93,7 @@ def _words(side: Side, row: int) -> str:
 
 def _alike(left: pa.Array, right: pa.Array) -> tuple[str, str, str] | None:
     """Texts of two columns that no row of the other has, but for blanks, case or dashes."""
-    if not (pa.types.is_string(left.type) or pa.types.is_large_string(left.type)):
+    if not is_string(left.type):
         return None
     left, right = (pc.unique(column).drop_null() for column in (left, right))
     left, right = (

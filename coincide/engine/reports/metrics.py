@@ -51,10 +51,9 @@ def of_bits(bits: int) -> float:
 
 
 def numbers_of(told: Any, prefix: str = "") -> dict[str, int]:
-    """The numbers of a dataclass by name, those of its parts and dicts among them; floats as bits.
-
-    A field's metadata say the ``names`` that a dict may have, and the ``prefix`` of a part's names.
-    """
+    """The numbers of a dataclass by name, those of its parts and dicts among them; floats as bits."""
+    # A field's metadata say the ``names`` that a dict may have, and the ``prefix`` of a part's
+    # names.
     found: dict[str, int] = {}
     for each in fields(told):
         value = getattr(told, each.name)

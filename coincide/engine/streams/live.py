@@ -230,11 +230,10 @@ def _shapes(columns: TimestampColumns, window: Window) -> tuple[int, int]:
 
 
 def _of_intervals(window: Window, left: int, right: int) -> Horizon:
-    """Of intervals up to these lengths.
-
-    Where T_right <= hi + T_left <= hi + max_left has the probability ct, right's interval has that part
-    before hi + max_left, and reaches no further beyond it than by the rest of its length. Left likewise.
-    """
+    """Of intervals up to these lengths."""
+    # Where T_right <= hi + T_left <= hi + max_left has the probability ct, right's interval has
+    # that part before hi + max_left, and reaches no further beyond it than by the rest of its
+    # length. Left likewise.
     rest = 1 - Fraction(window.confidence) + DOUBT
     return Horizon(
         window.lo - math.floor(rest * left) - 1, window.hi + math.floor(rest * right) + 1

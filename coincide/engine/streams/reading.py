@@ -114,11 +114,9 @@ class Arrivals:
 def read_arrivals(
     plan: TablePlan, number: int, table: pa.Table, clock: int, delay: int, taken: int = 0
 ) -> Arrivals:
-    """The rows of a push, in order of arrival.
-
-    An event arrives at the largest max_time that its side has seen, over all keys. It is late if its own
-    is more than the delay below that.
-    """
+    """The rows of a push, in order of arrival."""
+    # An event arrives at the largest max_time that its side has seen, over all keys. It is late if
+    # its own is more than the delay below that.
     sides, counts = _read(plan, number, table)
     can_match = sides[0].matchable
     matchless = None
@@ -215,10 +213,9 @@ def _is_alike(found: pa.DataType, first: pa.DataType) -> bool:
 
 
 def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> None:
-    """Refuse the rows of a side whose match's columns nobody knows yet, where they are invalid.
-
-    The tick of both together may be finer: what this side's own would round is looked at once it is known.
-    """
+    """Refuse the rows of a side whose match's columns nobody knows yet, where they are invalid."""
+    # The tick of both together may be finer: what this side's own would round is looked at once it
+    # is known.
     side, join = SIDES[number], arguments.join
     names = join.times[number]
     clocks = arrow_clocks(side, names, table.schema)

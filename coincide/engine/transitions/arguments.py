@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from coincide.engine.events.intervals import IntervalColumns, instant_of
 from coincide.engine.events.keys import check_column
+from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import (
     arrow_time_column,
     computed_time,
@@ -21,7 +22,7 @@ from coincide.engine.events.schemas import (
 from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.model.condition import TimingCondition, Within
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, said_of
-from coincide.model.options import CorrelateOptions, check_choice
+from coincide.model.options import CorrelateOptions, check_choice, check_options
 from coincide.model.transitions import REPEATED, DwellRule, Repeated
 from coincide.model.units import Duration, Tick, size_of
 
@@ -127,10 +128,7 @@ def _check_within(within: Duration) -> None:
 
 
 def _check_options(options: CorrelateOptions) -> None:
-    if not isinstance(options, CorrelateOptions):
-        raise ConditionError(
-            f"{argument('options')} must be CorrelateOptions(...); found {brief(options)}"
-        )
+    check_options(options, CorrelateOptions)
     default = CorrelateOptions()
     for field in fields(CorrelateOptions):
         if field.name not in _OPTIONS and getattr(options, field.name) != getattr(
@@ -156,7 +154,7 @@ class EventColumns:
         """The columns that arguments name."""
         ids = [id_type(schema, SIDE, name) for name in arguments.ids]
         words = type_of(schema, SIDE, arguments.event)
-        if not (pa.types.is_string(words) or pa.types.is_large_string(words)):
+        if not is_string(words):
             raise SchemaError(
                 f"{SIDE}.{arguments.event} is {words}; it must be a text: 'I' where a stream enters, 'O'"
                 " where it leaves"

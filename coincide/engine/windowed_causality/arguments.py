@@ -19,7 +19,7 @@ from coincide.engine.causality.arguments import (
 from coincide.engine.events.keys import Names, check_column, check_names, names_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.errors import ConditionError, argument, brief, options_called
-from coincide.model.options import CorrelateOptions
+from coincide.model.options import CorrelateOptions, check_options
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import BY_DISTANCE, POLICIES, WindowOptions, WindowTerms
 
@@ -46,10 +46,7 @@ class WindowArguments:
     def __post_init__(self) -> None:
         check_condition(self.condition)
         check_names("columns", self.columns)
-        if not isinstance(self.options, WindowOptions):
-            raise ConditionError(
-                f"{argument('options')} must be WindowOptions(...); found {brief(self.options)}"
-            )
+        check_options(self.options, WindowOptions)
         for name in ("time", "arrival", "role"):
             is_time = name == "time"
             what = " of exact instants" * is_time

@@ -12,6 +12,7 @@ from coincide.engine.causality.arguments import PlacedColumns, check_coordinate_
 from coincide.engine.causality.join import read_placed
 from coincide.engine.causality.pairing import points_of
 from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
+from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, type_of
 from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import Ticks
@@ -96,7 +97,7 @@ class WindowColumns:
         self.payload = [pa.field(*each) for each in zip(arguments.payload, kinds, strict=True)]
         if arguments.role is not None:
             kind = type_of(schema, EVENT, arguments.role)
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            if not is_string(kind):
                 raise SchemaError(
                     f"{EVENT}.{arguments.role} is {kind}; a role is one of the words cause and effect"
                 )

@@ -19,7 +19,7 @@ from coincide.engine.windowed_causality.window import pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.errors import ConditionError, argument, brief
-from coincide.model.options import check_choice, check_count
+from coincide.model.options import check_choice, check_count, check_options
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import (
     BY_DISTANCE,
@@ -177,11 +177,8 @@ def window_recall(
     return pa.table([list(each) for each in found], schema=_SCHEMA)
 
 
-def _of_any_policy(options: object) -> WindowOptions:
-    if not isinstance(options, WindowOptions):
-        raise ConditionError(
-            f"{argument('options')} must be WindowOptions(...); found {brief(options)}"
-        )
+def _of_any_policy(options: WindowOptions) -> WindowOptions:
+    check_options(options, WindowOptions)
     return replace(options, window=1, policy="fifo" if options.max_stay is None else "fcfo")
 
 

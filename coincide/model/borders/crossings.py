@@ -167,11 +167,9 @@ class StreamTable:
         from_outside: bool,
         in_any_order: bool = False,
     ) -> tuple[Points, Taken]:
-        """The points of a batch of readings. Of each stream they come in the order of their arrival.
-
-        A reading that is not later than all of its stream before it is left out, so that any batching of
-        readings gives the same points.
-        """
+        """The points of a batch of readings. Of each stream they come in the order of their arrival."""
+        # A reading that is not later than all of its stream before it is left out, so that any
+        # batching of readings gives the same points.
         rows = np.argsort(streams, kind="stable") if (np.diff(streams) < 0).any() else None
         if in_any_order and _is_disordered(streams, times, rows):
             rows = np.lexsort((*values.T[::-1], times, streams))

@@ -122,10 +122,8 @@ class BorderIndex:
         self.removed += rows.size
 
     def merged(self, later: BorderIndex) -> BorderIndex:
-        """The live queries of two indexes, the numbers of the second after those of the first: O(N).
-
-        Nothing is sorted anew: each order of the second is merged into that of the first.
-        """
+        """The live queries of two indexes, the numbers of the second after those of the first: O(N)."""
+        # Nothing is sorted anew: each order of the second is merged into that of the first.
         rows = np.cumsum(self.is_live) - 1
         later_rows = self.live + np.cumsum(later.is_live) - 1
         count = self.live + later.live
@@ -305,10 +303,8 @@ def next_reaching(keys, levels, peaks, keys_from, peaks_from, place, stop, bound
 
 @compiled
 def next_run(levels, peaks, peaks_from, place, bound):
-    """The first place of a run with a peak that reaches a bound, from a place where a run begins.
-
-    Of none: a place behind all keys.
-    """
+    """The first place of a run with a peak that reaches a bound, from a place where a run begins."""
+    # Of none: a place behind all keys.
     top = levels.size - 2
     level, run = 0, place >> RUN_BITS
     while run < levels[level + 1] - levels[level]:

@@ -31,10 +31,8 @@ def crossing_offsets(
     closed: np.ndarray,
     events: np.ndarray,
 ) -> np.ndarray:
-    """How long after the first reading a straight move crosses a query's border, rounded down to ticks.
-
-    A range is entered when the last dimension enters it, and left when the first one leaves it.
-    """
+    """How long after the first reading a straight move crosses a query's border, rounded down to ticks."""
+    # A range is entered when the last dimension enters it, and left when the first one leaves it.
     entering = (events == IN)[:, np.newaxis]
     end = np.where(entering, before, after)
     first, stop = half_open(lower, upper, closed)
@@ -144,11 +142,9 @@ def meets(
 def _meets(
     before: list[float], after: list[float], lower: list[float], upper: list[float], closed: int
 ) -> bool:
-    """As `meets`, of one move, in rational arithmetic.
-
-    A value is in the range from the border that it meets first, or just after it, until the border that it
-    meets last, or just before it: at a border where the range holds that.
-    """
+    """As `meets`, of one move, in rational arithmetic."""
+    # A value is in the range from the border that it meets first, or just after it, until the
+    # border that it meets last, or just before it: at a border where the range holds that.
     holds_lower, holds_upper = not closed & OPEN_BELOW, bool(closed & CLOSED_ABOVE)
     enters, leaves = (Fraction(0), 0), (Fraction(1), 1)
     for a, b, low, high in zip(before, after, lower, upper, strict=True):

@@ -86,11 +86,9 @@ class Monitor:
     def add(
         self, lower: np.ndarray, upper: np.ndarray, closed: np.ndarray | None = None
     ) -> np.ndarray:
-        """Add queries; those whose range is empty hold nothing and are only numbered.
-
-        A stream that is in the range of a new query leaves it when it is seen outside; it has entered it
-        without an event. Whatever fails on the way, nothing has changed then.
-        """
+        """Add queries; those whose range is empty hold nothing and are only numbered."""
+        # A stream that is in the range of a new query leaves it when it is seen outside; it has
+        # entered it without an event. Whatever fails on the way, nothing has changed then.
         if self._open is not None and self.queries + lower.shape[0] > MOST_QUERIES:
             raise DataError(
                 f"{self.queries:,} queries were added so far, and {lower.shape[0]:,} are to be; with"
@@ -114,10 +112,8 @@ class Monitor:
         return numbers
 
     def remove(self, numbers: np.ndarray) -> int:
-        """Remove queries, of which nothing more is told; say how many of them were not empty.
-
-        Whatever fails on the way, nothing has changed then.
-        """
+        """Remove queries, of which nothing more is told; say how many of them were not empty."""
+        # Whatever fails on the way, nothing has changed then.
         removals = self.ranges.removals(numbers)
         if self._wide is not None and self._open is not None:
             wide = self._wide.removals(numbers)
@@ -141,11 +137,9 @@ class Monitor:
         *,
         in_any_order: bool = False,
     ) -> Iterator[Crossings]:
-        """The crossings of a batch of readings.
-
-        The batch is taken when this is called; what it says is found while one goes through it, to its
-        end.
-        """
+        """The crossings of a batch of readings."""
+        # The batch is taken when this is called; what it says is found while one goes through it,
+        # to its end.
         from_outside = self.options.first == "outside" or self._open is not None
         points, taken = self.streams.take(
             streams, times, values, from_outside=from_outside, in_any_order=in_any_order

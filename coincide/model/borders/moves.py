@@ -58,10 +58,8 @@ def is_entered(places, query, driving, segments, before, after, dimensions):
 
 @compiled(forceinline=True)
 def fewest_holders(segments, after, dimensions):
-    """The dimension in which fewest queries hold a value, and how many.
-
-    They are the lower borders up to it, less the upper ones.
-    """
+    """The dimension in which fewest queries hold a value, and how many."""
+    # They are the lower borders up to it, less the upper ones.
     best, fewest = 0, segments[after + LOWER] - segments[after + UPPER]
     for dimension in range(1, dimensions):
         k = after + 2 * dimension
@@ -83,11 +81,9 @@ def borders_walked(segments, before, after, dimensions):
 
 @compiled(forceinline=True)
 def swept(segments, before, after, dimensions):
-    """The queries that meet what lies between two points, in the dimension in which these are fewest.
-
-    Their dimension, where they begin and end in the order of lower borders, and the bound that their keys
-    reach.
-    """
+    """The queries that meet what lies between two points, in the dimension in which these are fewest."""
+    # Their dimension, where they begin and end in the order of lower borders, and the bound that
+    # their keys reach.
     best, start, stop, bound = 0, 0, 0, 0
     for dimension in range(dimensions):
         a, b = before + 2 * dimension, after + 2 * dimension

@@ -13,7 +13,7 @@ import numpy as np
 from coincide.model.borders.index import Closed
 from coincide.model.borders.moves import EITHER, PEAKS, WALK
 from coincide.model.errors import ConditionError, argument, brief
-from coincide.model.options import Backend, Invalid, check_choice, check_count
+from coincide.model.options import Backend, Invalid, check_choice, check_count, check_options
 from coincide.model.units import as_float, name_units
 
 First = Literal["ignore", "outside"]
@@ -143,10 +143,7 @@ class BorderWords(TypedDict, total=False):
 
 def with_words(options: BorderOptions, words: Mapping[str, Any]) -> BorderOptions:
     """Options, in which arguments of their own come first."""
-    if not isinstance(options, BorderOptions):
-        raise ConditionError(
-            f"{argument('options')} must be BorderOptions(...); found {brief(options)}"
-        )
+    check_options(options, BorderOptions)
     known = [field.name for field in fields(BorderOptions)]
     for name in words:
         if name not in known:

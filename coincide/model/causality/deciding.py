@@ -120,10 +120,8 @@ def comparable(probability):
 
 @compiled
 def window_between(rule, nearest, farthest):
-    """The window on delta of pairs whose squared distance is from `nearest` to `farthest`.
-
-    Of one distance it is exact: the deltas from lo to hi are those that `accepts` accepts.
-    """
+    """The window on delta of pairs whose squared distance is from `nearest` to `farthest`."""
+    # Of one distance it is exact: the deltas from lo to hi are those that `accepts` accepts.
     # One by one: a loop over the tuple would keep it in memory.
     lo = max(rule.lo, _first_behind(rule.behind, nearest), _first_behind(rule.also_behind, nearest))
     hi = min(rule.hi, _last_ahead(rule.ahead, farthest), _last_ahead(rule.also_ahead, farthest))

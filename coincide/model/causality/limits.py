@@ -105,21 +105,17 @@ class Limits:
 
     @property
     def deltas(self) -> tuple[int, int]:
-        """Least and most delta of a pair that meets them, exactly; the first above the second for none.
-
-        Floats count as the decimals that they read as: 0.3 is three tenths.
-        """
+        """Least and most delta of a pair that meets them, exactly; the first above the second for none."""
+        # Floats count as the decimals that they read as: 0.3 is three tenths.
         lo, hi = self.window
         before, after = self._admitted(-1, max(1, -hi), -lo), self._admitted(1, max(1, lo), hi)
         found = [*before, *after, *([0] if self._admits(0) else [])]
         return (min(found), max(found)) if found else (1, 0)
 
     def _admitted(self, sign: int, first: int, last: int) -> list[int]:
-        """The deltas nearest to 0 and farthest from it, before or after it, that some distance admits.
-
-        What is asked beside the window on delta is convex and begins at delta 0 and distance 0. So where a
-        delta is admitted all between it and 0 are.
-        """
+        """The deltas nearest to 0 and farthest from it, before or after it, that some distance admits."""
+        # What is asked beside the window on delta is convex and begins at delta 0 and distance 0.
+        # So where a delta is admitted all between it and 0 are.
         # Mostly it is the last one, or one beside it.
         low, high, step = last, last + 1, 1
         while low >= first and not self._admits(sign * low):
@@ -226,10 +222,8 @@ def ticks_per(per: str | None, tick: Tick) -> tuple[Fraction, str]:
 
 
 def front(speed: float, per: Fraction, shift: int, kind: int) -> Front:
-    """A front of a speed in distance per `per` ticks.
-
-    Both sides of the comparison stay whole numbers where speeds and distances are.
-    """
+    """A front of a speed in distance per `per` ticks."""
+    # Both sides of the comparison stay whole numbers where speeds and distances are.
     return Front(float(_decimal(speed) * per.denominator), float(per.numerator**2), shift, kind)
 
 

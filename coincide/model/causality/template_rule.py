@@ -113,10 +113,8 @@ def probability_within(rule, gap, dh, s, left, right):
 
 @compiled
 def _sum_over_buckets(rule, s, left, right, lo, hi):
-    """The probability of a window by Lemma 1, added up with a carry: it errs by less than 2**-50.
-
-    Each term errs by a few units of 2**-53 of itself, and so does their sum.
-    """
+    """The probability of a window by Lemma 1, added up with a carry: it errs by less than 2**-50."""
+    # Each term errs by a few units of 2**-53 of itself, and so does their sum.
     own, others = rule.left, rule.right
     total = carry = 0.0
     for u in range(own.starts[left], own.starts[left + 1] - 1):
@@ -145,12 +143,11 @@ _ERROR = 1e-14
 
 
 def widest_window(model: CausalityModel) -> int:
-    """No pair's window is wider: hi - lo in ticks; `UNBOUNDED` if there is no such width, -1 for no window.
-
-    The end of the window is concave in the distance, its start convex, so that the width rises to one
-    peak, or plateau, and falls: the peak is beside the widest of some samples. Ends are taken as they are
-    before they are rounded to ticks; a window of whole ticks, or a strict one, is no wider.
-    """
+    """No pair's window is wider: hi - lo in ticks; `UNBOUNDED` of no such width, -1 of no window."""
+    # The end of the window is concave in the distance, its start convex, so that the width rises to
+    # one peak, or plateau, and falls: the peak is beside the widest of some samples. Ends are taken
+    # as they are before they are rounded to ticks; a window of whole ticks, or a strict one, is no
+    # wider.
     rule = model.rule
     first, last, best = 0.0, min(model.reach, _FAR), -1.0
     for _ in range(_ROUNDS):

@@ -209,10 +209,8 @@ class OneKindIntake(ABC):
     def mixed(
         self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
     ) -> Batch:
-        """Events of both sides as a batch: `sides` is 0 (left) or 1, `arrival` in ticks.
-
-        `clock` is the latest arrival instant of each side so far: int64 array, shape (2,).
-        """
+        """Events of both sides as a batch: `sides` is 0 (left) or 1, `arrival` in ticks."""
+        # `clock` is the latest arrival instant of each side so far: int64 array, shape (2,).
         columns = self._columns(events, (LEFT, RIGHT))
         marks = marks_of(sides)
         check_size("sides", marks, self.COLUMNS[0].name, columns[0].size)

@@ -362,10 +362,8 @@ def tops_of(classes: tuple[ShapeClasses, ...]) -> np.ndarray:
 
 
 def _keep(bands: np.ndarray, leans: np.ndarray) -> int:
-    """Smallest outer low end, from twice the max_time of a base event of each class that has matches.
-
-    Theorem 4 of Mok, Woo & Lee (2006), with the satisfaction times of templates in `bands`.
-    """
+    """Smallest outer low end, from twice the max_time of a base event of each class that has matches."""
+    # Theorem 4 of Mok, Woo & Lee (2006), with the satisfaction times of templates in `bands`.
     possible = bands[:, OUTER_LO] <= bands[:, OUTER_HI]
     ends = zip(bands[possible, OUTER_LO].tolist(), leans[possible].tolist(), strict=True)
     return clamped(min((low - lean for low, lean in ends), default=FARTHEST))

@@ -153,10 +153,8 @@ class LiveBlockStep(Protocol):
         """The same events in other classes, of the left and the right side."""
 
     def evaluate(self, due: Due) -> tuple[int, np.ndarray, np.ndarray]:
-        """Correlate all events that wait, keep them, and let go of obsolete ones.
-
-        The number of pairs, and `left_out` and `right_out`, or larger ones.
-        """
+        """Correlate all events that wait, keep them, and let go of obsolete ones."""
+        # The number of pairs, and `left_out` and `right_out`, or larger ones.
 
     def let_go(self, progress: Progress, regions: Regions, rules: Rules, tally: np.ndarray) -> None:
         """Let go of obsolete events; writes the tally."""
@@ -171,11 +169,9 @@ ON_TIME = -1
 
 @compiled(forceinline=True)
 def admit(i, batch, progress, delays, tally, late):
-    """Let event i of a batch arrive: whether it is in time.
-
-    The clock of its side moves to its arrival instant, or to its max_time if it has none. The event is
-    late if its max_time is more than the delay below the clock.
-    """
+    """Let event i of a batch arrive: whether it is in time."""
+    # The clock of its side moves to its arrival instant, or to its max_time if it has none. The
+    # event is late if its max_time is more than the delay below the clock.
     side = batch.sides[i]
     instant = batch.arrival[i] if batch.arrival.size else batch.max_time[i]
     progress.clock[side] = max(progress.clock[side], instant)

@@ -175,10 +175,8 @@ def _deviation(
     stop: int,
     values: dict[int, float],
 ) -> float:
-    """A bound on how far the distribution function is from a straight line in a bucket.
-
-    Both rise: between two points neither leaves what it is at them.
-    """
+    """A bound on how far the distribution function is from a straight line in a bucket."""
+    # Both rise: between two points neither leaves what it is at them.
     points = np.linspace(start, stop, _POINTS + 1)
     true = np.clip(cdf(points / scale), values[start], values[stop])
     true[0], true[-1] = values[start], values[stop]

@@ -55,11 +55,9 @@ _BLOCKS_PER_THREAD = 4
 def satisfaction_times(
     left: TemplateTable, right: TemplateTable, window: Window
 ) -> SatisfactionTimes:
-    """The table of a timing condition. The last ones are kept, for the next task of a process.
-
-    Another window costs a subtraction per pair, as long as it is not narrow and the tables are the last
-    ones and not large; another confidence solves the pairs anew.
-    """
+    """The table of a timing condition. The last ones are kept, for the next task of a process."""
+    # Another window costs a subtraction per pair, as long as it is not narrow and the tables are
+    # the last ones and not large; another confidence solves the pairs anew.
     if _is_kept(left, right):
         return _kept_times(left, right, window)
     if bool(left.ids) == bool(right.ids):
@@ -216,10 +214,8 @@ def least_beyond(x, y, bound, guess, first, last, least, unsure):
 
 @compiled
 def _bracketed(x, i, y, j, bound, start):
-    """Two integers between which floats see no more: the tail is above the bound at the first only.
-
-    They are neighbours, unless the tail at some integer between cannot be told from the bound.
-    """
+    """Two integers between which floats see no more: the tail is above the bound at the first only."""
+    # They are neighbours, unless the tail at some integer between cannot be told from the bound.
     low = y.edges[y.starts[j]] - 1
     high = -x.edges[x.starts[i]]
     doubt = 2.0 * relative_error(x, i, y, j) + 2.0 * UNIT

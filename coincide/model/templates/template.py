@@ -63,11 +63,9 @@ class Template:
     def of_delays(
         cls, edges: Sequence[int], masses: Sequence[float], *, name: str = ""
     ) -> Template:
-        """A template from delays: an event seen at t took place at t less its delay.
-
-        Example 3: of delays (0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1) an event seen at 40 was in
-        (30, 40) with 0.6.
-        """
+        """A template from delays: an event seen at t took place at t less its delay."""
+        # Example 3: of delays (0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1) an event seen at 40 was in
+        # (30, 40) with 0.6.
         # Checked as given, so that an error speaks of what was given.
         given = cls(edges, masses, name=name)
         mirrored = tuple(-edge for edge in reversed(given.edges))

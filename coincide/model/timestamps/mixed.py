@@ -96,11 +96,9 @@ def around_keys(table: TemplateTable | None, classes: ShapeClasses) -> Around:
 
 
 def support_bands(window: Window, base: Around, target: Around) -> np.ndarray:
-    """Bands of places of targets, by what supports can reach: valid for any timestamps within them.
-
-    A pair has a chance where the supports reach each other through the window, and qualifies for sure
-    where no two times in them are further apart.
-    """
+    """Bands of places of targets, by what supports can reach: valid for any timestamps within them."""
+    # A pair has a chance where the supports reach each other through the window, and qualifies for
+    # sure where no two times in them are further apart.
     before, after = np.add.outer(base[0], target[1]), np.add.outer(base[1], target[0])
     outer_lo, outer_hi = 2 * window.lo - before, 2 * window.hi + after
     inner_lo, inner_hi = 2 * window.lo + after, 2 * window.hi - before

@@ -38,10 +38,8 @@ class Rule(Protocol):
         """The satisfaction probability of a pair: float64."""
 
     def merit(self, s: int, left: int, right: int) -> float:
-        """By what pairs that qualify are ranked: the satisfaction probability, of histograms rounded.
-
-        Below 0 for a pair that does not qualify.
-        """
+        """By what pairs that qualify are ranked: the satisfaction probability, of histograms rounded."""
+        # Below 0 for a pair that does not qualify.
 
     def distance(self, s: int, left: int, right: int) -> np.uint64:
         """How far a pair is from the middle of the window, half ticks: the nearest of equals is best."""
@@ -125,10 +123,8 @@ class PairModel(Protocol):
         """
 
     def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
-        """Least and largest max_time of a target less that of a base event, if a pair can qualify.
-
-        Ticks; of any shapes of these classes.
-        """
+        """Least and largest max_time of a target less that of a base event, if a pair can qualify."""
+        # Ticks; of any shapes of these classes.
 
     def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:
         """Largest lean of the shapes of each class, half ticks: int64 array, shape (K,)."""

@@ -67,11 +67,10 @@ LAZY, LOOKUP, CLASSED = range(3)
 def evaluate(
     algorithm, waiting, buffers, progress, regions, rules, tally, response, left_out, right_out
 ):
-    """Correlate all events that wait, then let go of obsolete ones.
-
-    First those of the left side with the processed ones of the right; then those of the right with all
-    of the left. So every pair is met once, when the later of its two events is processed.
-    """
+    """Correlate all events that wait, then let go of obsolete ones."""
+    # First those of the left side with the processed ones of the right; then those of the right
+    # with all of the left. So every pair is met once, when the later of its two events is
+    # processed.
     at = np.int64(0)
     now = now_of(progress)
     for side in (LEFT, RIGHT):

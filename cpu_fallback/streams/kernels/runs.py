@@ -75,10 +75,8 @@ def probe_runs(
 def take_runs(
     side, block, begin, end, ranges, targets, now, rules, tally, response, left_out, right_out, at
 ):
-    """Admit the satisfaction region of each base event unseen.
-
-    Parameters and returns as `probe_runs`.
-    """
+    """Admit the satisfaction region of each base event unseen."""
+    # Parameters and returns as `probe_runs`.
     found = 0
     for i in range(begin, end):
         found += ranges[i, SHELL] - ranges[i, INNER]
@@ -198,10 +196,8 @@ def new_ranges(events):
 
 @compiled(forceinline=True)
 def first_reaching(keys, start, stop, origin, bound):
-    """First of the ascending positions start ... stop whose key - origin reaches `bound`.
-
-    The difference is compared, not a sum: differences of times below 2**61 cannot overflow.
-    """
+    """First of the ascending positions start ... stop whose key - origin reaches `bound`."""
+    # The difference is compared, not a sum: differences of times below 2**61 cannot overflow.
     size = stop - start
     if size <= 0:
         return start
@@ -237,10 +233,8 @@ def pair_qualifies(pair_rule, side, base_max, base_shape, target_max, target_sha
 
 @compiled(forceinline=True)
 def in_places(side, base_max, base_shape, target_max, target_shape):
-    """The s and the shapes of a pair, as a rule takes them.
-
-    Always with left and right in their places, so that the bits do not depend on who is the base.
-    """
+    """The s and the shapes of a pair, as a rule takes them."""
+    # Always with left and right in their places, so that the bits do not depend on who is the base.
     if side == LEFT:
         return target_max - base_max, base_shape, target_shape
     return base_max - target_max, target_shape, base_shape
@@ -256,11 +250,10 @@ def probe_short_runs(
     side, block, begin, end, ranges, column, candidates, targets, now, rules, tally, response,
     left_out, right_out, at,
 ):  # fmt: skip
-    """Decide a run of targets of each base event, as `probe_runs`.
-
-    Runs are so short that finding their ends would cost more than probing them. So candidates are
-    listed first, the first few of each run whether they are there or not, and then probed in one loop.
-    """
+    """Decide a run of targets of each base event, as `probe_runs`."""
+    # Runs are so short that finding their ends would cost more than probing them. So candidates are
+    # listed first, the first few of each run whether they are there or not, and then probed in one
+    # loop.
     listed = np.empty(candidates + _AT_ONCE, np.uint64)
     _list_candidates(begin, end, ranges, column, listed)
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
