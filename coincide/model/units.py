@@ -17,6 +17,9 @@ from coincide.model.errors import ConditionError, argument, brief, option, said_
 TIME_LIMIT = 2**61
 """|time| and |bound| must stay below this many ticks, so that no int64 difference overflows."""
 
+UNBOUNDED = 2**62
+"""No difference of two times reaches it; added to a time it does not overflow."""
+
 _MOST_DIGITS = 60
 """Of a duration: three times those of 2^61."""
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from coincide.model.causality.buckets import gap_between, height_between
 from coincide.model.causality.deciding import PairRule
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.compiled import compiled
 from coincide.model.probability import distance_from_middle
+from coincide.model.units import UNBOUNDED
 
 _NO_LENGTHS = np.empty(0, np.int64)
 

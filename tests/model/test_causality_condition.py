@@ -23,9 +23,8 @@ from coincide import (
     Temporal,
 )
 from coincide.model.causality.deciding import accepts, window_between
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.causality.spaces import largest_square
-from coincide.model.units import Tick
+from coincide.model.units import UNBOUNDED, Tick
 from cpu_fallback.reference import causality as reference
 from cpu_fallback.reference.windowed_causality import longest_delta
 from tests.helpers.causality_cases import KINDS

@@ -19,9 +19,8 @@ from coincide import (
     Temporal,
 )
 from coincide.model.causality.deciding import window_between
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.causality.template_rule import widest_window
-from coincide.model.units import Tick
+from coincide.model.units import UNBOUNDED, Tick
 from tests.helpers.causality_cases import Case, plane_cases
 
 

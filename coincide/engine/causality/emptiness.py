@@ -28,7 +28,7 @@ from coincide.engine.reports.warnings import warn
 from coincide.model.causality.buckets import extent
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.deciding import PairRule, pair_rule
-from coincide.model.causality.limits import UNBOUNDED, Limits
+from coincide.model.causality.limits import Limits
 from coincide.model.causality.spaces import (
     EARTH_KM,
     H,
@@ -42,7 +42,7 @@ from coincide.model.causality.template_rule import ends_at, widest_window
 from coincide.model.condition import Window
 from coincide.model.errors import DistanceUnitWarning, argument, call
 from coincide.model.probability import highest_probability
-from coincide.model.units import Tick
+from coincide.model.units import UNBOUNDED, Tick
 
 _MOST_MEASURED = 1 << 22
 """Pairs that are looked at to tell which comes nearest."""

@@ -10,9 +10,8 @@ from coincide.engine.events.ticks import length_words
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.reports import AccidentalPairs
 from coincide.engine.reports.warnings import warn
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.errors import ConditionError, ShortShiftsWarning, argument, brief, said_of
-from coincide.model.units import TIME_LIMIT, Duration, Tick, plain, size_of
+from coincide.model.units import TIME_LIMIT, UNBOUNDED, Duration, Tick, plain, size_of
 
 Shifts = Sequence[Duration] | None
 _EXAMPLE = "('30s', '-30s', '47s')"

@@ -9,7 +9,6 @@ from coincide.model.causality.limits import (
     AHEAD,
     NOWHERE,
     STRICT,
-    UNBOUNDED,
     Ellipsoid,
     Front,
     Limits,
@@ -17,6 +16,7 @@ from coincide.model.causality.limits import (
 from coincide.model.causality.spaces import Space, Sphere, squared_arc, squared_chord
 from coincide.model.compiled import compiled, product
 from coincide.model.probability import DECISION_SLACK, window_probability
+from coincide.model.units import UNBOUNDED
 
 _MERITS = 2.0**40
 _SPREAD = 2.0**-40

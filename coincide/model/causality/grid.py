@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.model.causality.deciding import PairRule, window_between
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.causality.spaces import squared_arc
 from coincide.model.compiled import Float64s, Int64s
+from coincide.model.units import UNBOUNDED
 
 _GUARD = 1e-8
 """What bounds are widened by, relatively: more than a coordinate moves, in cells, by being rounded."""

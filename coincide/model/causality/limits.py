@@ -16,10 +16,7 @@ from typing import NamedTuple
 
 from coincide.model.causality.spaces import largest_square
 from coincide.model.errors import ConditionError, argument, option
-from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
-
-UNBOUNDED = 2**62
-"""No difference of two times reaches it; added to a time it does not overflow."""
+from coincide.model.units import NANOSECONDS_PER_UNIT, UNBOUNDED, Tick
 
 NOWHERE, BEHIND, AHEAD = 0, 2, 4
 """Kinds of fronts: none at all, the effect lies behind the front, or not behind it."""

@@ -20,10 +20,10 @@ from coincide.model.causality.buckets import (
 from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.deciding import PairRule, squared_distance, window_between
 from coincide.model.causality.grid import Grid, make_grid, one_cell
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.causality.template_rule import TemplateRule, deciding_rule
 from coincide.model.compiled import Int64s, compiled
+from coincide.model.units import UNBOUNDED
 
 _SAMPLE = 2048
 

@@ -17,12 +17,13 @@ from coincide.model.causality.deciding import (
     window_between,
     window_of,
 )
-from coincide.model.causality.limits import UNBOUNDED, Ellipsoid, Front
+from coincide.model.causality.limits import Ellipsoid, Front
 from coincide.model.causality.spaces import PlacedEvents
 from coincide.model.compiled import Float64s, compiled, product
 from coincide.model.probability import window_probability
 from coincide.model.templates.tails import relative_error, window_tails
 from coincide.model.templates.template import Buckets, TemplateTable
+from coincide.model.units import UNBOUNDED
 
 
 class TemplateRule(NamedTuple):

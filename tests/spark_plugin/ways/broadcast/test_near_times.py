@@ -20,9 +20,8 @@ from coincide import (
 )
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
-from coincide.model.causality.limits import UNBOUNDED
 from coincide.model.condition import Window
-from coincide.model.units import TIME_LIMIT
+from coincide.model.units import TIME_LIMIT, UNBOUNDED
 from cpu_fallback.reference.decision import satisfaction_probability
 from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
 from tests.helpers.spark_cases import frame
