@@ -10,8 +10,8 @@ from coincide.engine.borders.tables import (
     inside_tables as inside_tables,
 )
 from coincide.engine.causality.clusters import clusters as clusters
-from coincide.engine.causality.tables import causality_tables as causality_tables
-from coincide.engine.events.delays import templates_from_delays as templates_from_delays
+from coincide.engine.causality.join import causality_tables as causality_tables
+from coincide.engine.events.template_frames import templates_from_delays as templates_from_delays
 from coincide.engine.events.time_arguments import (
     Around as Around,
     Histograms as Histograms,
@@ -26,7 +26,7 @@ from coincide.engine.exploration.counting import (
     Exploration as Exploration,
     explore_tables as explore_tables,
 )
-from coincide.engine.join.tables import correlate_tables as correlate_tables
+from coincide.engine.join.join import correlate_tables as correlate_tables
 from coincide.engine.reports.reports import (
     AccidentalPairs as AccidentalPairs,
     JoinReport as JoinReport,
@@ -43,7 +43,7 @@ from coincide.engine.transitions.reports import (
     TransitionReport as TransitionReport,
     TransitionSummary as TransitionSummary,
 )
-from coincide.engine.transitions.tables import transition_tables as transition_tables
+from coincide.engine.transitions.monitor import transition_tables as transition_tables
 from coincide.engine.windowed_causality.recall import window_recall as window_recall
 from coincide.engine.windowed_causality.reports import (
     WindowReport as WindowReport,

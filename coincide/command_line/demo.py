@@ -23,7 +23,7 @@ from coincide.command_line.runs import run as answered
 from coincide.command_line.summary import Summary
 from coincide.engine.exploration.counting import explore_tables
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.tables import correlate_tables
+from coincide.engine.join.join import correlate_tables
 from coincide.model.condition import TimingCondition, within
 from coincide.model.errors import BackendError, brief
 from coincide.model.options import check_choice

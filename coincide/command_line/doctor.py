@@ -292,7 +292,7 @@ def _join_two_events(backend: Any) -> None:
     import pyarrow as pa
 
     from coincide import TimingCondition, within
-    from coincide.engine.join.tables import correlate_tables
+    from coincide.engine.join.join import correlate_tables
 
     event = pa.table({"id": [1], "min_time": [0], "max_time": [10]})
     found = correlate_tables(event, event, TimingCondition(within(-5, 5), 0.5), backend=backend)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.join.tables import correlate_tables
+from coincide.engine.join.join import correlate_tables
 from coincide.model.condition import TimingCondition, within
 from coincide.model.options import CorrelateOptions
 

@@ -20,9 +20,8 @@ import coincide
 import cpu_fallback
 import gpu_kernels.streams
 from coincide import BackendError, ConditionError, TimingCondition, Window, within
-from coincide.engine.streams import correlators as plugin_streams
-from coincide.engine.streams import live_blocks
-from coincide.engine.streams.live_blocks import ResilientLiveBlocks
+from coincide.engine.streams import correlators
+from coincide.engine.streams.correlators import ResilientLiveBlocks
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.streams.correlator import DEFERRED
 from coincide.model.streams.sides import stream_options
@@ -62,16 +61,16 @@ def made_up_gpu(fails_at: int) -> ModuleType:
 
 def pretend(monkeypatch: pytest.MonkeyPatch, fails_at: int, least_block: int = 1) -> None:
     """Let there be a GPU, made up, which "auto" takes also for small blocks."""
-    monkeypatch.setattr(plugin_streams, "LEAST_BLOCK", least_block)
-    streams, real = made_up_gpu(fails_at), live_blocks.import_module
+    monkeypatch.setattr(correlators, "LEAST_BLOCK", least_block)
+    streams, real = made_up_gpu(fails_at), correlators.import_module
     gpu = ModuleType("gpu_kernels")
 
     def imported(name: str) -> ModuleType:
         return streams if name == "gpu_kernels.streams" else real(name)
 
-    monkeypatch.setattr(live_blocks, "import_module", imported)
+    monkeypatch.setattr(correlators, "import_module", imported)
     monkeypatch.setattr(
-        live_blocks, "load_backend", lambda name: cpu_fallback if name == "cpu" else gpu
+        correlators, "load_backend", lambda name: cpu_fallback if name == "cpu" else gpu
     )
 
 
@@ -151,7 +150,7 @@ def test_which_backend_is_taken(
 def test_blocks_too_small_for_a_gpu(
     backend: str, given: dict[str, Any], on_gpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend(monkeypatch, 10**9, plugin_streams.LEAST_BLOCK)
+    pretend(monkeypatch, 10**9, correlators.LEAST_BLOCK)
     made = coincide.stream_correlator("classes", CONDITION, **LIMITS, backend=backend, **given)
     assert isinstance(made._live, ResilientLiveBlocks) == on_gpu
 
@@ -206,7 +205,7 @@ def test_a_copy_chooses_anew(copied: Any, monkeypatch: pytest.MonkeyPatch) -> No
         made.push("left", left.events, arrival=left.arrival)
         assert type(made._live._live) is not LiveBlocks
     before = made._live.counts
-    monkeypatch.setattr(live_blocks, "load_backend", lambda name: cpu_fallback)
+    monkeypatch.setattr(correlators, "load_backend", lambda name: cpu_fallback)
     other = copied(made)
     assert type(other._live._live) is LiveBlocks
     np.testing.assert_array_equal(other._live.counts, before)

@@ -26,7 +26,7 @@ from tests.helpers.stream_cases import Pairs, StreamCase, dense_case, feed, sort
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from coincide.engine.streams.live_blocks import ResilientLiveBlocks
+from coincide.engine.streams.correlators import ResilientLiveBlocks
 from gpu_kernels.device import memory
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks, live_blocks
 from tests.helpers.device_faults import allocating

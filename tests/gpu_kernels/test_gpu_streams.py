@@ -36,7 +36,7 @@ from tests.helpers.stream_cases import (
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from coincide.engine.streams.live_blocks import ResilientLiveBlocks
+from coincide.engine.streams.correlators import ResilientLiveBlocks
 from gpu_kernels import join
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks
 

@@ -23,11 +23,10 @@ from coincide.engine.causality.pairing import CausalitySpec, placed_events
 from coincide.engine.events.keys import check_all_or_names, check_names
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamp_names import GivenTimes
-from coincide.engine.join.join import resolved
+from coincide.engine.join.join import given_tables, resolved
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.spec import check_output_names
-from coincide.engine.join.tables import given_tables
 from coincide.engine.reports.reports import JoinReport, JoinSummary
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.counters import JoinCounters

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coincide.engine.causality.arguments import (
     CausalityArguments,
+    Place,
     PlacedColumns,
     check_coordinate_types,
     names_of_coordinates,
@@ -17,11 +18,19 @@ from coincide.engine.causality.arguments import (
 )
 from coincide.engine.causality.emptiness import explain_no_effects, warn_of_names, warn_of_reach
 from coincide.engine.causality.pairing import CausalPairing, placed_events
+from coincide.engine.events.keys import Keys
 from coincide.engine.events.sides import Side, SideCounts, read_side
+from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.join import TableJoin, TablePlan
-from coincide.engine.join.output_shapes import emission_of
+from coincide.engine.join.join import TableJoin, TablePlan, joined
+from coincide.engine.join.matched import emission_of
+from coincide.engine.join.pair_filter import GivenWhere
+from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
+from coincide.engine.reports.reports import JoinReport
+from coincide.model.causality.condition import CausalityCondition
+from coincide.model.match_choice import LARGEST_GROUP, Matching, PreferEffect
+from coincide.model.options import Backend, CorrelateOptions, Emit, How
 
 
 @dataclass(frozen=True)
@@ -78,3 +87,139 @@ def read_placed(
     kept = pa.table({"": pa.nulls(len(side)), **dict(zip(names, coordinates, strict=True))})
     found = read_coordinates(columns.scales[0].column.side, columns.place, kept)
     return replace(side, payload=given, places=list(map(pa.array, found))), counts
+
+
+def causality_tables(
+    causes: Any,
+    effects: Any | None,
+    condition: CausalityCondition,
+    *,
+    cause_time: GivenTimes = "time",
+    effect_time: GivenTimes = "time",
+    cause_place: Place = (),
+    effect_place: Place | None = None,
+    by: Keys = (),
+    case_fold: bool = False,
+    cause_columns: str | Sequence[str] = ("id",),
+    effect_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: Emit = "pairs",
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
+    shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
+    prefer: PreferEffect = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
+) -> pa.Table:
+    """Find all pairs of a cause and its effect in two tables, in this process.
+
+    Kwon & Li (2009), Definition 1, over all data: a pair qualifies when it meets every predicate of the
+    condition.
+
+    Parameters
+    ----------
+    causes : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        Events: time columns (timestamps, integers or floats), coordinates, key columns, output
+        columns. In options and units causes are the left side.
+    effects : as causes, or None
+        None: `causes` are one stream, of which every event is a cause, and every other one may be its
+        effect. ``emit="pairs"`` gives each unordered pair once; if both orders meet the condition, the
+        earlier event is the cause.
+    condition : CausalityCondition
+    cause_time, effect_time : str, (str, str), Around or Histograms
+        One column of exact instants, or the min and max column of interval timestamps; or as
+        ``left_time`` of `coincide.correlate`. Histograms are joined on CPUs.
+    cause_place, effect_place : sequence of str and float
+        The coordinates, in the order of the condition's space: columns, or numbers that hold for every
+        event. A null or NaN matches nothing. () where the condition is on times alone. Effects have
+        the coordinates of causes unless others are named. Of one stream both are said of causes.
+    by : str or sequence of str and (str, str)
+        Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise of
+        effects: the output has that of causes. A null equals nothing; integers of any width are equal by
+        value.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
+    cause_columns, effect_columns : str or sequence of str
+        Columns for the output, as ``cause_<name>`` and ``effect_<name>``; ``"*"`` is all but keys.
+        `effect_columns` have no meaning with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
+    how : {"inner", "left", "semi", "anti"}
+        ``left`` keeps causes without an effect, ``semi`` and ``anti`` give one row per cause that has, or
+        lacks, an effect.
+    emit : {"pairs", "lists", "counts", "best"}
+        One row a pair; or one row per cause with arrays (in no particular order), with the number of its
+        ``matches``, or with its best effect: the most probable, then the nearest to the middle of the
+        pair's own window, then the nearest in space, then the earliest (docs/causality.md).
+    probability : bool
+        Whether to add the column ``probability`` to pairs: that delta lies in the window that the condition
+        leaves at their distance, to one part in 2**40. Of exact instants it is 1.
+    backend : {"auto", "cpu", "gpu"}
+    options : CorrelateOptions
+        Of these, units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
+    report : JoinReport, optional
+        Is told what the rows were and what was found.
+    shifts : sequence of int and str, optional
+        Durations by which the times of effects are moved, such as ``("30s", "-30s", "47s")``, to learn how
+        many pairs chance alone would make. Those that qualify then are counted; the summary of `report`,
+        which is needed, has their mean, ``accidental_pairs``, and standard deviation,
+        ``accidental_spread``. Each must be longer than the widest window of the condition, of one stream
+        than twice its farther end.
+    where : str or pyarrow.compute.Expression, optional
+        What pairs must meet, too, over the columns ``cause_<name>`` and ``effect_<name>`` of both
+        events, in the output or not, delta, named as in the result, and ``distance``:
+        ``"distance <= 10 * cause_magnitude"`` in a subset of SQL, or an expression of pyarrow.compute.
+        Pairs of which it is null or false are none: they are not counted, and no cause's best effect.
+    prefer : {"probability", "nearest", "first", "last", "distance"} or str
+        With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
+        midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in
+        space; or that with the least value of a column of `effects`, ``"snr"``, or with the greatest,
+        ``"-snr"``, as of `coincide.correlate`. Equals are told apart as ``emit="best"`` has it.
+    k : int
+        With ``emit="best"``, how many effects of each cause at most; of more than one a row has its
+        ``rank``, from 1 for the best.
+    matching : {"mutual", "optimal", "unambiguous"}, optional
+        Pairs one to one: those in which each event is the best one of the other; or the assignment of the
+        greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least sum of
+        differences of midpoints; or those of which neither event has another. ``how="left"`` adds the
+        causes that are in none.
+    largest_group : int
+        Most events, of both sides, that an optimal assignment may have to look at together.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), delta (int64), where there are places
+        ``distance`` (float64), and if asked ``probability`` (float64). Delta is T_effect - T_cause between
+        the stamps as they were given, and of intervals between their midpoints, less half a tick if need
+        be. Its name says what it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and
+        ``delta`` what the time columns count, where no unit is known.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If the condition or an argument makes no sense.
+    DataError
+        If rows are invalid, and ``options.invalid`` is ``"raise"``: an impossible time, an infinite
+        coordinate, a latitude or longitude out of range.
+    BackendError
+        If the backend is not here.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+    """
+    JoinReport.check(report)
+    check_report(shifts, report)
+    arguments = CausalityArguments(
+        condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
+        effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
+        effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
+        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group, probability=probability,
+    )  # fmt: skip
+    return joined(TableCausality, causes, effects, arguments, report)

@@ -22,11 +22,10 @@ from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.emission import Emission, MakeBatch
-from coincide.engine.join.join import plan_tables, with_known_columns
+from coincide.engine.join.join import given_tables, plan_tables, with_known_columns
 from coincide.engine.join.pair_arguments import EVENT, GivenWindow, window_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import ShiftPlan, check_shifted
-from coincide.engine.join.tables import given_tables
 from coincide.engine.join.timing import JoinSpec, TimingPairing
 from coincide.engine.reports.emptiness import Evidence, evidence_of, explain_emptiness, highest
 from coincide.engine.reports.key_overlap import KeyOverlap

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.sides import Side
-from coincide.engine.join.emission import Emission, MakeBatch
+from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.one_stream import stamps_of
-from coincide.engine.join.spec import Rows
+from coincide.engine.join.spec import AnySpec, Rows
 from coincide.engine.threads import in_order
 from coincide.model.errors import DataError, argument
+from coincide.model.match_choice import Matching
+from coincide.model.options import Emit
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import (
     EARLIER,
@@ -308,3 +310,31 @@ class Chosen(Emission):
             order[lonely],
             np.searchsorted(rows[0], order[lonely]),
         )
+
+
+_SHAPES: dict[Emit, type[Emission]] = {
+    "pairs": Pairs,
+    "lists": Lists,
+    "counts": Counts,
+    "best": Best,
+}
+_MATCHINGS: dict[Matching, type[Emission]] = {
+    "mutual": Mutual,
+    "optimal": Optimal,
+    "unambiguous": Unambiguous,
+}
+
+
+def emission_of(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> Emission:
+    """The output batches of one join of two sides, in the columns of `output_schema`."""
+    return _shape_of(spec)(spec.pairing(left, right), schema)
+
+
+def _shape_of(spec: AnySpec) -> type[Emission]:
+    if spec.one_row_per_event:
+        return LeftRows
+    if spec.matching is not None:
+        return _MATCHINGS[spec.matching]
+    if spec.emit == "best" and not spec.choice.is_most_probable:
+        return Chosen
+    return _SHAPES[spec.emit]
