@@ -35,7 +35,7 @@ class LinkedSides:
     def __init__(self, given: Sides) -> None:
         layout, base, targets, rule = given.layout, given.base, given.targets, given.rule
         if not isinstance(rule, PairRule):
-            raise TypeError("histogram timestamps are joined on CPUs")
+            raise TypeError("the GPU joins no histogram timestamps")
         own, self._own = _sent_side(base)
         others, self._others = (own, self._own) if targets is base else _sent_side(targets)
         self.sides = CausalSides(own, others, rule, layout.gap, layout.plain)

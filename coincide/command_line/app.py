@@ -74,7 +74,7 @@ def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
 def _check_alone(flag: str, value: str, is_meant: bool) -> None:
     if is_meant or value.lower() in _TRUTHS:
         raise _problem(
-            f"{flag} takes no value (found {value!r}). Write {flag} alone, or leave it out"
+            f"{flag} takes no value (found {value!r}). Write {flag} alone, or remove it."
         )
 
 
@@ -91,8 +91,8 @@ def _two(name: str, called: str, words: list[str], by_name: dict[str, Any]) -> t
     if not found or name != "--within":
         instead = repr(found[0]) if found else "none"
         if name == "--within":
-            raise _problem(f"{name} takes one duration or two (found {instead}). Write one")
-        raise _problem(f"{name} takes two values, {called} (found {instead}). Write both")
+            raise _problem(f"{name} takes one duration or two (found {instead}). Write one or two.")
+        raise _problem(f"{name} takes two values, {called} (found {instead}). Write both.")
     from coincide.engine.join.words import both_ends
 
     return both_ends(words.pop(0))
@@ -126,7 +126,7 @@ def _version(wanted: bool) -> None:
         try:
             typer.echo(f"coincide {version('coincide')}")
         except PackageNotFoundError:
-            typer.echo("coincide, not installed: running from its sources")
+            typer.echo("coincide runs from its sources, and is not installed")
         raise typer.Exit
 
 

@@ -132,10 +132,10 @@ def _planned(
     frame = spark_frame(spark, readings, request.arguments.columns, inputs.types)
     try:
         if request.way == "exchange":
-            raise NotDirect("as asked")
+            raise NotDirect("you chose another way.")
         own = path_columns(source) or readings.lacks_name(request.arguments.columns)
         if own:
-            raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
+            raise NotDirect(f"{READINGS} must be Parquet files that hold all columns.")
         seen = ReadingFrame.of(frame, request.arguments).seen
         return plan_file_crossings(spark, source.text, given, request.arguments, seen)
     except NotDirect as closed:
@@ -168,9 +168,9 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
     if summary.repeated:
         cure = f". {ONE_STREAM_AGAIN}"
         again = cure * are_most(summary.repeated, summary.readings)
-        readings.append(f"{summary.repeated:,} of a time again, left out{again}")
+        readings.append(f"skipped {summary.repeated:,} that repeat a time{again}")
     if summary.late:
-        readings.append(f"{summary.late:,} too late, left out")
+        readings.append(f"skipped {summary.late:,} that came too late")
     readings += [words for _, words in losses_of(summary)]
     empty = f", {summary.empty:,} of them empty" if summary.empty else ""
     return [

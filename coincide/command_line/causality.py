@@ -162,7 +162,7 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
         slack = duration("--slack", words["slack"])
         found.append(SpeedRange(slowest, fastest, slack, _per(words), strict))
     elif words["slack"] != "0":
-        raise ConditionError("--slack is of travel times; say --speed MIN MAX, or leave it out")
+        raise ConditionError("--slack belongs to travel times. Use --speed MIN MAX, or remove it.")
     found += _propagation(words)
     if words["ellipsoid"] is not None:
         radius, time = words["ellipsoid"]
@@ -170,8 +170,9 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
         found.append(Ellipsoidal(size, duration("--ellipsoid", time), strict))
     if not found:
         raise ConditionError(
-            "say when an event can have caused another, with --delta LO HI, --radius R, --speed MIN MAX,"
-            " --propagation-time D, --propagation-speed V or --ellipsoid R D"
+            "the condition is missing: when can an event have caused another? Use --delta LO HI,"
+            " --radius R, --speed MIN MAX, --propagation-time D, --propagation-speed V or"
+            " --ellipsoid R D."
         )
     return tuple(found)
 
@@ -183,18 +184,19 @@ def _propagation(words: dict[str, Any]) -> list[Predicate]:
     )
     if time is not None and speed is not None:
         raise ConditionError(
-            "--propagation-time and --propagation-speed exclude each other; leave one out"
+            "--propagation-time and --propagation-speed exclude each other. Remove one."
         )
     if time is None and speed is None:
         if tolerance is not None:
             raise ConditionError(
-                "--tolerance is of a propagation: say --propagation-time D or --propagation-speed V, or"
-                " leave it out"
+                "--tolerance belongs to a propagation. Use --propagation-time D or"
+                " --propagation-speed V, or remove it."
             )
         return []
     if tolerance is None:
         raise ConditionError(
-            "say how much later than the propagation an effect may come, with --tolerance D"
+            "--tolerance is missing, which says how much later than the propagation an effect may"
+            " come. Give --tolerance D."
         )
     constant = None if time is None else duration("--propagation-time", time)
     later = duration("--tolerance", tolerance)
@@ -207,8 +209,8 @@ def _speed(text: str) -> float | None:
         return None if text == ANY else float(text)
     except ValueError:
         raise ConditionError(
-            f"--speed takes two numbers, MIN MAX, or any for no bound (found {text!r}). Write --speed any"
-            " 200, and the unit of time as --per"
+            f"--speed takes two numbers, MIN MAX, or any for no bound (found {text!r}). Write"
+            " --speed any 200, and the unit of time with --per."
         ) from None
 
 
@@ -219,19 +221,19 @@ def _distance(option: str, text: str, words: dict[str, Any]) -> float:
         number, unit = float(match[1] if match else text), match[2] if match else ""
     except ValueError:
         raise ConditionError(
-            f"{option} takes a distance (found {text!r}). Write a number, such as 80"
+            f"{option} takes a distance (found {text!r}). Write a number, such as 80."
         ) from None
     if not unit:
         return number
     if not words["lat_lon"] or words["sphere_radius"] is not None:
         raise ConditionError(
-            f"{option} takes a number in the unit of the places (found {text!r}). Leave {unit!r} out, or"
-            " say --lat-lon of places in degrees, whose distances are in km"
+            f"{option} takes a number in the unit of the places (found {text!r}). Remove"
+            f" {unit!r}. If places are in degrees, use --lat-lon, whose distances are in km."
         )
     if unit not in _KILOMETRES:
         known = ", ".join(_KILOMETRES)
         raise ConditionError(
-            f"{option} takes a distance in {known} (found {text!r}). Write it in one of these"
+            f"{option} takes a distance in {known} (found {text!r}). Write it in one of these."
         )
     return float(Decimal(str(number)) * Decimal(str(_KILOMETRES[unit])))
 
@@ -247,10 +249,14 @@ def _space(words: dict[str, Any]) -> Space:
     radius, scale = words["sphere_radius"], words["scale"]
     if not words["lat_lon"]:
         if radius is not None:
-            raise ConditionError("--sphere-radius is of a sphere: say --lat-lon, or leave it out")
+            raise ConditionError(
+                "--sphere-radius applies to a sphere. Use --lat-lon, or remove it."
+            )
         return Plane() if scale is None else Plane(tuple(numbers("--scale", scale)))
     if scale is not None:
-        raise ConditionError("--scale is of a plane; leave it out, or leave out --lat-lon")
+        raise ConditionError(
+            "--scale applies to a plane, and --lat-lon to a sphere. Remove one of them."
+        )
     return Sphere(EARTH_KM if radius is None else radius)
 
 

@@ -115,7 +115,7 @@ def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
     """Make the sample, join it, and print what was found."""
     check_choice("--engine", engine, ENGINES)
     if seed < 0:
-        raise Problem(f"--seed must not be negative; found {brief(seed)}")
+        raise Problem(f"--seed must not be negative (found {brief(seed)}).")
     console = Console(highlight=False)
     sample = make_sample(rows, seed)
     with _folder(keep) as folder:

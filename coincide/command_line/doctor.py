@@ -58,7 +58,7 @@ def run(gpu: bool = False) -> int:
     if missing:
         print(f"Not ready: {', '.join(missing)}.")
         return 1
-    print("Ready: joins run on the CPU" + (" and on the GPU." if gpu else "; a GPU is not used."))
+    print("Ready: joins run on the CPU" + (" and on the GPU." if gpu else "; no GPU is used."))
     return 0
 
 
@@ -106,8 +106,8 @@ def check_worker_python() -> Finding:
         advice = f"unset {VARIABLE}, or set it to {sys.executable}"
         return Finding(name, _MISSING, f"workers ({VARIABLE}={told}) {fault}", advice)
     advice = (
-        f"export {VARIABLE}={sys.executable} before you start a session of your own; those that coincide"
-        " starts have it"
+        f"export {VARIABLE}={sys.executable} before you start your own session. Sessions that"
+        " coincide starts have it"
     )
     return Finding(name, _ABSENT, f"{VARIABLE} is not set, and workers ({command}) {fault}", advice)
 
@@ -117,7 +117,7 @@ def check_java() -> Finding:
     java = java_or_fault()
     if not isinstance(java, Java):
         return Finding("Java", _MISSING, *java)
-    how = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "found; JAVA_HOME is not set"
+    how = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "found, but JAVA_HOME is not set"
     return Finding("Java", _OK, f"{java.version} in {java.home} ({how})")
 
 
@@ -141,7 +141,7 @@ def check_numba() -> Finding:
         return replace(finding, found=f"{finding.found}; cache in {folder}")
     return Finding(
         "Numba", _OK,
-        f"{finding.found}; no cache folder can be written, so each process compiles anew",
+        f"{finding.found}, but no cache folder can be written, so each process compiles again",
         "set NUMBA_CACHE_DIR to a folder that can be written",
     )  # fmt: skip
 
@@ -167,7 +167,7 @@ def check_gpu() -> Finding:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        advice = "look at the driver: dmesg may say more"
+        advice = "check the driver: dmesg may say more"
         return Finding("GPU", _ABSENT, f"nvidia-smi gave no answer in {_SMI_SECONDS} s", advice)
     except OSError:
         return Finding("GPU", _ABSENT, "no nvidia-smi, so no NVIDIA driver")
@@ -179,7 +179,7 @@ def check_gpu() -> Finding:
     found = "; ".join(f"{name}, driver {driver}, {memory}" for name, driver, memory in gpus)
     if any(_is_old(driver) for _, driver, _ in gpus):
         return Finding(
-            "GPU", _OK, found, f"CUDA 13 wants driver {_OLDEST_DRIVER} or newer: update it"
+            "GPU", _OK, found, f"CUDA 13 needs driver {_OLDEST_DRIVER} or newer: update it"
         )
     return Finding("GPU", _OK, found)
 
@@ -213,15 +213,15 @@ def check_rapids() -> Finding:
     if spark is not None and is_accelerated(spark):
         return Finding("RAPIDS", _OK, "loaded in this session")
     jar = find_jar()
-    found = f"{jar}; no session has loaded it" if jar else "its jar is not here"
+    found = f"{jar}, but no session has loaded it" if jar else "its jar is not here"
     if check_gpu().state != _OK:
         return Finding("RAPIDS", _ABSENT, f"{found}; needs a GPU")
     if jar is None:
-        return Finding("RAPIDS", _ABSENT, found, "make rapids-jar; see docs/gpu-cluster.md")
+        return Finding("RAPIDS", _ABSENT, found, "make rapids-jar (docs/gpu-cluster.md says more)")
     advice = (
-        "to run Spark's own steps on the GPU too: coincide join …"
-        f" --conf spark.driver.extraClassPath={jar} --conf spark.plugins={RAPIDS_PLUGIN};"
-        " more in docs/gpu-cluster.md"
+        "to run Spark's own steps on the GPU too, use coincide join … --conf"
+        f" spark.driver.extraClassPath={jar} --conf spark.plugins={RAPIDS_PLUGIN}"
+        " (docs/gpu-cluster.md says more)"
     )
     return Finding("RAPIDS", _OK, found, advice)
 
@@ -297,7 +297,7 @@ def _join_two_events(backend: Any) -> None:
     event = pa.table({"id": [1], "min_time": [0], "max_time": [10]})
     found = correlate_tables(event, event, TimingCondition(within(-5, 5), 0.5), backend=backend)
     if found.num_rows != 1:
-        raise RuntimeError(f"a join of two equal events found {found.num_rows} pairs instead of 1")
+        raise RuntimeError(f"a join of two equal events found {found.num_rows} pairs instead of 1.")
 
 
 def _fields(line: str) -> tuple[str, str, str]:

@@ -43,10 +43,10 @@ def settled(request: _Request, sources: Sequence[Source]) -> _Request:
 
 def _chosen(request: Request, sources: Sequence[Source]) -> tuple[str, str]:
     if not opens("output", request.output):
-        return "spark", f"PyArrow does not open {request.output}"
+        return "spark", f"PyArrow cannot open {request.output}"
     for source in sources:
         if source.is_uri and not opens(source.side, source.text):
-            return "spark", f"PyArrow does not open {source.text}"
+            return "spark", f"PyArrow cannot open {source.text}"
     columns = request.read_columns or [None] * len(sources)
     sizes, needed = zip(*map(_size, sources, columns), strict=False)
     told = f"{bytes_words(sum(sizes))} of input"
@@ -57,8 +57,8 @@ def _chosen(request: Request, sources: Sequence[Source]) -> tuple[str, str]:
     if sum(needed) <= free:
         return "local", told
     return "spark", (
-        f"{told} would take about {bytes_words(sum(needed))} of memory in one process, and"
-        f" {bytes_words(free)} is half of what is free"
+        f"{told} would need about {bytes_words(sum(needed))} of memory in one process, and"
+        f" {bytes_words(free)} is half of the free memory"
     )
 
 

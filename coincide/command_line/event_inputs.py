@@ -74,8 +74,8 @@ def _with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Reque
     for given in inputs:
         if given.source.is_uri and request.engine == "spark":
             raise Problem(
-                f"{given.source.side}: '*' and --where need to know the columns, and of"
-                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
+                f"{given.source.side}: '*' and --where need the names of the columns, but only"
+                f" Spark can read {given.source.text}. Name the columns, and filter the result."
             )
     return request.of(request.arguments.settled(*(given.schema for given in inputs)))
 
@@ -161,8 +161,8 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
     source = given.source
     if not source.format.has_row_groups:
         raise Problem(
-            f"{source.side}: Spark reads Parquet alone, and {source.text} is {source.file_format};"
-            " use --engine local."
+            f"{source.side}: Spark reads Parquet only (found {source.file_format} in"
+            f" {source.text}). Use --engine local."
             f" {as_parquet(source.text, source.file_format, source.csv.delimiter)}"
         )
     if source.is_uri:
@@ -174,7 +174,7 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
     check_zones(given, columns)
     # Spark judges all files by one, and reads nanoseconds and columns of no type as integers.
     for aspect in (_unit, pa.types.is_null):
-        _check_alike(given, columns, aspect, "use --engine local, or rewrite one of them")
+        _check_alike(given, columns, aspect, "Use --engine local, or rewrite one of them")
 
 
 def check_complete(given: ArrowInput, columns: list[str]) -> None:
@@ -187,7 +187,7 @@ def check_complete(given: ArrowInput, columns: list[str]) -> None:
 def check_zones(given: ArrowInput, columns: list[str]) -> None:
     """Refuse Parquet whose files differ in whether the times of a column have a zone."""
     if not given.source.is_uri:
-        advice = "instants are no wall-clock times; rewrite one of them"
+        advice = "Instants and wall-clock times do not mix. Rewrite one of them"
         _check_alike(given, columns, _zone, advice)
 
 
@@ -200,8 +200,8 @@ def _check_visible(source: Source) -> None:
     hidden = [file for file in source.found.paths if os.path.basename(file).startswith(HIDDEN)]
     if hidden:
         raise Problem(
-            f"{source.side}: Spark leaves out files whose names start with _ or ., such as"
-            f" {hidden[0]}; rename it, or use --engine local"
+            f"{source.side}: Spark skips files whose names start with _ or . (found {hidden[0]})."
+            " Rename it, or use --engine local."
         )
 
 
@@ -216,9 +216,9 @@ def _check_subfolders(source: Source) -> None:
         return
     files = first if other is None else f"{first} and {other}"
     raise Problem(
-        f"{source.side}: {source.text} holds subfolders key=value and plain ones, or not the same"
-        f" keys for all files: {files}; give all files the same, name them with a glob, or use"
-        " --engine local"
+        f"{source.side}: all files of {source.text} must be in subfolders key=value with the same"
+        f" keys, or none of them (found {files}). Give all files the same keys, name them with a"
+        " glob, or use --engine local."
     )
 
 
@@ -243,8 +243,8 @@ def _check_alike(
             other, kind = first.setdefault(field.name, (file, field.type))
             if aspect(kind) != aspect(field.type):
                 raise Problem(
-                    f"{given.source.side}.{field.name} is {kind} in {other} and {field.type} in"
-                    f" {file}; {advice}"
+                    f"{given.source.side}.{field.name} must have one type in all files (found"
+                    f" {kind} in {other} and {field.type} in {file}). {advice}."
                 )
 
 
@@ -350,8 +350,9 @@ def tell_of_texts(
                 continue
             own, other = inputs[i].source.side, inputs[1 - i].source.side
             print(
-                f"coincide: the key {name!r} holds numbers on the {own} and text on the {other}"
-                f"{_example(before[1 - i].column(names[1 - i]))}: compared as text, where '007' is not '7'",
+                f"coincide: the key {name!r} holds numbers on the {own} and text on the"
+                f" {other}{_example(before[1 - i].column(names[1 - i]))}. It is compared as text,"
+                " where '007' is not '7'",
                 file=sys.stderr,
             )
 

@@ -45,8 +45,8 @@ def request(**words: Any) -> ExploreRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide explore`."""
     if words["engine"] != "local":
         raise Problem(
-            "coincide explore runs in one process, and looks at a sample where there is too much; leave"
-            " --engine out"
+            "coincide explore runs in one process, and takes a sample of large inputs. Remove"
+            " --engine."
         )
     _check_output(words["output"])
     own = {"most_pairs": words["most_pairs"]}
@@ -65,12 +65,13 @@ def request(**words: Any) -> ExploreRequest:
 
 def _check_output(page: str) -> None:
     if not page.strip():
-        raise Problem("the output has no name; say where to write the page, with -o")
+        raise Problem("the output has no name. Name the page with -o.")
     if not is_page(page):
-        picture = ", and make pictures in Python, by Exploration.save"
+        picture = ", or use Exploration.save in Python for pictures"
         picture *= page.lower().endswith(".png")
         raise Problem(
-            f"the output is a page, but {page} is named otherwise; end it in .html{picture}"
+            f"the output is a page, so its name must end in .html (found {page}). Rename"
+            f" it{picture}."
         )
 
 

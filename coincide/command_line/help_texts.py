@@ -9,12 +9,12 @@ EXIT_CODES = """
 
 JOIN_HELP = (
     "Join two files of events by the probability of a timing condition.\n\n"
-    "Inputs are Parquet, CSV, or Arrow IPC. LEFT and RIGHT each need an id and the"
-    " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
-    " are called. A column of CSV is numbers where all of them print as they were written; else,"
-    " as with 007 or 1e3, it is text, unless it is a time. Spark reads Parquet alone."
-    " With one input its events are joined with"
-    " themselves: each with every other one, each pair once."
+    "[cyan]coincide join a.parquet b.parquet -o pairs --within -250ms 250ms --confidence 0.5[/cyan]\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC. Each needs an id and the two ends of its timestamps;"
+    " --left-time, --left-columns and so on name these columns. A column of CSV holds numbers if all of"
+    " them print as they were written. Else, as with 007 or 1e3, it is text or a time. Spark reads"
+    " Parquet only. With one input its events are joined with themselves: each with every other one, each"
+    " pair once."
 )
 JOIN_EXAMPLES = """
 [b]Examples[/b]
@@ -51,14 +51,14 @@ be near the middle of the window:
       --within 0s 30s --confidence 0.5 --emit best --prefer first[/cyan]
 """
 EXPLORE_HELP = (
-    "Choose a confidence: make a page that shows what a join of two files, or of one stream with itself,"
-    " finds at any.\n\n"
-    "All pairs that could qualify are looked at once: how probable they are, how many qualify at each"
+    "Choose a confidence: make a page that shows what a join finds at each.\n\n"
+    "[cyan]coincide explore a.parquet b.parquet --within -250ms 250ms[/cyan]\n\n"
+    "The page shows all pairs that could qualify: how probable they are, how many qualify at each"
     " confidence, how many matches events have, and how their delays change with the time of day. The"
     " page needs no network and no other file.\n\n"
-    "It takes the inputs of [b]coincide join[/b], of which no id is needed, and runs in one process, in the"
-    " memory of which times and keys of both inputs must fit. Where there are more than --most-pairs, it"
-    " looks at those of a random sample of the events of LEFT, and says so."
+    "It takes the inputs of [b]coincide join[/b], but needs no ids. It runs in one process, whose memory"
+    " must hold times and keys of both inputs. With more than --most-pairs pairs, it takes a random sample"
+    " of the events of LEFT, and says so."
 )
 EXPLORE_EXAMPLES = """
 [b]Examples[/b]
@@ -75,16 +75,16 @@ From clocks of ± 10 ms:
 """
 BORDERS_HELP = (
     "Find when streams of readings cross the borders of queries.\n\n"
-    "A query is a range: lower ≤ value < upper, in each of its dimensions; --closed both is lower ≤ value ≤"
-    " upper. Where one reading of a stream"
-    " lies in it and the one before does not, the stream has entered (event I), and where it is the other"
-    " way round it has left (O): somewhere between the times of the two, min_time and max_time."
-    " So the answer is events with interval timestamps, for [b]coincide join[/b].\n\n"
-    "Inputs are Parquet, CSV, or Arrow IPC. READINGS need the columns stream_id, time and"
-    " value, QUERIES query_id, lower and upper; --stream, --time, --values and --query say what these are"
-    " called. For --values x,y the borders are lower_x, upper_x, lower_y and upper_y. A range without a"
-    " border on one side is open there. A reading without a value is a gap, and the stream is taken to be"
-    " where it was."
+    "[cyan]coincide borders sensors.parquet limits.csv -o crossings[/cyan]\n\n"
+    "A query is a range in each of its dimensions: lower ≤ value < upper, or with --closed both lower ≤"
+    " value ≤ upper. A stream enters it (event I) if one reading lies in it and the one before does not."
+    " It leaves it (O) the other way round. The crossing lies somewhere between the times of the two"
+    " readings, min_time and max_time. So the answer is events with interval timestamps, for"
+    " [b]coincide join[/b].\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC. READINGS need the columns stream_id, time and value, QUERIES"
+    " need query_id, lower and upper; --stream, --time, --values and --query name other ones. For --values"
+    " x,y the borders are lower_x, upper_x, lower_y and upper_y. A range without a border on one side is"
+    " open there. A reading without a value is a gap: the stream is taken to be where it was."
 )
 BORDERS_EXAMPLES = """
 [b]Examples[/b]
@@ -103,14 +103,14 @@ degrees:
 """
 TRANSITIONS_HELP = (
     "Find out how long streams stayed inside regions, and outside.\n\n"
+    "[cyan]coincide transitions crossings -o parked --within 3min --confidence 0.9[/cyan]\n\n"
     "EVENTS say when a stream came into a region (I) or left it (O), as [b]coincide borders[/b] finds them."
-    " An event and the next one of its query and stream are a transition, I>O or O>I, where the time"
-    " between them is at most --within, and else the first one begins a stay, I>!O or O>!I, which came true"
-    " when that time had passed. Timestamps are intervals, and the time between two of them is uncertain: a"
-    " row is given out when its probability reaches --confidence.\n\n"
-    "Inputs are Parquet, CSV, or Arrow IPC, with the columns query_id, stream_id, event and"
-    " the two ends of the timestamps, min_time and max_time; --query, --stream, --event and --time say what"
-    " these are called."
+    " An event and the next one of its query and stream are a transition, I>O or O>I, if the time between"
+    " them is at most --within. If not, the first one begins a stay, I>!O or O>!I, which came true when"
+    " that time had passed. Timestamps are intervals, so the time between two of them is uncertain: the"
+    " output has a row if its probability reaches --confidence.\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC, with the columns query_id, stream_id, event and the two ends of"
+    " the timestamps, min_time and max_time; --query, --stream, --event and --time name other ones."
 )
 TRANSITIONS_EXAMPLES = """
 [b]Examples[/b]
@@ -120,7 +120,7 @@ Cars that left the garage within three minutes, and those that stayed:
     [cyan]coincide transitions crossings -o parked --within 3min \\
       --confidence 0.9[/cyan]
 
-The same of exact times, in one file; what nobody saw by
+The same for exact times, in one file; what is not in it by
 noon had not happened by then:
 
     [cyan]coincide transitions log.csv -o parked.parquet --within 3min \\
@@ -128,14 +128,15 @@ noon had not happened by then:
 """
 CAUSALITY_HELP = (
     "Find which events can have caused which.\n\n"
-    "A pair of a cause and an effect is found when it meets all that is asked of it: of its times, by"
-    " --delta; of its distance, by --radius; and of both. --speed asks that the effect comes when what"
-    " travels from the cause at such a speed arrives there: distance/MAX − slack ≤ T_effect − T_cause ≤"
-    " distance/MIN + slack. Bounds are inclusive. Each pair is told once, with its distance and"
-    " delta, whose name says what it counts: delta_us.\n\n"
-    "Inputs are Parquet, CSV, or Arrow IPC. Each needs an id and a time, and where distances"
-    " count a place; --cause-time, --cause-place and so on say what these columns are called. A row without"
-    " a place matches nothing and is counted. With one input, an event is the cause of later ones."
+    "[cyan]coincide causality switched.csv alarms.csv -o pairs --delta 0s 5s[/cyan]\n\n"
+    "The output has each pair of a cause and an effect that meets all conditions: --delta on their times,"
+    " --radius on their distance, and others on both. With --speed the effect comes when something that"
+    " travels from the cause at such a speed arrives: distance/MAX − slack ≤ T_effect − T_cause ≤"
+    " distance/MIN + slack. Bounds are inclusive. Each pair has its distance and delta, whose name says"
+    " what it counts: delta_us.\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC. Each needs an id and a time, and a place if distances count;"
+    " --cause-time, --cause-place and so on name these columns. A row without a place matches nothing and"
+    " is counted. With one input, an event is the cause of later ones."
 )
 CAUSALITY_EXAMPLES = """
 [b]Examples[/b]
@@ -160,10 +161,11 @@ Lightning sources of one stream that belong together:
 """
 CLUSTERS_HELP = (
     "Find which events belong together: those that a chain of pairs connects.\n\n"
-    "A pair of two events counts when it meets what is asked of it, as of [b]coincide causality[/b]:"
-    " --delta of its times, --radius of its distance, --speed and --ellipsoid of both. The output has a row"
-    " for each event, with its columns and the label of its cluster: the first row of the cluster, counted"
-    " from 0. An event without time, place or key has no label.\n\n"
+    "[cyan]coincide clusters sources.parquet -o flashes.parquet --delta 0s 150ms[/cyan]\n\n"
+    "A pair of two events counts if it meets all conditions, like in [b]coincide causality[/b]: --delta on"
+    " its times, --radius on its distance, --speed and --ellipsoid on both. The output has a row for each"
+    " event, with its columns and the label of its cluster: the first row of the cluster, counted from 0."
+    " An event without time, place or key has no label.\n\n"
     "Inputs are Parquet, CSV, or Arrow IPC, and are read into the memory of this process; Java is not"
     " needed. Several files are one input, in order of their names."
 )
@@ -184,11 +186,11 @@ longitudes:
 DEMO_HELP = (
     "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
     "The sample knows when everything really happened, the join does not. So the answer can be"
-    " marked: right pairs found and wrong ones let in, beside a plain join on the middles of the"
+    " marked: right pairs found and wrong ones let in, compared with a plain join on the middles of the"
     " timestamps."
 )
 DOCTOR_HELP = (
-    "Say what is here: Java, Spark, Python, GPU, backends; and what to do about what is"
+    "Say what is installed: Java, Spark, Python, GPU, backends; and what to do about what is"
     " missing.\n\n"
     "Exit code 0 if joins run on the CPU, on Spark and in one process; 1 if not. With --gpu: 0 if they"
     " run on the GPU and give the CPU's answers."

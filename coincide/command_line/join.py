@@ -83,7 +83,7 @@ class JoinRequest(EventRequest):
         from spark_plugin.ways.files.join import plan_direct, summary_of, written_slices
 
         if isinstance(output, SparkUri):
-            closed = _closed_if_free(self, "the output does not lie on this machine")
+            closed = _closed_if_free(self, "the output is not on this machine.")
             return self._by_spark(asked, closed)(spark, progress, output)
         planned = _planned_directly(asked, partial(plan_direct, spark))
         if isinstance(planned, str):
@@ -106,7 +106,7 @@ class JoinRequest(EventRequest):
         def counted(plan: Any) -> Counted:
             why = closed
             if plan.plan.way.startswith("broadcast"):
-                not_direct = "" if self.way.startswith("broadcast") else f"; not direct: {closed}"
+                not_direct = "" if self.way.startswith("broadcast") else f"; not by files: {closed}"
                 why = plan.plan.describe() + not_direct
             return self._counted(plan.summary(), why)
 
@@ -167,9 +167,9 @@ def _closed(asked: Prepared[JoinRequest]) -> str | None:
     for given, columns, unknown in zip(inputs, request.columns, types, strict=True):
         source = given.source
         if not source.format.has_row_groups:
-            return f"{source.side} is no Parquet"
+            return f"{source.side} is not Parquet."
         if source.is_uri and not opens(source.side, source.text):
-            return f"PyArrow does not open {source.text}"
+            return f"PyArrow cannot open {source.text}."
         if unknown or path_columns(source).intersection(columns):
-            return f"{source.side} has columns that its files do not hold or do not give a type"
+            return f"{source.side} has columns that its files do not hold or give no type."
     return None

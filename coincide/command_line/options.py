@@ -83,9 +83,9 @@ _SIDED = {
     " histograms then. --{side}time is the one column of the times at which they were seen.",
     "templates FILE": "The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
     " or delay_lower and delay_upper for delays of detection.",
-    "place X,Y,…: list": "Where it happened: one to three columns; a number in the place of a name holds"
+    "place X,Y,…: list": "Where it happened: one to three columns; a number instead of a name holds"
     " for all, such as 0 for a depth.",
-    "unit UNIT": "As --unit, of {of} alone, where the sides differ.",
+    "unit UNIT": "Like --unit, for {of} alone, where the sides differ.",
     "columns A,B,…: list": "Columns of {of} in the output. Default: id.",
     "longest D": "Declare the longest timestamp of {of}; a longer one is invalid.",
 }
@@ -99,7 +99,8 @@ _OTHER_NAMES = {
     for name in ("unit", "longest")
 }
 """Under which `coincide causality` knows options as the join has them."""
-_CLOCK = ("around", "resolution", "around-column", "around-unit", "template", "templates")
+_CLOCK = ("around", "resolution", "around-column", "around-unit")
+_HISTOGRAM = ("template", "templates")
 
 
 def _sided(
@@ -117,7 +118,7 @@ def _sided(
         for i, (side, called) in enumerate(sides.items()):
             flag = f"--{side}{name}"
             flags = ", ".join([flag, *filter(None, [_OTHER_NAMES.get(flag)])])
-            same = f"The same, of {called}.{otherwise}"
+            same = f"The same for {called}.{otherwise}"
             found[f"{flags} {rest}{defaults[i]}"] = same if i else help.format(of=called, side=side)
     return _group(panel, found)
 
@@ -146,13 +147,13 @@ def _files(*sides: str) -> list[Parameter]:
 def _time_rules(refused: str) -> list[Parameter]:
     """What numbers in time columns count, and what becomes of rows such as those of `refused`."""
     return _group(
-        "Data",
+        "Timestamps",
         {
             "--unit ns|us|ms|s|min|h|d": "What a number in the time columns counts. Timestamps need none,"
             " but ns where they are finer than 1 us.",
             "--tick UNIT": "In what times are counted. Default: us for timestamps, ns for floats, the finer"
             " unit for integers. Coarser ticks round floats, and reach further.",
-            "--invalid raise|drop = raise": f"{refused}: an error, or left out and counted.",
+            "--invalid raise|drop = raise": f"{refused}: an error, or skipped and counted.",
         },
     )
 
@@ -165,7 +166,7 @@ def _pairs(right: str, such_as: str) -> list[Parameter]:
             "--by A,B,…: list": "Columns that must be equal on both sides; [cyan]station=sta[/cyan] where"
             f""" that of {right} has another name, [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
             "--case-fold": "Texts of --by that differ in case alone are equal.",
-            "--where SQL": f"What pairs must meet besides, such as {such_as}.",
+            "--where SQL": f"What pairs must also meet, such as {such_as}.",
         },
     )
 
@@ -183,7 +184,8 @@ _WINDOW = {
 _SPACE = {
     "--lat-lon": "Places are latitude and longitude in degrees, and perhaps a height in km; distances are"
     " great circles in km.",
-    "--sphere-radius R: float": "With --lat-lon: of the sphere, which says in what distances are.",
+    "--sphere-radius R: float": "With --lat-lon: the sphere's radius, in the unit of distances."
+    " Default: the Earth's, in km.",
     "--scale A,B,…": "What one unit of each coordinate is worth in the unit of distances. Default: 1 each.",
 }
 _PROPAGATION = {
@@ -192,16 +194,16 @@ _PROPAGATION = {
     "--radius R": "The distance is at most R; with --lat-lon in km, or as [cyan]500m[/cyan] says.",
     "--speed MIN MAX: two": "The effect comes when something of such a speed arrives; [cyan]any[/cyan]:"
     " however slow, or fast.",
-    "--slack D = 0": "With --speed: so much earlier, or later, will do.",
+    "--slack D = 0": "With --speed: how much earlier or later is still in time.",
     "--per UNIT = s": "Speeds are distances per ns, us, ms, s, min, h, d or tick.",
     "--propagation-time D": "The effect comes D after its cause, or up to --tolerance later, however far"
     " away it is.",
     "--propagation-speed V: float": "The effect comes when something of just this speed arrives, or up to"
     " --tolerance later.",
-    "--tolerance D": "With --propagation-time or --propagation-speed: so much later will do.",
+    "--tolerance D": "With --propagation-time or --propagation-speed: how much later is still in time.",
     "--ellipsoid R D: two": "(distance / R)² + (delta / D)² ≤ 1, D a duration.",
-    "--strict": "No bound is part of what it bounds: < in the place of ≤.",
-    "--confidence CT: float = 1.0": "Of uncertain times: how probable a pair must be, 0 < CT ≤ 1.",
+    "--strict": "Exclude the bounds: < instead of ≤.",
+    "--confidence CT: float = 1.0": "How probable a pair of uncertain times must be, 0 < CT ≤ 1.",
 }
 
 
@@ -236,7 +238,7 @@ def _results(
         "--matching KIND": "Pairs one to one. [cyan]mutual[/cyan]: each is the other's best."
         " [cyan]optimal[/cyan]: those that are most probable together; with --prefer nearest the most pairs"
         " with the least distances. [cyan]unambiguous[/cyan]: neither has another.",
-        "--largest-group N: int = 2000": "Most events that --matching optimal may have to look at as one.",
+        "--largest-group N: int = 2000": "Most events of a group that --matching optimal takes.",
     }
     columns = _sided("Result", sides, "columns")
     return [*_group("Result", rows), *columns, *_group("Result", choices)]
@@ -271,15 +273,16 @@ _AT_LAST = _group(
     },
 )
 _TWO_INPUTS = [
-    _input("left", "Events: a file, a folder, a glob, a URI, or - for what is sent in."),
-    _input("right", "The other events; left out, those of LEFT are joined with themselves.", None),
+    _input("left", "Events: a file, a folder, a glob, a URI, or - for standard input."),
+    _input("right", "The other events. Without it those of LEFT are joined with themselves.", None),
 ]
 _TIMED_PAIRS = [
     *_files("left", "right"),
-    *_sided("Data", _JOIN, "time", defaults=[" = min_time,max_time"] * 2),
-    *_sided("Data", _JOIN, *_CLOCK),
+    *_sided("Timestamps", _JOIN, "time", defaults=[" = min_time,max_time"] * 2),
+    *_sided("Timestamps", _JOIN, *_CLOCK),
+    *_sided("Histograms", _JOIN, *_HISTOGRAM),
     *_time_rules("Rows whose time cannot be one"),
-    *_sided("Data", _JOIN, "unit"),
+    *_sided("Timestamps", _JOIN, "unit"),
     *_group("Condition", _WINDOW),
     *_pairs("RIGHT", "[cyan]'left_amount = right_amount'[/cyan]"),
 ]
@@ -341,10 +344,7 @@ EXPLORE = [
     ),
     *_group(
         "How it runs",
-        {
-            "--most-pairs N: int = 20000000": "Of more pairs, those of a sample of the events of LEFT are"
-            " looked at."
-        },
+        {"--most-pairs N: int = 20000000": "With more pairs, take a sample of the events of LEFT."},
         min=1,
     ),
     *_group("How it runs", {"--engine local = local": "In this process."}, hidden=True),
@@ -355,20 +355,25 @@ CAUSALITY = [
     _input("causes", "Events: a file, a folder, a glob or a URI."),
     _input(
         "effects",
-        "The events that they may have caused. Left out: CAUSES are one stream, of whose events each may"
-        " have caused every other one.",
+        "The events that they may have caused. Without it CAUSES are one stream, and each of its events"
+        " may have caused every other one.",
         None,
     ),
     *_OUTPUT,
     *_files("causes", "effects"),
     *_sided(
-        "Data", _CAUSALITY, "time", defaults=[" = time", ""], otherwise=" Default: as of CAUSES."
+        "Timestamps",
+        _CAUSALITY,
+        "time",
+        defaults=[" = time", ""],
+        otherwise=" Default: like CAUSES.",
     ),
-    *_sided("Data", _CAUSALITY, *_CLOCK),
-    *_sided("Data", _CAUSALITY, "place", otherwise=" Default: as of CAUSES."),
-    *_group("Data", _SPACE),
+    *_sided("Timestamps", _CAUSALITY, *_CLOCK),
+    *_sided("Histograms", _CAUSALITY, *_HISTOGRAM),
+    *_sided("Places", _CAUSALITY, "place", otherwise=" Default: like CAUSES."),
+    *_group("Places", _SPACE),
     *_time_rules("Rows of an impossible time or place"),
-    *_sided("Data", _CAUSALITY, "unit"),
+    *_sided("Timestamps", _CAUSALITY, "unit"),
     *_group("Condition", _PROPAGATION),
     *_pairs("EFFECTS", _OF_PAIRS),
     *_results(
@@ -402,9 +407,11 @@ CLUSTERS = [
     _input("events", "A file, a folder, a glob or a URI."),
     *_OUTPUT,
     *_files(),
-    *_sided("Data", _CLUSTERS, "time", defaults=[" = time"]),
-    *_sided("Data", _CLUSTERS, *_CLOCK, "place"),
-    *_group("Data", _SPACE),
+    *_sided("Timestamps", _CLUSTERS, "time", defaults=[" = time"]),
+    *_sided("Timestamps", _CLUSTERS, *_CLOCK),
+    *_sided("Histograms", _CLUSTERS, *_HISTOGRAM),
+    *_sided("Places", _CLUSTERS, "place"),
+    *_group("Places", _SPACE),
     *_time_rules("Rows of an impossible time or place"),
     *_group("Condition", _PROPAGATION),
     *_group(
@@ -412,14 +419,14 @@ CLUSTERS = [
         {
             "--by A,B,…: list": "Columns that must be equal: a cluster has one value of each.",
             "--case-fold": "Texts of --by that differ in case alone are equal.",
-            "--where SQL": f"What pairs must meet besides, such as {_OF_PAIRS}.",
+            "--where SQL": f"What pairs must also meet, such as {_OF_PAIRS}.",
         },
     ),
     *_sided("Result", _CLUSTERS, "columns"),
     *_group("How it runs", _THREADS),
     *_AT_LAST,
 ]
-_STREAM = {"--stream COLUMN|- = stream_id": "What moves. [cyan]-[/cyan]: all rows are of one."}
+_STREAM = {"--stream COLUMN|- = stream_id": "What moves. [cyan]-[/cyan]: all rows belong to one."}
 BORDERS = [
     _input("readings", "Readings: a file, a folder, a glob or a URI."),
     _input("queries", "Ranges: a column of ids, and borders."),
@@ -481,7 +488,7 @@ TRANSITIONS = [
             "--event COLUMN = event": "The words I and O.",
         },
     ),
-    *_sided("Data", _CLUSTERS, "time", defaults=[" = min_time,max_time"]),
+    *_sided("Timestamps", _CLUSTERS, "time", defaults=[" = min_time,max_time"]),
     *_time_rules("Events with nulls, other words or impossible times"),
     *_group(
         "Meaning",

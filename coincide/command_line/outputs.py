@@ -41,13 +41,14 @@ def format_of_output(text: str, asked: str | None) -> str:
     name = text.lower().rstrip("/")
     if name.endswith(_UNWRITTEN):
         raise Problem(
-            f"the output {text} is named as a format that is not written; end it in .parquet, .csv or"
-            " .arrow"
+            f"the format of the output {text} cannot be written. End its name in .parquet, .csv"
+            " or .arrow."
         )
     named = _named(name)
     if asked is not None and named not in (None, asked):
         raise Problem(
-            f"the output {text} is named as {named}, and --output-format says {asked}; leave one out"
+            f"the name of the output {text} means {named}, but --output-format is {asked}. Remove"
+            " --output-format, or rename the output."
         )
     return asked or named or "parquet"
 
@@ -58,7 +59,8 @@ def _named(name: str) -> str | None:
     found = next((kind for kind, each in FORMATS.items() if bare.endswith(each.endings)), None)
     if packed and found != "csv":
         raise Problem(
-            f"the output {name} would be compressed, which only .csv can be; leave {packed} out"
+            f"the output {name} would be compressed, and only .csv can be compressed. Remove"
+            f" {packed} from its name."
         )
     return found
 
@@ -83,7 +85,8 @@ class SparkUri:
             folder = source.text.rstrip("/*")
             if text == folder or text.startswith(folder + "/"):
                 raise Problem(
-                    f"the output {text} lies inside the {source.side} input; write elsewhere"
+                    f"the output {text} lies inside the {source.side} input. Write to another"
+                    " place."
                 )
         self.uri, self.mode = text, "overwrite" if overwrite else "errorifexists"
 
@@ -186,8 +189,8 @@ def spark_output(place: Place, sources: Sequence[Source]) -> SparkOutput:
     if text != STDOUT and local_path(text) is None:
         if place.output_format != "parquet":
             raise Problem(
-                f"the output {text} is {place.output_format}, and Spark writes Parquet there; end it in"
-                " .parquet, or use --engine local"
+                f"the output {text} is {place.output_format}, but Spark writes only Parquet"
+                " there. End its name in .parquet, or use --engine local."
             )
         return SparkUri(text.rstrip("/"), place.overwrite, sources)
     if text == STDOUT or place.output_format != "parquet":
@@ -204,4 +207,4 @@ def write_frame(frame: DataFrame, output: SparkOutput) -> None:
 
 def _check_name(text: str) -> None:
     if not text.strip():
-        raise Problem("the output has no name; say where to write, with -o")
+        raise Problem("the output has no name. Give one with -o.")

@@ -28,14 +28,14 @@ RUNNING: ContextVar[str] = ContextVar("running", default="")
 
 
 _CURES = {
-    "unexpected extra argument": "--within takes LO HI, or one duration; a glob needs quotes, such as"
-    " 'events/*.parquet'",
-    "Missing option '--output'": "say where to write, such as -o out.parquet, or -o - for standard output",
-    "Missing argument 'RIGHT'": "two inputs are needed, LEFT and RIGHT, such as a.parquet b.parquet",
-    "No such option: --png": "coincide explore writes a page; Exploration.save makes pictures in Python",
-    "'--confidence'": "write it as 0.9",
-    "valid number": "write digits without a unit, such as 80",
-    "valid integer": "write it as 8",
+    "unexpected extra argument": "--within takes LO HI, or one duration. Put a glob in quotes,"
+    " like 'events/*.parquet'",
+    "Missing option '--output'": "Name the output, for example -o out.parquet, or -o - for standard output",
+    "Missing argument 'RIGHT'": "Give two inputs, LEFT and RIGHT, for example a.parquet b.parquet",
+    "No such option: --png": "coincide explore writes a page. For pictures use Exploration.save in Python",
+    "'--confidence'": "Write it as 0.9",
+    "valid number": "Write digits without a unit, such as 80",
+    "valid integer": "Write it as 8",
 }
 """What to add to what the argument parser says, by a part of it."""
 
@@ -47,6 +47,11 @@ class Problem(CoincideError):
 _INPUTS = ("left", "right", "causes", "effects", "events", "readings", "queries")
 _CLOCKS = ("around", "resolution")
 _SIDES = {"left_": "cause_", "right_": "effect_"}
+_CAUSAL = {
+    "time": "propagation_time", "speed": "propagation_speed", "v_min": "speed", "v_max": "speed",
+    "duration": "ellipsoid", "lo": "delta", "hi": "delta",
+}  # fmt: skip
+"""Fields of predicates whose options have other names."""
 _PLAIN = re.compile(r"[\w.,:=+-]+")
 
 
@@ -60,6 +65,7 @@ def as_option(argument: Argument, command: str) -> str:
     if (name, shown) == ("stream", "None"):
         return "--stream -"
     if command == "causality":
+        name = _CAUSAL.get(name, name)
         for side, other in _SIDES.items():
             name = name.replace(side, other)
     elif command == "clusters":
@@ -84,7 +90,7 @@ def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
         print(hide("".join(traceback.format_exception(error))), file=sys.stderr)
     elif code == OUR_FAILURE:
         notes = [message, *getattr(error, "__notes__", ())]
-        message = f"{'. '.join(notes)}. --debug or {DEBUG_VARIABLE}=1 shows where it happened"
+        message = f"{'. '.join(notes)}. Use --debug or {DEBUG_VARIABLE}=1 to see where it happened"
     message = hide(in_options(message, next(iter(words), "")))
     print(f"coincide: {' '.join(message.split())}", file=sys.stderr)
     return code
@@ -92,13 +98,16 @@ def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
 
 def tell_closed(why: str) -> None:
     """Say on stderr, before a slower way begins, why it is taken, and what would help."""
-    print(f"coincide: not directly: {in_options(why)}", file=sys.stderr)
+    print(
+        f"coincide: --way files is not possible, so Spark takes another way: {in_options(why)}",
+        file=sys.stderr,
+    )
 
 
 def explain(error: BaseException) -> tuple[int, str]:
     """Exit code of an error and the words for it."""
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
-        return INTERRUPTED, "interrupted; no output was left"
+        return INTERRUPTED, "interrupted. The output was not written"
     if hasattr(error, "format_message"):  # the argument parser's own errors
         return BAD_USE, _with_cure(str(error.format_message()))
     if isinstance(error, CoincideError):
@@ -118,7 +127,7 @@ def explain(error: BaseException) -> tuple[int, str]:
 def _with_cure(said: str) -> str:
     """What the argument parser says, and what to do about it."""
     cure = next((cure for sign, cure in _CURES.items() if sign in said), "")
-    return f"{said.rstrip('.')}; {cure}" if cure else said
+    return f"{said.rstrip('.')}. {cure}." if cure else said
 
 
 def wants_debug(arguments: list[str]) -> bool:

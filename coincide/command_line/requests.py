@@ -153,7 +153,7 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
         words["engine"], {"--master": words["master"], "--conf": words["conf"], **spark_only}
     )
     if words["master"] is not None and not words["master"].strip():
-        raise Problem(f"--master is empty; {UNSET}")
+        raise Problem(f"--master is empty. {UNSET}")
     plain = ("output", "overwrite", "file_format", "master", "debug")
     sides = [word.removesuffix("_csv") for word in words if word.endswith("_csv")]
     return {
@@ -171,8 +171,8 @@ def _written(words: Mapping[str, Any]) -> str:
     found = format_of_output(words["output"], words.get("output_format"))
     if found == "csv" and words.get("emit") == "lists":
         raise Problem(
-            "--emit lists makes arrays, which CSV cannot hold; end -o in .parquet or .arrow, or say"
-            " --emit pairs"
+            "--emit lists gives arrays, which CSV cannot hold. End -o in .parquet or .arrow, or"
+            " use --emit pairs."
         )
     return found
 
@@ -183,8 +183,8 @@ def _engine(engine: str, options: Mapping[str, Any]) -> tuple[str, str]:
     if engine == "auto" and given:
         return "spark", f"for {' and '.join(given)}"
     if engine == "local" and given:
-        verb, them = ("means", "it") if len(given) == 1 else ("mean", "them")
-        raise Problem(f"{' and '.join(given)} {verb} nothing with --engine local; leave {them} out")
+        verb, them = ("has", "it") if len(given) == 1 else ("have", "them")
+        raise Problem(f"{' and '.join(given)} {verb} no effect with --engine local. Remove {them}.")
     return engine, ""
 
 
@@ -193,5 +193,7 @@ def _settings(words: Sequence[str] | None) -> dict[str, str]:
     wrong = [number for number, (key, sign, _) in enumerate(pairs, 1) if not sign or not key]
     if wrong:
         # Not the word itself, which may be a secret.
-        raise Problem(f"--conf takes KEY=VALUE; number {wrong[0]} of them is not written so")
+        raise Problem(
+            f"--conf takes KEY=VALUE, but number {wrong[0]} is not written that way. Correct it."
+        )
     return {key: value for key, _, value in pairs}

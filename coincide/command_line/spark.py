@@ -214,8 +214,8 @@ def _microseconds(side: str, name: str, kind: pa.DataType) -> Column:
 
 def _too_fine(side: str, name: str) -> str:
     return (
-        f"{side}.{name} has times finer than 1 us, which Spark cannot hold; use --engine local"
-        " --unit ns, or round them"
+        f"{side}.{name} has times finer than 1 us, which Spark cannot hold. Use --engine local"
+        " --unit ns, or round them."
     )
 
 
@@ -225,6 +225,6 @@ def _spark_kind(side: str, field: pa.Field) -> DataType:
         return spark_type(field.name, field.type)
     except SchemaError:
         raise Problem(
-            f"{side}.{field.name} is {field.type}, which Spark cannot take over; cast it, or use"
-            " --engine local"
+            f"{side}.{field.name} has a type that Spark does not have (found {field.type}). Cast"
+            " it, or use --engine local."
         ) from None

@@ -25,21 +25,21 @@ _MOST = 6
 def check_once(inputs: Collection[str]) -> None:
     """Refuse two inputs from one standard input."""
     if sum(text == STANDARD_INPUT for text in inputs) > 1:
-        raise Problem("standard input is one input; name a file for the other one")
+        raise Problem("standard input can be one input only. Name a file for the other one.")
 
 
 def read_in(side: str, file_format: str | None, csv: CsvRules) -> Source:
     """What comes in, as an input whose file goes when the input does."""
     if sys.stdin.isatty():
         raise Problem(
-            f"{side}: nothing is sent to standard input; pipe CSV or Arrow IPC in, or name a file"
+            f"{side}: standard input is a terminal. Pipe CSV or Arrow IPC in, or name a file."
         )
     begin = sys.stdin.buffer.read(_MOST)
     told = (kind for kind, each in FORMATS.items() if begin.startswith(each.magic or (b"\0",)))
     kind = file_format or next(told, "csv")
     if FORMATS[kind].has_row_groups or begin.startswith(FORMATS["parquet"].magic):
         raise Problem(
-            f"{side}: standard input is read as CSV or Arrow IPC, not as Parquet; name the file"
+            f"{side}: standard input is read as CSV or Arrow IPC, not as Parquet. Name the file."
         )
     packed = next((end for sign, end in _PACKED.items() if begin.startswith(sign)), "")
     kept = tempfile.NamedTemporaryFile(prefix="coincide-", suffix=packed)  # noqa: SIM115

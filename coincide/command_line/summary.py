@@ -57,10 +57,8 @@ class Summary:
     def lines(self) -> list[tuple[str, str]]:
         """Names and what there is to say, for people."""
         lines = [*self.counted.lines]
-        left_out = "left out: of more or fewer cells than the header, or without a time"
-        lines += [
-            (f"{side} lines", f"{count:,} {left_out}") for side, count in self.skipped.items()
-        ]
+        skipped = "skipped: other cells than the header, or no time"
+        lines += [(f"{side} lines", f"{count:,} {skipped}") for side, count in self.skipped.items()]
         if self.rows is not None and self.rows != self.counted.values.get("pairs"):
             lines.append(("rows", f"{self.rows:,}"))
         if self.engine_why:

@@ -114,7 +114,7 @@ def _instant(text: str) -> int | float | datetime:
         with suppress(ValueError):
             return read(text)
     raise ConditionError(
-        f"--until takes a number, or a time such as 2024-05-01T08:00:00Z; found {text!r}"
+        f"--until takes a number, or a time such as 2024-05-01T08:00:00Z (found {text!r})."
     )
 
 
@@ -155,7 +155,7 @@ def _lines(summary: TransitionSummary) -> list[tuple[str, str]]:
     counts = summary.counts
     events = [f"{counts.events:,} rows"]
     if counts.repeated:
-        events.append(f"{counts.repeated:,} repeat the one before")
+        events.append(f"{counts.repeated:,} repeat the event before")
     events += [words for _, words in losses_of(summary)]
     return [
         ("events", "; ".join(events)),

@@ -87,8 +87,8 @@ def device_number(addresses: Sequence[str], visible: str | None) -> int:
         if address.isdecimal():
             return int(address)
         raise BackendError(
-            f"Spark's discovery script calls the task's GPU {address!r}; it must print the numbers of"
-            " nvidia-smi, as scripts/discover-gpus.sh does"
+            "Spark's discovery script must print the GPU numbers of nvidia-smi (found"
+            f" {address!r}). Use scripts/discover-gpus.sh."
         )
     seen = [part.strip() for part in visible.split(",") if part.strip()]
     if address in seen:
@@ -96,8 +96,8 @@ def device_number(addresses: Sequence[str], visible: str | None) -> int:
     if len(seen) == 1 and not seen[0].isdecimal():
         return 0  # a name such as MIG-…: the one device that a container shows
     raise BackendError(
-        f"Spark gave this task the GPU {address}, but {_VISIBLE}={visible!r} hides it from the worker;"
-        f" leave {_VISIBLE} unset, or make the discovery script print what it shows"
+        f"Spark gave this task the GPU {address}, but {_VISIBLE}={visible!r} hides it from the"
+        f" worker. Unset {_VISIBLE}, or let the discovery script print what {_VISIBLE} shows."
     )
 
 
@@ -145,7 +145,7 @@ class ResilientJoin:
         with self._lock:
             # Another thread may have been first; the CPU has no other way out.
             if self._second is not None:
-                _log.warning("going on on the CPU: %s", error)
+                _log.warning("the CPU takes over: %s", error)
                 self._join, self._second = self._second(), None
 
 

@@ -143,8 +143,8 @@ def checked(chosen: tuple[ShapeClasses, ShapeClasses]) -> tuple[ShapeClasses, Sh
     for side, classes in zip(SIDES, chosen, strict=True):
         if classes.count > MOST_CLASSES:
             raise ConditionError(
-                f"{side}: the timestamp model cuts its shapes into {classes.count:,} classes, and a join"
-                f" takes {MOST_CLASSES:,}; put near shapes into one class"
+                f"{side}: the timestamp model makes {classes.count:,} classes of its shapes, and"
+                f" a join takes at most {MOST_CLASSES:,}. Put similar shapes into one class."
             )
     return chosen
 

@@ -42,7 +42,7 @@ class ArraysAreBorrowed(AnalysisPass):
                 returned[callee.dispatcher.py_func.__name__] = signature.return_type
         for who, kind in returned.items():
             if state.targetctx.data_model_manager[kind].contains_nrt_meminfo():
-                raise TypingError(f"{who} returns arrays; say compiled(allocates=True)")
+                raise TypingError(f"{who} returns arrays. Use compiled(allocates=True).")
         return False
 
 

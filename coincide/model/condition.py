@@ -41,7 +41,7 @@ class Window:
         return Window(-self.hi, -self.lo, self.confidence)
 
     def moved(self, ticks: int) -> Window:
-        """The window so many ticks later."""
+        """The window moved by some ticks."""
         return Window(self.lo + ticks, self.hi + ticks, self.confidence)
 
 
@@ -65,22 +65,24 @@ class TimingCondition:
     def __post_init__(self) -> None:
         if not isinstance(self.predicate, Within):
             raise ConditionError(
-                f"the predicate must be made by within() or mutual_deadline(); found {self.predicate!r}"
+                "the predicate must be made by within() or mutual_deadline() (found"
+                f" {self.predicate!r})."
             )
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, Real):
             raise ConditionError(
-                f"the confidence must be a number, such as 0.9; found {brief(self.confidence)}"
+                f"the confidence must be a number, such as 0.9 (found {brief(self.confidence)})."
             )
         confidence = as_float(self.confidence)
         if math.isnan(confidence) or not 0.0 < confidence <= 1.0:
             raise ConditionError(
-                f"the confidence threshold must lie in (0, 1]; found {confidence}. 0.5 asks for pairs"
-                f" that are more likely than not{percent(confidence)}"
+                "the confidence threshold must lie in (0, 1] (found"
+                f" {confidence}{percent(confidence)}). Use 0.5 for pairs that are more likely than"
+                " not."
             )
         if confidence <= SMALLEST_CONFIDENCE:
             raise ConditionError(
-                f"the confidence threshold {confidence} cannot be told from 0 in float64 arithmetic;"
-                " use more than 2^-49"
+                "the confidence threshold is too near 0 for float64 arithmetic (found"
+                f" {confidence}). Use more than 2^-49."
             )
         object.__setattr__(self, "confidence", confidence)
 
@@ -127,7 +129,9 @@ class Within:
     def __post_init__(self) -> None:
         check_choice("closed", self.closed, get_args(Closed))
         if self.lo is None and self.hi is None:
-            raise ConditionError("a predicate needs at least one bound; found none")
+            raise ConditionError(
+                "a predicate needs at least one bound (found no bound). Give lo, hi, or both."
+            )
         for name in ("lo", "hi"):
             bound = getattr(self, name)
             if bound is not None:
@@ -150,8 +154,8 @@ class Within:
         """
         if self.lo is None or self.hi is None:
             raise ConditionError(
-                f"a join needs both ends of its window, but {self} leaves one open. Use"
-                " within(lo, hi), for example within(0, '5s') instead of deadline('5s')"
+                f"a join needs both ends of its window, but {self} has one. Use within(lo, hi),"
+                " for example within(0, '5s') instead of deadline('5s')."
             )
         lo, hi = tick.count(self.lo), tick.count(self.hi)
         _check_order(self, lo, hi)
@@ -159,8 +163,9 @@ class Within:
         hi -= self.closed in ("left", "neither")
         if lo > hi:
             raise ConditionError(
-                f"the window is empty: {argument('closed', self.closed)} leaves no whole tick between"
-                f" {self.lo} and {self.hi}. Say {argument('closed', 'both')}, or count time in a finer tick"
+                f"the window is empty: {argument('closed', self.closed)} leaves no whole tick"
+                f" between {self.lo} and {self.hi}. Use {argument('closed', 'both')}, or count"
+                " time in a finer tick."
             )
         return lo, hi
 
@@ -200,12 +205,12 @@ def within(lo: Duration, hi: Duration, *, closed: Closed = "both") -> Within:
 def mutual_deadline(d: Duration, *, closed: Closed = "both") -> Within:
     """|T_right - T_left| <= d, the mutual deadline of Lee & Lee (2010), section 3.
 
-    `closed` is as of `within`.
+    `closed` means what it means for `within`.
     """
     Within(None, d)  # refuses what is no duration
     if size_of(d) < 0:
         raise ConditionError(
-            f"a mutual deadline must not be negative; found {brief(d)}. Leave out the minus"
+            f"a mutual deadline must not be negative (found {brief(d)}). Remove the minus sign."
         )
     return Within(_negated(d), d, closed=closed)
 
@@ -235,5 +240,5 @@ def _negated(bound: Duration | None) -> Duration | None:
 def _check_order(predicate: Within, lo: object, hi: object) -> None:
     if lo > hi:  # type: ignore[operator]
         raise ConditionError(
-            f"the window is empty: lo ({predicate.lo}) is above hi ({predicate.hi}). Swap the two"
+            f"the window is empty: lo ({predicate.lo}) is above hi ({predicate.hi}). Swap the two."
         )

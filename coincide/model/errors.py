@@ -149,7 +149,7 @@ class CoincideError(Exception):
 
 
 class SchemaError(CoincideError, TypeError):
-    """A column is missing, or has a type that cannot mean what was asked of it."""
+    """A column is missing, or has a type that does not fit its use."""
 
 
 class ConditionError(CoincideError, ValueError):
@@ -185,7 +185,7 @@ def brief(value: object) -> str:
 
 def percent(confidence: float) -> str:
     """What else to say of a confidence that is too large to be one."""
-    return f", and {confidence:g} % is {confidence / 100:g}" if 1 < confidence <= 100 else ""
+    return f"; {confidence:g} % is {confidence / 100:g}" if 1 < confidence <= 100 else ""
 
 
 def found_instead(value: object) -> str:
@@ -210,15 +210,15 @@ class CoincideWarning(UserWarning):
 
 
 class DroppedRowsWarning(CoincideWarning):
-    """Invalid rows were left out, as ``invalid="drop"`` asks."""
+    """Invalid rows were skipped, because of ``invalid="drop"``."""
 
 
 class LateRowsWarning(CoincideWarning):
-    """Rows came later than a delay allows, or most of them are of a time again: they were left out."""
+    """Rows were skipped: they came later than a delay allows, or most of them repeat a time."""
 
 
 class AmbiguousCrossingsWarning(CoincideWarning):
-    """Events are told as crossed and as stayed, since the confidence is no more than 0.5."""
+    """Events are reported as crossed and as stayed, since the confidence is at most 0.5."""
 
 
 class UnmatchableRowsWarning(CoincideWarning):

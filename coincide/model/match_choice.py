@@ -48,48 +48,49 @@ class MatchChoice:
     def __post_init__(self) -> None:
         self._check_prefer()
         if self.k is None:
-            raise ConditionError(f"{argument('k')} must be an int of at least 1; found None")
+            raise ConditionError(f"{argument('k')} must be an int of at least 1 (found None).")
         check_count("k", self.k, most=MOST_MATCHES)
         if self.largest_group is None:
             raise ConditionError(
-                f"{argument('largest_group')} must be an int of at least 2; found None"
+                f"{argument('largest_group')} must be an int of at least 2 (found None)."
             )
         check_count("largest_group", self.largest_group, 2, MOST_IN_GROUP)
         if self.matching != "optimal" and self.largest_group != LARGEST_GROUP:
             raise ConditionError(
-                f"{argument('largest_group')} is of {argument('matching', 'optimal')}, which alone"
-                " assigns whole groups; leave it out"
+                f"{argument('largest_group')} applies to {argument('matching', 'optimal')} alone,"
+                " which assigns whole groups. Remove it."
             )
         if self.matching is None:
             return
         check_choice("matching", self.matching, get_args(Matching))
         if self.k != 1:
             raise ConditionError(
-                f"{argument('matching', self.matching)} is one to one; leave out {argument('k', self.k)}"
+                f"{argument('matching', self.matching)} gives an event at most one match. Remove"
+                f" {argument('k', self.k)}."
             )
         if self.matching == "unambiguous" and self.prefer != "probability":
             raise ConditionError(
-                f"{argument('matching', 'unambiguous')} takes pairs of which neither event has"
-                " another match, so that there is none to prefer; leave out"
-                f" {argument('prefer', self.prefer)}"
+                f"{argument('matching', 'unambiguous')} takes pairs whose events have no other"
+                f" match, so there is no choice to make. Remove {argument('prefer', self.prefer)}."
             )
         if self.matching == "optimal" and self.prefer not in ("probability", "nearest"):
             raise ConditionError(
-                f"{argument('matching', 'optimal')} takes {argument('prefer', 'probability')} or"
-                f" 'nearest', whose sums it optimises; for {argument('prefer', self.prefer)} use"
-                f" {argument('matching', 'mutual')}"
+                f"{argument('matching', 'optimal')} optimizes a sum, so it takes"
+                f" {argument('prefer', 'probability')} or 'nearest' (found"
+                f" {argument('prefer', self.prefer)}). Use one of these, or"
+                f" {argument('matching', 'mutual')}."
             )
 
     def _check_prefer(self) -> None:
         words, given = self.preferences, self.prefer
         if isinstance(given, str) and given.strip("+-") and not self._is_slip:
             return
-        found = f"found {given!r}"
+        found = f"(found {given!r})."
         if self._is_slip:
-            found += f"; if a column is called so, write '+{given}'"
+            found += f" If a column has this name, write '+{given}'."
         raise ConditionError(
-            f"{argument('prefer')} must be one of {', '.join(words)}, or a column, such as 'snr'"
-            f" for its least value and '-snr' for its largest; {found}"
+            f"{argument('prefer')} must be one of {', '.join(words)}, or a column: 'snr' prefers"
+            f" its least value, '-snr' its largest {found}"
         )
 
     @property
@@ -123,9 +124,8 @@ class MatchChoice:
                 if how == "right":
                     shape += ", or swap the sides and mirror the window"
                 raise ConditionError(
-                    f"{argument('matching', self.matching)} gives pairs, one a row, with"
-                    f" {argument('how', 'left')} beside left events that are in none; leave out"
-                    f" {shape}"
+                    f"{argument('matching', self.matching)} gives one pair a row, and with"
+                    f" {argument('how', 'left')} also left events without a pair. Remove {shape}."
                 )
             return
         if emit == "best" or (self.prefer == "probability" and self.k == 1):
@@ -133,8 +133,8 @@ class MatchChoice:
         is_k = self.prefer == "probability"
         said = argument("k", self.k) if is_k else argument("prefer", self.prefer)
         raise ConditionError(
-            f"{said} says which matches are handed out, and {argument('emit', emit)} hands out"
-            f" all or none; add {argument('emit', 'best')}, or leave it out"
+            f"{said} chooses among matches, but {argument('emit', emit)} returns all matches or"
+            f" none. Add {argument('emit', 'best')}, or remove {said}."
         )
 
 

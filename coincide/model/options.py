@@ -40,33 +40,34 @@ class CorrelateOptions:
     left_unit, right_unit : str or None
         The same for one side, where the sides differ; None: `unit`.
     tick : str or None
-        In what times are counted; None: us for timestamps, ns for floats, and for integers the finer
-        unit of the two sides. Only floats can be rounded: what a tick would round else is refused.
+        The unit in which times are counted. None: us for timestamps, ns for floats, and for integers
+        the finer unit of the two sides. Only floats are rounded; other times that a tick would round
+        are an error.
     invalid : {"raise", "drop"}
-        What to do with rows whose time is no time (min > max, NaN, infinity, out of range, longer
-        than a declared longest length): an error, or leave them out and count them.
+        What to do with rows whose time is invalid (min > max, NaN, infinity, out of range, longer
+        than a declared longest length): raise an error, or skip and count them.
     left_longest, right_longest : int, str or None
         Declared longest length of a timestamp (the papers' pi) of each side. A longer one is invalid.
     slices : int or None
-        Number of time slices, hence of Spark tasks, at most 1,000,000; None: from the data and the
-        cluster.
+        Number of time slices, and so of Spark tasks, at most 1,000,000. None: chosen from the data and
+        the cluster.
     slice_rows, slice_bytes : int
-        Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory
-        of a worker, which takes two to three times the bytes. Of two small sides that are collected, a
-        task may hold so many rows of each.
+        Rows, and bytes of rows, that a slice should hold without `slices`. They bound the memory of a
+        worker, which takes two to three times the bytes. Where two small sides are collected, a task
+        may hold this many rows of each.
     way : {"auto", "files", "broadcast", "broadcast-left", "broadcast-right", "broadcast-both", "exchange"}
         How events meet on Spark. ``"files"``: tasks read their own parts of Parquet files, which must
         lie nearly in time order. ``"broadcast"``: the smaller side, or the one that is named, goes to
         every worker, so that the other need not be shuffled; or both do. ``"exchange"``: both sides are
         shuffled.
-        ``"auto"``: by files where these are given and allow it; else both are broadcast where Spark
-        takes them for small; else both are exchanged without a look where Spark knows that they are large,
-        and how far pairs reach is known; else by broadcast of a side of at most
-        `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
-        is what is done, whatever the sizes.
+        ``"auto"`` takes the first of these that fits. Files, if you give files that allow it. A
+        broadcast of both sides, if Spark takes both for small. An exchange without a planning job, if
+        Spark knows that both sides are large, and the condition says how far pairs reach. A broadcast
+        of a side of at most `broadcast_bytes`, if you give no `slices` and an exchange would cost more.
+        Else an exchange. Any other value holds whatever the sizes.
     broadcast_bytes : int
-        Most bytes, on the way to the workers, of a side that is broadcast by itself, and of both that
-        are collected.
+        Most bytes, on the way to the workers, of one side that is broadcast, or of both sides that are
+        collected.
     batch_pairs : int or None
         Pairs in one output batch; None: 65,536 in a Spark worker, 1,000,000 elsewhere. A batch exceeds
         it only by the matches of one event.
@@ -118,7 +119,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is none of the choices."""
     if value not in choices:
         raise ConditionError(
-            f"{argument(name)} must be one of {', '.join(choices)}; found {brief(value)}"
+            f"{argument(name)} must be one of {', '.join(choices)} (found {brief(value)})."
         )
 
 
@@ -129,7 +130,9 @@ def check_way(name: str, value: object, choices: tuple[str, ...] = get_args(Way)
     """Refuse a way that is none of the choices; of a former name it says the one of today."""
     today = _FORMER_WAYS.get(str(value))
     if today in choices:
-        raise ConditionError(f"{argument(name, value)} is called {argument(name, today)} now")
+        raise ConditionError(
+            f"{argument(name, value)} has a new name. Use {argument(name, today)}."
+        )
     check_choice(name, value, choices)
 
 
@@ -137,7 +140,7 @@ def check_options(given: object, kind: type) -> None:
     """Refuse what are no options of a kind."""
     if not isinstance(given, kind):
         raise ConditionError(
-            f"{argument('options')} must be {kind.__name__}(...); found {brief(given)}"
+            f"{argument('options')} must be {kind.__name__}(...) (found {brief(given)})."
         )
 
 
@@ -147,7 +150,7 @@ def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGE
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConditionError(
-            f"{argument(name)} must be an int of at least {least}; found {brief(value)}"
+            f"{argument(name)} must be an int of at least {least} (found {brief(value)})."
         )
     if value > most:
-        raise ConditionError(f"{argument(name)} must be at most {most:,}; found {brief(value)}")
+        raise ConditionError(f"{argument(name)} must be at most {most:,} (found {brief(value)}).")

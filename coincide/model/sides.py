@@ -22,5 +22,5 @@ def unit_option(side: str) -> str:
 def side_index(side: object) -> int:
     """LEFT or RIGHT."""
     if not isinstance(side, str) or side not in SIDES:
-        raise ConditionError(f"{argument('side')} must be 'left' or 'right'; found {side!r}")
+        raise ConditionError(f"{argument('side')} must be 'left' or 'right' (found {side!r}).")
     return SIDES.index(side)

@@ -76,8 +76,8 @@ class Tick:
     Parameters
     ----------
     unit : str or None
-        ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ``"min"``, ``"h"``, ``"d"``; None for bare ticks, whose
-        length nobody said, so that durations must be ints.
+        ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ``"min"``, ``"h"``, ``"d"``. None for bare ticks: their
+        length is unknown, so durations must be ints.
     is_of_columns : bool
         Whether the columns say it, not the user, who may take it for another where durations are typed.
     """
@@ -107,14 +107,14 @@ class Tick:
         if self.is_of_columns and duration and isinstance(duration, TypedInt):
             typed = duration.typed
             raise ConditionError(
-                f"the duration {typed} has no unit, and the times are timestamps or durations. Write it as"
-                f" {typed}s, or another unit; {typed}{self.unit} is what ticks would be"
+                f"the duration {typed} has no unit, and the times are timestamps or durations."
+                f" Write it as {typed}s, or with another unit. For ticks write {typed}{self.unit}."
             )
         ticks = self._count_text(duration) if isinstance(duration, str) else duration
         if abs(ticks) >= TIME_LIMIT:
             raise ConditionError(
-                f"the duration {brief(duration)} is {brief(ticks)} ticks; bounds must stay below 2^61"
-                " ticks. Use a coarser unit or a smaller bound"
+                f"the duration {brief(duration)} is {brief(ticks)} ticks, but bounds must stay"
+                " below 2^61 ticks. Use a coarser unit or a smaller bound."
             )
         return ticks
 
@@ -122,20 +122,22 @@ class Tick:
         nanoseconds = parse_duration(text)
         if self.nanoseconds is None:
             raise ConditionError(
-                f"the duration {brief(text)} has a unit, but the time columns are plain numbers of"
-                f" unknown unit. Give the unit of the columns, as by {option('unit', 'us')}, or"
-                " the duration as an int in ticks"
+                f"the duration {brief(text)} has a unit, but the unit of the time columns is"
+                " unknown, as they hold plain numbers. Give the unit of the columns, for example"
+                f" {option('unit', 'us')}, or give the duration as an int in ticks."
             )
         ticks = nanoseconds / self.nanoseconds
         if ticks.denominator != 1:
             # From the longest one down.
             finer = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
             way = (
-                f", or count in a finer tick, as by {argument('tick', finer[-1])}" if finer else ""
+                f", or count in a finer tick, for example {argument('tick', finer[-1])}"
+                if finer
+                else ""
             )
             raise ConditionError(
-                f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a whole"
-                f" number. Round it{way}"
+                f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a"
+                f" whole number. Round it{way}."
             )
         return int(ticks)
 
@@ -153,8 +155,8 @@ def plain(duration: Duration) -> int | str:
         return duration
     if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
         raise ConditionError(
-            "a duration is an int (ticks), a string such as '500ms', or a timedelta; found"
-            f" {brief(duration)} of type {type(duration).__name__}"
+            "a duration is an int (ticks), a string such as '500ms', or a timedelta (found"
+            f" {brief(duration)} of type {type(duration).__name__})."
         )
     return duration.__index__()
 
@@ -169,7 +171,7 @@ def _nanoseconds(duration: object) -> int | None:
     """Of a timedelta: of Python, of pandas, whose has nanoseconds, too, or of NumPy; else None."""
     if isinstance(duration, np.timedelta64):
         if np.isnat(duration) or np.datetime_data(duration.dtype)[0] in ("generic", "Y", "M"):
-            raise ConditionError(f"{brief(duration)} is no duration: how long it is, nobody says")
+            raise ConditionError(f"{brief(duration)} is not a duration (found no length of time).")
         name, count = np.datetime_data(duration.dtype)
         return int(duration.astype(np.int64)) * count * _whole_nanoseconds(name, duration)
     if isinstance(duration, timedelta):
@@ -188,7 +190,7 @@ def _whole_nanoseconds(name: str, duration: np.timedelta64) -> int:
     }
     sizes["W"] = 7 * sizes["D"]
     if name not in sizes:
-        raise ConditionError(f"{brief(duration)} is finer than a nanosecond; round it")
+        raise ConditionError(f"{brief(duration)} is finer than a nanosecond. Round it.")
     return sizes[name]
 
 
@@ -197,7 +199,7 @@ def unit_name(unit: str) -> str:
     name = _ALIASES.get(unit, unit) if isinstance(unit, str) else ""
     if name not in NANOSECONDS_PER_UNIT:
         raise ConditionError(
-            f"unknown unit {brief(unit)}; use one of {', '.join(NANOSECONDS_PER_UNIT)}"
+            f"the unit {brief(unit)} is unknown. Use one of {', '.join(NANOSECONDS_PER_UNIT)}."
         )
     return name
 
@@ -216,15 +218,15 @@ def parse_duration(text: str) -> Fraction:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ConditionError(
-            f"cannot read the duration {brief(text)}; write a number and a unit, such as '250ms', '-1.5s'"
-            " or '1h30min'"
+            f"cannot read the duration {brief(text)}. Write a number and a unit, such as '250ms',"
+            " '-1.5s' or '1h30min'."
         )
     total = Fraction(0)
     for number, unit in re.findall(_PART, match[2]):
         if len(number) > _MOST_DIGITS:
             raise ConditionError(
-                f"the duration {brief(text)} has {len(number):,} digits; at most {_MOST_DIGITS} are read."
-                " Round it, or give it in another unit"
+                f"the duration {brief(text)} has {len(number):,} digits, and at most"
+                f" {_MOST_DIGITS} are read. Round it, or give it in another unit."
             )
         total += Fraction(number) * NANOSECONDS_PER_UNIT[unit_name(unit)]
     return -total if match[1] == "-" else total

@@ -30,17 +30,17 @@ class WindowOptions:
     policy : {"fifo", "fhfo", "fcfo", "fhcfo", "expected"}
         Which tuple goes when another one comes: `coincide.model.windowed_causality`.
     max_stay : int or str, optional
-        Of ``"fcfo"``: the paper's t_max_stay, which needs an arrival column. None: as many arrivals as
-        the window has tuples, which is what the paper sets it to.
+        The paper's t_max_stay, for ``"fcfo"``, which needs an arrival column. None: as many arrivals
+        as the window has tuples, like in the paper.
     sample : int, optional
-        One tuple in so many is followed when it has gone, so that `recall` can be estimated, and for
-        ``"expected"`` to learn from; 256 or half a window of these are kept, the latest. None: 8, or more
-        where that is needed to follow each through 8 windows. 0: none, and nothing is estimated.
+        The window follows one in this many of the tuples that have gone, to estimate `recall`, and for
+        ``"expected"`` to learn from. It keeps the latest 256, or half a window of them. None: 8, or more
+        where that is needed to follow each through 8 windows. 0: no tuple, and no estimate.
     invalid : {"raise", "drop"}
-        What to do with impossible times and places, and with arrivals that go back: an error, or leave
-        them out and count them. A role that is no role is an error either way.
+        What to do with impossible times and places, and with arrivals that go back: raise an error, or
+        skip and count them. An unknown role is an error either way.
     unit, tick : str or None
-        As `CorrelateOptions`.
+        Like those of `CorrelateOptions`.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class WindowOptions:
 
     def __post_init__(self) -> None:
         if self.window is None:
-            raise ConditionError(f"{argument('window')} must be a number of tuples; found None")
+            raise ConditionError(f"{argument('window')} must be a number of tuples (found None).")
         check_count("window", self.window, most=MOST_TUPLES)
         check_count("sample", self.sample, 0, 1 << 20)
         check_choice("policy", self.policy, POLICIES)
@@ -67,16 +67,17 @@ class WindowOptions:
         if self.max_stay is not None:
             if size_of(self.max_stay) <= 0:
                 raise ConditionError(
-                    f"{argument('max_stay')} must be above 0; found {self.max_stay!r}"
+                    f"{argument('max_stay')} must be above 0 (found {self.max_stay!r})."
                 )
             if self.policy != "fcfo":
                 raise ConditionError(
-                    f"{argument('max_stay')} is of policy 'fcfo'; {self.policy!r} has none: leave"
-                    " it out"
+                    f"{argument('max_stay')} belongs to policy 'fcfo' (found {self.policy!r})."
+                    " Remove it."
                 )
         if self.policy == "expected" and self.sample == 0:
             raise ConditionError(
-                "policy 'expected' learns from the tuples that are followed: sample must be at least 1"
+                "policy 'expected' learns from the tuples that it follows, so sample must be at"
+                " least 1. Give a larger sample, or choose another policy."
             )
 
     @property

@@ -55,7 +55,7 @@ def satisfaction_probability(
 def check_ends(what: str, low: int, high: int) -> None:
     """Refuse an interval whose ends are the wrong way round."""
     if low > high:
-        raise ValueError(f"{what}: expected lower end <= upper end, found [{low}, {high}]")
+        raise ValueError(f"{what}: expected lower end <= upper end (found [{low}, {high}])")
 
 
 def _overlap(a_low: int, a_high: int, b_low: int, b_high: int) -> int:

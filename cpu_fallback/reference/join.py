@@ -127,13 +127,13 @@ def _check_options(
 ) -> None:
     check_ends("window", lo, hi)
     if not 0 < confidence <= 1:
-        raise ValueError(f"confidence: expected 0 < ct <= 1, found {confidence!r}")
+        raise ValueError(f"confidence: expected 0 < ct <= 1 (found {confidence!r})")
     if how not in HOWS:
-        raise ValueError(f"how: expected one of {HOWS}, found {how!r}")
+        raise ValueError(f"how: expected one of {HOWS} (found {how!r})")
     if emit not in EMITS:
-        raise ValueError(f"emit: expected one of {EMITS}, found {emit!r}")
+        raise ValueError(f"emit: expected one of {EMITS} (found {emit!r})")
     if how in ("right", "full") and emit != "pairs":
-        raise ValueError(f"how={how!r} gives right events beside pairs and takes no emit={emit!r}")
+        raise ValueError(f"how={how!r} gives right events next to pairs and takes no emit={emit!r}")
     if how in ("semi", "anti") and emit != "pairs":
         raise ValueError(f"how={how!r} gives left events only and takes no emit={emit!r}")
     if probability and (how in ("semi", "anti") or emit == "counts"):

@@ -17,18 +17,18 @@ _NO_DEVICE = 100
 def problem(driver: Any | None, number: int = 0) -> str | None:
     """What is wrong with the driver and a visible GPU, if anything."""
     if driver is None:
-        return "there is no NVIDIA driver (libcuda.so.1): install one, or run where a GPU is"
+        return "there is no NVIDIA driver (libcuda.so.1). Install one, or use a machine with a GPU"
     status = driver.cuInit(0)
     count, version = ctypes.c_int(), ctypes.c_int()
     if status == 0:
         status = driver.cuDeviceGetCount(ctypes.byref(count))
     if status == _NO_DEVICE or (status == 0 and count.value == 0):
-        return "the driver shows no GPU: see nvidia-smi, and CUDA_VISIBLE_DEVICES"
+        return "the driver shows no GPU. Check nvidia-smi and CUDA_VISIBLE_DEVICES"
     if status:
-        return f"the NVIDIA driver fails with CUDA error {status}: see nvidia-smi"
+        return f"the NVIDIA driver fails with CUDA error {status}. Check nvidia-smi"
     if number >= count.value:
         return (
-            f"the driver shows {count.value} GPUs, so there is no number {number}: see nvidia-smi"
+            f"the driver shows {count.value} GPUs, so there is no number {number}. Check nvidia-smi"
         )
     driver.cuDriverGetVersion(ctypes.byref(version))
     return _version_problem(version.value // 1000, version.value // 10 % 100) or _age_problem(
@@ -42,11 +42,12 @@ def _version_problem(major: int, minor: int) -> str | None:
     if toolkit is None or (major, minor) >= toolkit:
         return None
     found, needed = f"{major}.{minor}", "{}.{}".format(*toolkit)
-    advice = f"install cuda-toolkit=={found}.* or a newer driver"
+    advice = f"Install cuda-toolkit=={found}.* or a newer driver"
     if major < toolkit[0]:
-        advice = f"install a driver for CUDA {toolkit[0]}"
+        advice = f"Install a driver for CUDA {toolkit[0]}"
     return (
-        f"the NVIDIA driver is for CUDA {found}, but the compiler installed is {needed}: {advice}"
+        f"the NVIDIA driver supports CUDA {found}, but the installed compiler makes code for"
+        f" {needed}. {advice}"
     )
 
 
@@ -59,7 +60,7 @@ def _age_problem(driver: Any, number: int) -> str | None:
         capability.append(value.value)
     if tuple(capability) >= LEAST_CAPABILITY:
         return None
-    return "the GPU is of compute capability {}.{}, below the least supported, {}.{}".format(
+    return "the GPU has compute capability {}.{}, and the least supported is {}.{}. Use another GPU".format(
         *capability, *LEAST_CAPABILITY
     )
 

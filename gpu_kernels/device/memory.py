@@ -76,15 +76,15 @@ def translated(what: str = "an array") -> Iterator[None]:
     except Exception as error:
         if is_out_of_memory(error):
             raise DeviceMemoryError(
-                f"the GPU has no memory for {what}: {error}; give the process a larger share of"
-                f" it, or less to do at once ({argument('slice_rows')} and"
-                f" {argument('batch_pairs')} of a join, block of a stream)"
+                f"the GPU has no memory for {what} ({error}). Give the process a larger share of"
+                f" it, or less to do at once: {argument('slice_rows')} and"
+                f" {argument('batch_pairs')} of a join, block of a stream."
             ) from error
         if not is_of_device(error):
             raise
         raise BackendError(
-            f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a"
-            f" new process, or with {argument('backend', 'cpu')}"
+            f"the GPU failed ({type(error).__name__}: {error}). Check nvidia-smi, and run again"
+            f" in a new process, or use {argument('backend', 'cpu')}."
         ) from error
 
 

@@ -26,7 +26,7 @@ def problem() -> str | None:
     """Which package is missing or too old; None if none is."""
     missing = [name for module, (name, *_) in VERSIONS.items() if not is_installed(module)]
     if missing:
-        return f"the GPU packages are not complete, {' and '.join(missing)} missing"
+        return f"the GPU packages are incomplete: {' and '.join(missing)} is missing"
     return next(filter(None, map(version_problem, VERSIONS)), None)
 
 
@@ -37,8 +37,8 @@ def version_problem(module: str) -> str | None:
     if found is None or least <= _numbers(found) < beyond:
         return None
     if _numbers(found) < least:
-        return f"{name} is {found}, older than {_dotted(least)}, which is the least that will do"
-    return f"{name} is {found}, and only versions before {_dotted(beyond)} are known to do"
+        return f"{name} is {found}, and Coincide needs at least {_dotted(least)}"
+    return f"{name} is {found}, and Coincide was tested with versions before {_dotted(beyond)}"
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

@@ -153,7 +153,7 @@ class Transfers:
             try:
                 self._rooms = deque([_Room(self._link.pinned(ROOM)) for _ in range(_ROOMS)])
             except MemoryError as error:
-                _log.debug("no host memory can be pinned, copies are waited for: %s", error)
+                _log.debug("no host memory can be pinned, so copies are slower: %s", error)
                 self.overlap = False
         return self.overlap
 

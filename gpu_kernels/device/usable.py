@@ -22,7 +22,7 @@ from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
 from gpu_kernels.device.packages import let_cupy_cache
 from gpu_kernels.kernels.simulation import SIMULATED
 
-_INSTALL = "install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
+_INSTALL = "Install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
 _log = logging.getLogger(__name__)
 
 
@@ -62,8 +62,8 @@ def require() -> None:
     reason = problem()
     if reason is not None:
         raise BackendError(
-            f"{argument('backend', 'gpu')} was asked for, but {reason}; or use"
-            f" {argument('backend', 'cpu')}"
+            f"{argument('backend', 'gpu')} is not possible: {reason}, or use"
+            f" {argument('backend', 'cpu')}."
         )
 
 
@@ -81,7 +81,7 @@ def release() -> None:
     except Exception as error:  # what CUDA's layers raise has no common ancestor
         if not is_of_device(error):
             raise
-        _log.warning("the GPU's memory could not be given back: %s", error)
+        _log.warning("the GPU keeps memory that this process could not return: %s", error)
 
 
 class Turn:
@@ -171,11 +171,13 @@ def _first_kernel_problem(number: int) -> str | None:
         same_time = IntervalPairs(Window(0, 0, 1.0))
         if join.event_probabilities(event, now, event, now, same_time)[0] == 1.0:
             return None
-        return "a first kernel gave a wrong answer: check the GPU"
+        return "a first kernel gave a wrong answer. Check the GPU"
     except Exception as error:  # any: what CUDA's layers raise has no common ancestor
         cause = error.__cause__ or error
         if is_out_of_memory(error):
             raise _PassingProblemError(
-                f"its memory is full ({cause}): run fewer processes on it, or let each have less"
+                f"its memory is full ({cause}). Run fewer processes on it, or give each less memory"
             ) from error
-        return f"a first kernel failed ({type(cause).__name__}: {cause}): check the driver, or {_INSTALL}"
+        return (
+            f"a first kernel failed ({type(cause).__name__}: {cause}). Check the driver. {_INSTALL}"
+        )

@@ -59,7 +59,7 @@ class _Scalar(NamedTuple):
         """The value, as the type whose size `cuda.core.launch` knows: 8 bytes, or 1 of a bool."""
         converted = self.convert(value)
         if converted != value:
-            raise TypeError(f"a kernel takes {self.convert.__name__}, not {value!r}")
+            raise TypeError(f"a kernel takes {self.convert.__name__}, not {value!r}.")
         values.append(converted)
 
 

@@ -17,8 +17,8 @@ def check_algorithm(name: str) -> None:
     """Refuse an algorithm that only the CPU has."""
     if name not in ALGORITHMS:
         raise BackendError(
-            f"the GPU has no stream correlator {name!r}: the look-up table spares a formula that a"
-            f" GPU hardly feels; use 'classes' or 'lazy', or {argument('backend', 'cpu')}"
+            f"the GPU has no stream correlator {name!r}, as a look-up table gains nothing there."
+            f" Use 'classes' or 'lazy', or {argument('backend', 'cpu')}."
         )
 
 

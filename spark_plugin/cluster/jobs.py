@@ -35,12 +35,12 @@ def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
     # Of the number of rows only instead of Spark's default: any other was chosen by somebody.
     records = _setting(spark, SETTING)
     if records == SPARKS_DEFAULT:
-        _tell(spark, SETTING, records, "%s would let joins of many rows take less time", BETTER)
+        _tell(spark, SETTING, records, "%s would make joins of many rows faster", BETTER)
     if are_narrow and bounds_batch_bytes(spark):
         _tell(
             spark, BYTES_SETTING, _setting(spark, BYTES_SETTING),
-            "Spark computes the size of a batch after each row for it, which %s would spare joins of rows"
-            " as narrow as these", UNBOUNDED,
+            "Spark computes the size of a batch after each of its rows. %s avoids that, and makes"
+            " joins of narrow rows faster", UNBOUNDED,
         )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def _tell(spark: SparkSession, setting: str, value: str, advice: str, better: st
     logged = _logged.setdefault(spark, set())
     if setting not in logged:
         logged.add(setting)
-        _log.info(f"correlate: %s is %s; {advice}", setting, value, better)
+        _log.info(f"correlate: %s is %s. {advice}", setting, value, better)
 
 
 def bounds_batch_bytes(spark: SparkSession) -> bool:

@@ -39,18 +39,20 @@ class RapidsOptions:
         check_choice("master", self.master, get_args(Master))
         self._check_jar()
         if not isinstance(self.explain_only, bool):
-            raise ConditionError(f"explain_only must be True or False; found {self.explain_only!r}")
+            raise ConditionError(
+                f"explain_only must be True or False (found {self.explain_only!r})."
+            )
         for name in ("tasks_per_gpu", "python_steps"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ConditionError(
-                    f"{argument(name)} must be an int of at least 1; found {value!r}"
+                    f"{argument(name)} must be an int of at least 1 (found {value!r})."
                 )
         self._check_shares()
         if self.master in ("yarn", "kubernetes") and not self.discovery_script:
             raise ConditionError(
-                f"on {self.master} executors find their GPU by a script: set discovery_script to"
-                " scripts/discover-gpus.sh"
+                f"on {self.master} executors need a script to find their GPU. Set"
+                " discovery_script to scripts/discover-gpus.sh."
             )
 
     def _check_jar(self) -> None:
@@ -60,25 +62,28 @@ class RapidsOptions:
         is_path = isinstance(self.jar, str) and PurePosixPath(self.jar).suffix == ".jar"
         if not is_path or "," in self.jar:
             name = RAPIDS_COORDINATES.split(":")[1]
-            raise ConditionError(f"jar must be the path of {name}-….jar; found {given!r}")
+            raise ConditionError(f"jar must be the path of {name}-….jar (found {given!r}).")
         if self.master == "local" and "://" in self.jar:
-            raise ConditionError(f"a local session wants the jar's plain path; found {given!r}")
+            raise ConditionError(
+                f"a local session needs the plain path of the jar (found {given!r})."
+            )
 
     def _check_shares(self) -> None:
         for name in ("jvm_share", "python_share"):
             share = getattr(self, name)
             if not isinstance(share, float) or not 0.0 < share < 1.0:
                 raise ConditionError(
-                    f"{argument(name)} must be a float between 0 and 1; found {share!r}"
+                    f"{argument(name)} must be a float between 0 and 1 (found {share!r})."
                 )
         if self.jvm_share < _LEAST_JVM_SHARE:
             raise ConditionError(
-                f"jvm_share must be at least {_LEAST_JVM_SHARE}; found {self.jvm_share}"
+                f"jvm_share must be at least {_LEAST_JVM_SHARE} (found {self.jvm_share})."
             )
         total = self.jvm_share + self.python_share
         if total > 1.0 - _FREE_SHARE:
             raise ConditionError(
-                f"jvm_share and python_share must sum to {1.0 - _FREE_SHARE} at most; found {total:.3g}"
+                f"jvm_share and python_share must sum to {1.0 - _FREE_SHARE} at most (found"
+                f" {total:.3g})."
             )
 
 

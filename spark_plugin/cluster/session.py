@@ -30,8 +30,8 @@ DRIVER_MEMORY_VARIABLE = "COINCIDE_DRIVER_MEMORY"
 _GIB = 1 << 30
 _JAVA_SECONDS = 30
 _GET_JAVA = (
-    "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; conda: conda install -c"
-    " conda-forge openjdk=17) or set JAVA_HOME to it"
+    "Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; conda: conda install"
+    " -c conda-forge openjdk=17), or set JAVA_HOME to it"
 )
 
 
@@ -71,7 +71,7 @@ def find_java() -> Java:
     found = java_or_fault()
     if isinstance(found, Java):
         return found
-    raise _backend_error("Spark needs Java 17 or 21, but " + ": ".join(found))
+    raise _backend_error(f"Spark needs Java 17 or 21, but {'. '.join(found)}.")
 
 
 def java_or_fault() -> Java | tuple[str, str]:
@@ -86,7 +86,7 @@ def java_or_fault() -> Java | tuple[str, str]:
     other = installed_java()
     if other is not None:
         return other
-    return f"java on PATH is version {java.version}" if java else "no Java was found", _GET_JAVA
+    return f"java on PATH is version {java.version}" if java else "there is no Java", _GET_JAVA
 
 
 def installed_java() -> Java | None:
@@ -101,9 +101,9 @@ def _chosen(home: str) -> Java | tuple[str, str]:
     java = describe_java(Path(home, "bin", "java"))
     if java is not None and java.supported:
         return java
-    what = f"is Java {java.version}" if java else "holds no Java that runs"
+    what = f"is Java {java.version}" if java else "has no Java that runs"
     other = installed_java()
-    return f"JAVA_HOME={home} {what}", f"set it to {other.home}" if other else _GET_JAVA
+    return f"JAVA_HOME={home} {what}", f"Set it to {other.home}" if other else _GET_JAVA
 
 
 def _backend_error(message: str) -> Exception:
@@ -129,7 +129,7 @@ def local_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise _backend_error(
-            f"Spark is not installed here ({error}): pip install 'pyspark>=4.0.1,<4.3'"
+            f"Spark is not installed ({error}). Use pip install 'pyspark>=4.0.1,<4.3'."
         ) from error
     # Of a session that it starts itself PySpark would not read the setting.
     os.environ.setdefault(VARIABLE, conf.get("spark.pyspark.python", sys.executable))
@@ -142,13 +142,14 @@ def local_session(
             return _configured(builder, {**_session_settings(), **conf})
         except ImportError as error:
             raise _backend_error(
-                "a client of Spark Connect needs packages that are not here: pip install"
-                f" 'pyspark[connect]' ({str(error).splitlines()[0]})"
+                f"a client of Spark Connect lacks packages ({str(error).splitlines()[0]}). Use"
+                " pip install 'pyspark[connect]'."
             ) from error
     if importlib.util.find_spec("pyspark.core") is None:
         raise _backend_error(
-            "pyspark-client is installed here, which has no Spark of its own: say where a server of Spark"
-            " Connect is, as master 'sc://HOST' or in SPARK_REMOTE, or pip install 'pyspark>=4.0.1,<4.3'"
+            "the installed pyspark-client has no Spark of its own. Name a server of Spark"
+            " Connect, as master 'sc://HOST' or in SPARK_REMOTE, or pip install"
+            " 'pyspark>=4.0.1,<4.3'."
         )
     if master:
         builder = builder.master(master)

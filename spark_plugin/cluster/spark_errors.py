@@ -43,13 +43,13 @@ def explain_spark(error: BaseException) -> tuple[bool, str]:
     unknown = _NO_FILE_SYSTEM.search(text)
     if unknown:
         return True, (
-            f"Spark knows no file system {unknown[1]}://; name another, or add its library, for example"
-            " with --conf spark.jars.packages=..."
+            f"Spark has no file system {unknown[1]}://. Use another, or add its library, for"
+            " example with --conf spark.jars.packages=..."
         )
     if (file := _file_of_overflow(text)) is not None:
         return True, (
-            f"{file} holds times that Spark cannot read: {SPARK_COUNTS}; leave such rows out of the file,"
-            " or join it without Spark"
+            f"{file} holds times that Spark cannot read, as {SPARK_COUNTS}. Remove such rows from"
+            " the file, or join it without Spark."
         )
     conditions = [
         (name, _SQL_STATE.sub("", words)) for name, words in _SPARK_CONDITION.findall(text)

@@ -32,7 +32,7 @@ _ONE_MACHINE = re.compile(r"local(\[.*\])?")
 _FAULTS = (
     (r"Python in worker has different version: '?([\d.]+)", "run Python {}"),
     (r"No module named '([\w.]+)'", "have no module {}"),
-    (r'Cannot run program "([^"]+)"', "cannot be started, for lack of the program {}"),
+    (r'Cannot run program "([^"]+)"', "cannot start, as there is no program {}"),
 )
 _checked: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """The command that was found to do, by Spark context; by session on Spark Connect."""
@@ -76,13 +76,13 @@ def fault_of(command: str) -> str | None:
             timeout=_PROBE_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be started: {error}"
+        return f"cannot start: {error}"
     if answer.returncode:
         said = answer.stderr.strip().splitlines()
         return _known(answer.stderr) or (said[-1] if said else f"ends with {answer.returncode}")
     other = answer.stdout.strip()
     return (
-        None if other == _python_version() else f"run Python {other}, and not {_python_version()}"
+        None if other == _python_version() else f"run Python {other} instead of {_python_version()}"
     )
 
 
@@ -109,13 +109,13 @@ def _fault(spark: SparkSession) -> str | None:
     except SPARK_ERRORS as error:
         fault = _known(str(error))
         if fault is None:  # no news of the Python: whatever it is, the join will tell
-            _log.warning("the Python of Spark's workers could not be looked at: %s", error)
+            _log.warning("the Python of Spark's workers could not be checked: %s", error)
         return fault
     if told["lacks"]:
         return f"({told['python']}) cannot load Coincide: {told['lacks']}"
     ours = _own_version()
     if ours and told["has"] and ours != told["has"]:
-        return f"({told['python']}) have Coincide {told['has']}, and this process has {ours}"
+        return f"({told['python']}) have Coincide {told['has']}, but this process has {ours}"
     return None
 
 
@@ -158,15 +158,15 @@ def _known(text: str) -> str | None:
 def _remedy(context: Any, is_local: bool) -> str:
     if context is not None and is_local:
         return (
-            f"They run {context.pythonExec}, and need Coincide for Python {_python_version()}: start the"
-            f" session with {VARIABLE}={sys.executable} in the environment"
+            f"They run {context.pythonExec}, and need Coincide for Python {_python_version()}."
+            f" Start the session with {VARIABLE}={sys.executable} in the environment."
         )
     where = "in the environment of the Spark Connect server" if context is None else "or"
     named = f"by {VARIABLE} {where}" + ("" if context is None else " spark.pyspark.python")
     return (
-        f"They need Coincide for Python {_python_version()}: name a Python on the cluster that has it"
-        f" {named}, before the session starts; or send an environment along with spark.archives, or"
-        " Coincide alone with spark.submit.pyFiles"
+        f"They need Coincide for Python {_python_version()}. Before the session starts, name a"
+        f" Python on the cluster that has it {named}. Or send an environment along with"
+        " spark.archives, or Coincide alone with spark.submit.pyFiles."
     )
 
 

@@ -62,8 +62,8 @@ def plan_crossings(
     """Plan a search for border crossings. The queries are collected at once."""
     check_frame(
         readings, READINGS, "border_crossing_tables",
-        "and a stream's crossings lie across micro-batches: give these to the push of one"
-        " coincide.BorderMonitor, as by foreachBatch",
+        "and crossings of a stream can lie across micro-batches. Push these to one"
+        " coincide.BorderMonitor, for example in foreachBatch.",
     )  # fmt: skip
     given = ReadingFrame.of(readings, arguments)
     check_distinct_names(arguments.made)
@@ -119,7 +119,7 @@ def _summary(
     return replace(found, why_none=why_none(seen(), queries, columns.arguments))
 
 
-_TOO_LARGE = "the table of queries", "ask fewer queries at once, each time of all readings"
+_TOO_LARGE = "the table of queries", "ask fewer queries at once, each time for all readings"
 
 
 def collected_queries(
@@ -152,8 +152,8 @@ def _on_the_wire(name: str, ids: pa.Array, kind: T.DataType) -> pa.Array:
         return frames.on_the_wire(name, ids.cast(carried_type(ids.type)), kind)
     except pa.ArrowInvalid as error:
         raise SchemaError(
-            f"{QUERIES}.{name} is {ids.type}, and Spark cannot take all of it over ({error}); cast it to a"
-            " string"
+            f"{QUERIES}.{name} has values that Spark's types cannot hold (found {ids.type}:"
+            f" {error}). Cast it to a string."
         ) from None
 
 
@@ -268,6 +268,6 @@ def _check_number(field: T.StructField) -> None:
     kinds = (T.IntegralType, T.FloatType, T.DoubleType, T.NullType)
     if not isinstance(field.dataType, kinds):
         raise SchemaError(
-            f"{READINGS}.{field.name} is {field.dataType.simpleString()}; it must be an integer or a float."
-            " Cast it to double"
+            f"{READINGS}.{field.name} must be an integer or a float (found"
+            f" {field.dataType.simpleString()}). Cast it to double."
         )

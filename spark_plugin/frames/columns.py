@@ -70,9 +70,9 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         return TimeColumn(side, field.name, "float", is_single=isinstance(kind, T.FloatType))
     raise SchemaError(
-        f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, a date, an"
-        " interval of days and seconds, an integer, a float or a decimal of at most"
-        f" {_MOST_PLACES} places. Cast it, for example with to_timestamp"
+        f"{side}.{field.name} must be a timestamp, a date, an interval of days and seconds, an"
+        f" integer, a float or a decimal of at most {_MOST_PLACES} places, as it is a time column"
+        f" (found {kind.simpleString()}). Cast it, for example with to_timestamp."
     )
 
 
@@ -80,8 +80,8 @@ def check_microseconds(scale: TimeScale) -> None:
     """Refuse to count timestamps and durations, which are handed out again, finer than Spark has them."""
     if scale.column.nanoseconds and scale.tick.unit != "us":
         raise ConditionError(
-            f"Spark's timestamps and intervals are counted in us, not in {scale.tick.unit}, as asked; leave"
-            " unit and tick out, or give tables to the function of one process"
+            f"Spark counts its timestamps and intervals in us (found {scale.tick.unit}). Remove"
+            " unit and tick, or use the function for tables in one process."
         )
 
 
@@ -97,8 +97,8 @@ def check_key(side: str, field: T.StructField) -> None:
     kind = field.dataType
     if not can_be_key(kind):
         raise SchemaError(
-            f"{side}.{field.name} is {kind.simpleString()}, which cannot be compared exactly; cast it to a"
-            " string or an integer"
+            f"{side}.{field.name} has a type that cannot be compared exactly (found"
+            f" {kind.simpleString()}). Cast it to a string or an integer."
         )
     wire_type(kind)
 
@@ -188,8 +188,8 @@ def wire_type(kind: T.DataType) -> T.DataType:
         arrow_type(kind)
     except PySparkException as error:
         raise SchemaError(
-            f"columns of type {kind.simpleString()} cannot go through Spark's Arrow; cast them, for"
-            " example to a string"
+            f"columns of type {kind.simpleString()} cannot pass through Spark's Arrow. Cast them,"
+            " for example to a string."
         ) from error
     return kind
 
@@ -281,12 +281,13 @@ def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
         check_name(side, name, frame.columns)
     if "${" in name:
         raise SchemaError(
-            f"{side} has the column {name!r}, in which Spark would replace what follows ${{; rename it"
+            f"{side} has the column {name!r}, and Spark would replace what follows its ${{."
+            " Rename it."
         )
     if len(alike) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
         raise SchemaError(
-            f"{side} has columns that Spark cannot tell apart:"
-            f" {', '.join(field.name for field in alike)}; rename all but one"
+            f"Spark cannot tell some columns of {side} apart (found"
+            f" {', '.join(field.name for field in alike)}). Rename all but one."
         )
     return named[0]
 
@@ -346,7 +347,8 @@ def spark_type(name: str, kind: pa.DataType) -> T.DataType:
         arrow_type(found)  # finds decimals that are too long
     except (PySparkException, ValueError) as error:
         raise SchemaError(
-            f"the column {name!r} is {kind}, which Spark does not know; leave it out, or cast it"
+            f"the column {name!r} has a type that Spark does not have (found {kind}). Remove it, or"
+            " cast it."
         ) from error
     return found
 

@@ -51,7 +51,9 @@ class FrameEvidence:
     def no_pairs(self) -> NoPairs:
         """Why there was no pair. Runs jobs: a look where there was none, and for keys of matchable rows."""
         if self.statistics is None or self.sides[0].by:
-            _log.info("correlate: there is no pair; both sides are computed once more to say why")
+            _log.info(
+                "correlate: there is no pair, so both sides are computed once more to find out why"
+            )
         statistics = self.statistics or measure(*self.sides, self.spec.is_one_stream)
         can_match = all(side.matchable for side in statistics)
         return self._explained(statistics, self._keys() if can_match else None)

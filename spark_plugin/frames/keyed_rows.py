@@ -34,8 +34,8 @@ from spark_plugin.tasks.counting import EXAMPLE, ROUNDED, CountingTask
 S = TypeVar("S")
 """What an operator tells: its summary."""
 _ACCELERATED = (
-    "the RAPIDS Accelerator fails plans that are observed; for the numbers, compute the result once more in"
-    " a session with spark.rapids.sql.enabled=false"
+    "the RAPIDS Accelerator fails plans that are observed. To get the numbers, compute the result"
+    " once more in a session with spark.rapids.sql.enabled=false."
 )
 
 
@@ -43,8 +43,8 @@ def must_be_frame(given: object, called: str, tables: str) -> None:
     """Refuse what is no DataFrame; `tables` says what takes tables."""
     if not isinstance(given, DataFrame):
         raise SchemaError(
-            f"{called} must be a Spark DataFrame; found {kind_of(given)}. spark.createDataFrame makes one"
-            f" of a table; {tables} takes tables as they are"
+            f"{called} must be a Spark DataFrame (found {kind_of(given)}). Use spark.createDataFrame to"
+            f" make one of a table, or {tables}, which takes tables as they are."
         )
 
 
@@ -180,9 +180,9 @@ class OperatorPlan(Generic[S]):
         """What was found; waits for an action."""
         found = None if self.observation is None else counted_by_tasks(self.observation)
         if found is None:
-            early = "Spark has left the stage out, or stopped it early"
+            early = "Spark left the stage out, or stopped it early."
             raise ConditionError(
-                f"nothing was counted: {early if self.is_observable else _ACCELERATED}"
+                f"the report has no numbers: {early if self.is_observable else _ACCELERATED}"
             )
         return self.told(found.numbers)
 

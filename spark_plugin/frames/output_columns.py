@@ -88,8 +88,8 @@ def check_distinct_names(names: Sequence[str]) -> None:
     alike = [name for name in names if lowered.count(name.lower()) > 1]
     if alike:
         raise ConditionError(
-            f"output columns would be called {' and '.join(alike)}, which Spark cannot tell apart; rename"
-            " the columns that they come from"
+            f"the output columns {' and '.join(alike)} differ only in case, and Spark cannot tell"
+            " them apart. Rename the columns that they come from."
         )
 
 

@@ -52,8 +52,8 @@ def ship(table: pa.Table, spark: SparkSession, what: str, instead: str) -> Shipm
     most = message_bytes(spark)
     if most is not None and len(content) + _PLAN_BYTES > most:
         raise ConditionError(
-            f"{what} takes {len(content):,} bytes; on Spark Connect it travels with the plan, of"
-            f" which the server takes {most:,} ({MESSAGE_SETTING}): start the server with more, or"
-            f" {instead}"
+            f"{what} has {len(content):,} bytes. Spark Connect sends it with the plan, and the"
+            f" server takes {most:,} ({MESSAGE_SETTING}). Start the server with more, or"
+            f" {instead}."
         )
     return Shipment(content)

@@ -34,8 +34,8 @@ and the two partitions around them, of which Spark leaves one out where it takes
 _PATIENCE = 3.0
 """Seconds for which nobody wonders why numbers do not come."""
 _WAITS = (
-    "a report waits for an action on the result to end, which its numbers come from: if none runs,"
-    " interrupt it, and ask after one, such as write"
+    "report.summary() is waiting for an action on the result. If none is running, press Ctrl-C,"
+    " run one (for example df.write), and call summary() again."
 )
 NO_EVENT = -1
 """In place of a row's number where nobody is meant."""
@@ -162,13 +162,13 @@ def gpu_profile(spark: SparkSession, backend: str) -> ResourceProfile | None:
     workers = _positive(told or "1")
     if not master.startswith(_CLUSTERS):
         raise BackendError(
-            f"{WORKERS_SETTING} asks Spark to schedule GPUs, which master {master!r} cannot; use a"
-            " standalone, YARN or Kubernetes cluster, or leave the setting out"
+            f"{WORKERS_SETTING} lets Spark schedule GPUs, but master {master!r} cannot. Use a"
+            " standalone, YARN or Kubernetes cluster, or remove the setting."
         )
     if gpus is None:
         raise BackendError(
-            f"{WORKERS_SETTING} asks for GPUs, but the executors have none; start the session with"
-            f" {_EXECUTOR_AMOUNT}=1 (docs/gpu-cluster.md)"
+            f"{WORKERS_SETTING} needs executors with GPUs, but they have none. Start the session"
+            f" with {_EXECUTOR_AMOUNT}=1 (docs/gpu-cluster.md)."
         )
     from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
 
@@ -178,5 +178,7 @@ def gpu_profile(spark: SparkSession, backend: str) -> ResourceProfile | None:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise ConditionError(f"{WORKERS_SETTING} must be an integer of at least 1; found {text!r}")
+        raise ConditionError(
+            f"{WORKERS_SETTING} must be an integer of at least 1 (found {text!r})."
+        )
     return int(text)

@@ -200,7 +200,7 @@ def _made(columns: IntervalColumns) -> dict[str, TimeScale]:
 def _check_free(source: DataFrame, *names: str) -> None:
     taken = [name for name in names if name in map(str.lower, source.columns)]
     if taken:
-        raise SchemaError(f"a column is called {taken[0]!r}, which is needed here; rename it")
+        raise SchemaError(f"the column name {taken[0]!r} is reserved. Rename the column.")
 
 
 def finiteness(columns: TimestampColumns) -> str:

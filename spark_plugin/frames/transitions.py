@@ -41,8 +41,8 @@ def plan_transitions(
     """Plan a search for region transitions. Without `until`, one aggregate runs at once."""
     check_frame(
         events, SIDE, "transition_tables",
-        "and dwell times lie across micro-batches: give these to the push of one"
-        " coincide.TransitionMonitor, as by foreachBatch",
+        "and dwell times can lie across micro-batches. Push these to one"
+        " coincide.TransitionMonitor, for example in foreachBatch.",
     )  # fmt: skip
     given = CrossingFrame.of(events, arguments)
     check_distinct_names(arguments.result_columns)

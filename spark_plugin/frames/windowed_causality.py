@@ -38,8 +38,8 @@ def plan_windows(
     """Plan a window for each key. No job runs."""
     check_frame(
         events, f"{EVENT}s", "WindowedCausality",
-        "and windows go on across micro-batches: give these to the push of one"
-        " coincide.WindowedCausality a key, as by foreachBatch",
+        "and windows go on across micro-batches. Push these to one coincide.WindowedCausality a"
+        " key, for example in foreachBatch.",
     )  # fmt: skip
     warn_of_names(arguments.condition, [arguments.coordinates])
     keys = KeyedRows.of(events, EVENT, by, by, [])

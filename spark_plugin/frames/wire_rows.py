@@ -111,19 +111,20 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
         f"WHEN {test} THEN {frames.text(f'{words[reason]} {_blamed(side, reason)}')}"
         for reason, test in side.invalid_cases
     )
-    row = [
-        f"{frames.text(f', {name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
+    cells = [
+        f"concat({frames.text(f'{name}=')}, coalesce(CAST({slot} AS STRING), 'null'))"
         for slot, name in shown.items()
     ]
-    found = (
-        f". Mend the data, or leave such rows out with {option('invalid', 'drop')}; other rows may"
-        " be invalid, too. Where the join was planned by a look at all rows, which found none,"
-        " the source has changed since, or gives other rows each time it is computed: compute it"
-        " once before, as by df.localCheckpoint()"
+    row = [frames.text(" (found "), f"concat_ws(', ', {', '.join(cells)})", frames.text(")")]
+    cure = (
+        f". Fix the data, or skip such rows with {option('invalid', 'drop')}. Other rows may be"
+        " invalid, too. If a planning job read all rows and found none, the source has changed"
+        " since, or gives other rows each time. Compute it once before, for example with"
+        " df.localCheckpoint()."
     )
     parts = [
         frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(" of a row"),
-        *row, frames.text(found),
+        *(row if cells else []), frames.text(cure),
     ]  # fmt: skip
     return f"concat({', '.join(parts)})"
 

@@ -38,10 +38,10 @@ def border_crossings(
     readings : DataFrame
         In any order.
     queries : DataFrame, pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        As of `coincide.border_crossing_tables`. On Spark Connect they travel with the plan, which bounds
+        As in `coincide.border_crossing_tables`. On Spark Connect they travel with the plan, which bounds
         their size.
     stream, time, values, query, closed_column, words
-        As of `coincide.border_crossing_tables`.
+        As in `coincide.border_crossing_tables`.
     options : BorderOptions
         With `threads` of None, each task has one. `batch_events` are at most 65,536 here.
     report : BorderReport, optional
@@ -51,7 +51,7 @@ def border_crossings(
     -------
     DataFrame
         The columns of query and stream, ``event``, ``min_time``, ``max_time`` and, with
-        ``interpolate=True``, ``crossing_time``. Times are of the type of the readings' time where that
+        ``interpolate=True``, ``crossing_time``. Times have the type of the readings' time where that
         is a timestamp, and else bigint ticks.
 
     Raises

@@ -48,11 +48,11 @@ def causality(
 ) -> DataFrame:
     """Find all pairs of a cause and its effect in two DataFrames, on Spark.
 
-    The same as `coincide.causality_tables`, with the same arguments and the same answer. Events meet as
-    those of `coincide.correlate` do: a small side goes to every worker, or both are brought together by
-    slices of time, which each cause is in once and each effect as often as its causes may be. Within a
-    slice keys and places narrow the search. Where nothing bounds the time, blocks of causes meet blocks
-    of effects.
+    The same as `coincide.causality_tables`, with the same arguments and the same answer. Events meet like
+    those of `coincide.correlate`. A small side goes to every worker, or slices of time bring both sides
+    together. A slice holds each cause once, and each effect wherever its causes may be. Within a slice
+    keys and places narrow the search. Where nothing bounds the time, blocks of causes meet blocks of
+    effects.
 
     One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
     small it is collected at once, too. The join itself runs when the result is used.
@@ -61,20 +61,20 @@ def causality(
     ----------
     causes : DataFrame
         Events: time columns (timestamp, timestamp_ntz, integers or floats), coordinates, key columns,
-        columns to hand out. In options and units causes are the left side.
+        output columns. In options and units causes are the left side.
     effects : DataFrame or None
-        None: `causes` are one stream, of which every event is a cause, and every other one may be its
-        effect: as by `coincide.causality_tables`.
+        None: `causes` are one stream. Every event is a cause, and every other one may be its effect, like
+        in `coincide.causality_tables`.
     condition : CausalityCondition
     cause_time, effect_time, cause_place, effect_place, by, case_fold, cause_columns, effect_columns
     how, emit, probability, backend, where, prefer, k, matching, largest_group
-        As of `coincide.causality_tables`.
+        As in `coincide.causality_tables`.
     options : CorrelateOptions
-        As of `coincide.correlate`; length classes mean nothing here.
+        As in `coincide.correlate`; length classes mean nothing here.
     report : JoinReport, optional
-        Is told what the rows were and, once the DataFrame was computed, what was found.
+        Receives what the rows were and, once the DataFrame was computed, what was found.
     shifts : sequence of int and str, optional
-        As of `coincide.causality_tables`. Each is a Spark job that counts, and runs at once.
+        As in `coincide.causality_tables`. Each is a Spark job that counts, and runs at once.
 
     Returns
     -------
@@ -91,12 +91,12 @@ def causality(
     DataError
         If rows are invalid and ``options.invalid`` is ``"raise"``.
     BackendError
-        If the backend cannot be. Whether a worker has a GPU is seen when the DataFrame is computed.
+        If the backend is not possible. Whether a worker has a GPU is seen when the DataFrame is computed.
 
     Warns
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
-        Of what the first job has seen.
+        About rows that the first job has seen.
     """
     from spark_plugin.frames.keyed_rows import must_be_frame
     from spark_plugin.ways.causality import plan_causality
@@ -112,8 +112,8 @@ def causality(
     )  # fmt: skip
     if options.way == "files":
         raise ConditionError(
-            f"{argument('way', 'files')} reads files, and DataFrames were given: choose another"
-            " way, or leave it out"
+            f"{argument('way', 'files')} reads files (found DataFrames). Choose another way, or"
+            " remove it."
         )
     must_be_frame(causes, "causes", "causality_tables")
     if effects is not None:

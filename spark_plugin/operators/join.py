@@ -59,19 +59,19 @@ def correlate(
     timestamp being uniform on its interval, or distributed as its template histogram, independently of
     the other.
 
-    Spark jobs run at once, where they must: small sides are collected, and of others one job measures both
-    and refuses invalid rows. The join itself runs when the result is used. Nobody looks before at two large
-    sides of which Spark knows the size and whose pairs' reach is known, as from a confidence of 0.5 on; at
-    a side that is much larger than the other, small one; and at DataFrames that are nothing but reads of
-    Parquet files on this machine, in order of time, which are joined as by `correlate_files`. Of rows that
-    nobody has looked at an invalid one is an error of Spark's when the result is used, and nulls, or that
-    there is no pair, are told by `report` alone.
+    The join itself runs when you use the result. Planning may run Spark jobs at once: it collects small
+    sides, and a planning job measures other sides and refuses invalid rows. No planning job runs in three
+    cases. Both sides are large, Spark knows their sizes, and the confidence is at least 0.5. One side is
+    much larger than the other, small one. The DataFrames only read Parquet files on this machine that lie
+    in order of time: they are joined like `correlate_files` does. An invalid row that no planning job has
+    seen is an error of Spark's when you use the result. Then only `report` tells of nulls, and of a join
+    without pairs.
 
     Parameters
     ----------
     left, right : DataFrame
-        Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, columns to
-        hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
+        Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, output
+        columns. One side may be streaming, if the other one is broadcast and lengths are declared.
         Without `right` the stream `left` is joined with itself: left is every event, right every other
         one. ``emit="pairs"`` gives each unordered pair once; if both orders qualify, the event whose
         timestamp ends earlier is left. All else looks at all other events.
@@ -86,60 +86,60 @@ def correlate(
         ``around("t", "10ms")``, ``resolution("t", "1ms")``; or
         ``histograms("seen_at", template="device", templates=table)``.
     by : str or sequence of str and (str, str)
-        Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise on
-        the right: the output has the left one. A null equals nothing; integers of any width are equal by
+        Columns that must be equal on both sides, ``("station", "sta")`` for a key with another name on the
+        right: the output has the left one. A null equals nothing; integers of any width are equal by
         value.
     case_fold : bool
         Whether texts of `by` are equal if they are so in lower case, letter by letter.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
-        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
-        ``emit="counts"``, which hand out nothing of a match.
+        Output columns, named ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        `right_columns` have no effect, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, whose output has no column of a match.
     how : {"inner", "left", "right", "full", "semi", "anti"}
         ``left`` keeps left events without a match, ``right`` right ones, ``full`` both; ``semi`` and
         ``anti`` give one row per left event that has, or lacks, a match. With ``right`` and ``full``
         both sides are computed once more.
     emit : {"pairs", "lists", "counts", "best"}
         One row a pair; or one row per left event with arrays (in no particular order), with the number
-        of its ``matches``, or with its most probable match. With ``how="inner"`` events without a
-        match are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
+        of its ``matches``, or with its most probable match. The output has no events without a match
+        with ``how="inner"``. With ``how="left"`` they have empty arrays, 0, or nulls.
     probability : bool
         Add the satisfaction probability (double), a column or an array.
     pair_columns : str or sequence of str
-        What to add of the pair itself: ``"delta"``, T_right - T_left (bigint) between the stamps as they
-        were given, and of intervals between their midpoints, less half a tick if need be. The column's
-        name says what it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and ``delta`` what
-        the time columns count, where no unit is known.
+        Columns about the pair: ``"delta"`` is T_right - T_left (bigint) between the stamps as given. For
+        intervals it is between their midpoints, less half a tick if need be. The column's name says what
+        it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and ``delta`` what the time columns
+        count, where no unit is known.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional
-        Is told what the rows were and, once the DataFrame was computed, what was found.
+        Receives what the rows were and, once the DataFrame was computed, what was found.
     shifts : sequence of int and str, optional
         Durations by which right times are moved, such as ``("30s", "-30s", "47s")``, to learn how many
-        pairs chance makes: those that qualify then are counted, and the summary of `report`, which is
-        needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``. Each
-        must be longer than the window, and is a Spark job that runs at once.
+        pairs chance makes. The join counts the pairs that qualify then. The summary of `report`, which
+        is needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``.
+        Each must be longer than the window, and is a Spark job that runs at once.
     where : str or pyarrow.compute.Expression, optional
-        What pairs must meet besides, over the columns ``left_<name>`` and ``right_<name>`` of both sides,
-        handed out or not: ``"left_amount = right_amount"`` in a subset of SQL, or
-        ``pc.field("left_amount") == pc.field("right_amount")``. Pairs of which it is null or false are
-        none: they are not counted, and nobody's best match.
+        What pairs must also meet, over the columns ``left_<name>`` and ``right_<name>`` of both sides, in
+        the output or not: ``"left_amount = right_amount"`` in a subset of SQL, or
+        ``pc.field("left_amount") == pc.field("right_amount")``. A pair for which it is null or false does
+        not count, and is never a best match.
     prefer : {"probability", "nearest", "first", "last"} or str
-        With ``emit="best"`` or `matching`, which match is the best one: the most probable, the one whose
-        midpoint is nearest to that of the event, or the earliest or latest by its midpoint; or that with
-        the least value of a column of `right`, ``"snr"``, or with the greatest, ``"-snr"``. Missing values
-        are last, before them NaN; ``"+last"`` is a column of such a name. Equals are told
-        apart by probability and then as docs/meaning.md has it.
+        With ``emit="best"`` or `matching`, which match is the best one. A word: the most probable, the
+        one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or
+        a column of `right`: ``"snr"`` prefers its least value, ``"-snr"`` its greatest. Missing values
+        are last, before them NaN; ``"+last"`` is a column of such a name. Between equals the probability
+        decides, then what docs/meaning.md says.
     k : int
-        With ``emit="best"``, how many matches of each left event at most; of more than one a row has its
+        With ``emit="best"``, the most matches of each left event. With more than one a row has its
         ``rank``, from 1 for the best.
     matching : {"mutual", "optimal", "unambiguous"}, optional
-        Pairs one to one: those in which each event is the best match of the other; or the assignment of
-        the greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least
-        sum of distances; or those of which neither event has another match.
-        ``how="left"`` adds the left events that are in none.
+        Pairs one to one. ``"mutual"``: each event is the best match of the other. ``"optimal"``: the
+        assignment with the greatest sum of probabilities; with ``prefer="nearest"`` the most pairs, then
+        the least sum of distances. ``"unambiguous"``: neither event has another match.
+        ``how="left"`` adds the left events without a pair.
     largest_group : int
-        Most events, of both sides, that an optimal assignment may have to look at together.
+        Most events, of both sides, that an optimal assignment takes together.
 
     Returns
     -------
@@ -153,17 +153,17 @@ def correlate(
     ConditionError
         If the condition or an argument makes no sense.
     DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``, of those that were looked at.
+        If a planning job finds invalid rows, and ``options.invalid`` is ``"raise"``.
     BackendError
-        If the backend cannot be. Whether a worker has a GPU is seen when the DataFrame is computed: then
-        such an error comes from Spark, as a PythonException.
+        If the backend is not possible. Whether a worker has a GPU shows when the DataFrame is computed:
+        then such an error comes from Spark, as a PythonException.
 
     Warns
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
-        Of what the first job has seen; of rows that nobody looks at before they are joined, by the summary
-        of `report` alone. It knows of an empty result where no timestamps are short enough
-        for the confidence, no times near enough for the window, or, of few rows, no keys equal.
+        About rows that a planning job has seen. For other rows only the summary of `report` warns. A
+        warning of an empty result says that no timestamps are short enough for the confidence, no times
+        near enough for the window, or, of few rows, no keys equal.
     """
     from spark_plugin.frames.keyed_rows import must_be_frame
     from spark_plugin.ways.correlation import plan_correlation
@@ -217,18 +217,18 @@ def correlate_files(
     left, right : str, path or sequence of them
         Files, folders (with all below) or globs; paths or URIs that PyArrow understands. Workers must
         see them under the same names. Without `right` the events of `left` are joined with themselves,
-        as by `coincide.correlate`; of events of one and the same timestamp the one in the lower row is
-        left, where files are taken in the order of their names.
+        like `coincide.correlate` does. If two events have the same timestamp, the one in the lower row is
+        left; files count in the order of their names.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
     within, confidence
-        In place of `condition`, as of `coincide.correlate`.
+        In place of `condition`, as in `coincide.correlate`.
     output : str or path, optional
         A folder to write Parquet files to, which appears whole or not at all.
     overwrite : bool
         Whether an older folder of results may be replaced.
     report : JoinReport, optional
-        Is told what the rows were and what was found; of a DataFrame once that was computed.
+        Receives what the rows were and what was found; with a DataFrame once that was computed.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
         ``emit``, ``probability``, ``backend``, ``options``, ``shifts``, ``where``: as `coincide.correlate`
@@ -259,7 +259,7 @@ def correlate_files(
         check_report(arguments.get("shifts"), report)
     if output is None and overwrite:
         raise ConditionError(
-            f"{argument('overwrite', True)} needs an output to replace; leave it out"
+            f"{argument('overwrite', True)} needs an output to replace. Remove it."
         )
     _check_places(spark, left, right)
     sides = ("left",) if right is None else ("left", "right")
@@ -275,13 +275,14 @@ def _check_places(spark: object, left: object, right: object) -> None:
     """Refuse what stands in the place of another argument."""
     if isinstance(spark, (str, os.PathLike)):
         raise SchemaError(
-            f"spark, the first argument, must be a SparkSession; found {kind_of(spark)}. Without Spark"
-            " `coincide join` joins files, and correlate_tables tables"
+            f"spark, the first argument, must be a SparkSession (found {kind_of(spark)}). Without"
+            " Spark use `coincide join` for files, and correlate_tables for tables."
         )
     check_second(right)
     for side, given in (("left", left), ("right", right)):
         if not isinstance(given, (str, os.PathLike, Sequence)) and (side, given) != ("right", None):
             raise SchemaError(
-                f"{side} must be a file, a folder, a glob, or several of them; found {kind_of(given)}."
-                " correlate takes DataFrames, correlate_tables tables"
+                f"{side} must be a file, a folder, a glob, or several of them (found"
+                f" {kind_of(given)}). Use correlate for DataFrames, and correlate_tables for"
+                " tables."
             )

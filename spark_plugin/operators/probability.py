@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     GivenTicks = Ticks | Sequence[Ticks]
 
 _UNFIT = (
-    "satisfaction_probability: a timestamp whose min is above its max, or that is not within 2^61 ticks."
-    " Mend the data, or filter such rows before"
+    "satisfaction_probability: a timestamp has its min above its max, or is not within 2^61"
+    " ticks. Fix the data, or filter such rows before."
 )
 
 
@@ -63,7 +63,7 @@ def satisfaction_probability(
     """
     if not isinstance(predicate, Within):
         raise ConditionError(
-            f"the predicate must be made by within() or mutual_deadline(); found {predicate!r}"
+            f"the predicate must be made by within() or mutual_deadline() (found {predicate!r})."
         )
     with _in_its_words():
         lo, hi = predicate.window(Tick(unit))
@@ -82,14 +82,14 @@ def qualifies(
     Parameters
     ----------
     left_time, right_time, unit
-        As of `satisfaction_probability`.
+        As in `satisfaction_probability`.
     condition : TimingCondition
 
     Returns
     -------
     Column
         boolean, called ``qualifies``; null where a time is null. As a condition of a join it needs equal
-        time buckets beside it, or Spark compares every row with every other one: `correlate` does without.
+        time buckets next to it, or Spark compares every row with every other one: `correlate` does without.
 
     Raises
     ------
@@ -100,8 +100,8 @@ def qualifies(
 
     if not isinstance(condition, TimingCondition):
         raise ConditionError(
-            f"{argument('condition')} must be a TimingCondition(predicate, confidence); found"
-            f" {condition!r}"
+            f"{argument('condition')} must be a TimingCondition(predicate, confidence) (found"
+            f" {condition!r})."
         )
     with _in_its_words():
         window = condition.window(Tick(unit))
@@ -142,7 +142,8 @@ def _ends(side: str, given: GivenTicks) -> tuple[Column, Column]:
     parts = [given] if isinstance(given, (str, Column)) else list(given)
     if len(parts) not in (1, 2) or not all(isinstance(part, (str, Column)) for part in parts):
         raise SchemaError(
-            f"{side}_time must be a column, or two for min and max, by name or as Column; found {given!r}"
+            f"{side}_time must be a column, or two for min and max, by name or as Column (found"
+            f" {given!r})."
         )
     whole = [
         (F.col(part) if isinstance(part, str) else part).bitwiseOR(F.lit(0).cast("long"))

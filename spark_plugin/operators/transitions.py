@@ -33,9 +33,9 @@ def transitions(
 
     The same as `coincide.transition_tables`, with the same arguments. The events of each query and
     stream are brought to one task and put in order of their midpoints there. Rows of a DataFrame have
-    no order, so events of equal midpoints are taken so that I and O alternate: the first is what the
-    one before them is not; where none is before them, it is of the kind of which there are more, and
-    an I where there are as many. So a stream that `border_crossings` has seen pass through a region
+    no order, so events of equal midpoints are taken so that I and O alternate. The first is what the one
+    before them is not. Without one before them it is the kind with more events, and an I if both have
+    as many. So a stream that `border_crossings` has seen pass through a region
     enters it first.
 
     Parameters
@@ -43,7 +43,7 @@ def transitions(
     events : DataFrame
         Border crossings, in any order.
     within, confidence, query, stream, event, time, repeated, options
-        As of `coincide.transition_tables`.
+        As in `coincide.transition_tables`.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it. By default the largest
         max_time of all events, which a job finds at once; it computes the events once more.
@@ -53,7 +53,7 @@ def transitions(
     Returns
     -------
     DataFrame
-        As of `coincide.transition_tables`; times are of the events' types where these are timestamps,
+        As in `coincide.transition_tables`; times have the events' types where these are timestamps,
         and else bigint ticks.
 
     Raises
@@ -67,7 +67,7 @@ def transitions(
 
     Events that are invalid or repeated, and are to be refused, and intervals without a confidence, fail
     the job in which the result is computed: then such an error comes from Spark, as a PythonException.
-    Of repeated ones it counts those of one chunk.
+    It counts the repeated ones of one chunk.
 
     Warns
     -----

@@ -43,7 +43,7 @@ def windowed_causality(
     events : DataFrame
         Tuples, in any order.
     condition, time, place, role, home, columns, options
-        As of `coincide.WindowedCausality`.
+        As in `coincide.WindowedCausality`.
     by : str or sequence of str
         Columns of the key. Tuples of other keys do not meet, nor take each other's place. A null equals
         nothing.
@@ -51,13 +51,13 @@ def windowed_causality(
         Column of the times of arrival, by which tuples are put in order: rows of a DataFrame have none. It
         may be that of valid times.
     report : WindowReport, optional
-        Is told what became of the tuples, once the result was computed. Windows are empty by then.
+        Receives what became of the tuples, once the result was computed. Windows are empty by then.
 
     Returns
     -------
     DataFrame
         Columns `by`, ``cause_...``, ``effect_...``, delta (T_effect - T_cause, bigint, named as
-        of `coincide.causality_tables`) and, where there are places, ``distance`` (double).
+        in `coincide.causality_tables`) and, where there are places, ``distance`` (double).
 
     Raises
     ------
@@ -83,9 +83,9 @@ def windowed_causality(
     check_names("by", by)
     if not names_of(by) or arrival is None:
         raise ConditionError(
-            "on Spark each key has a window, and rows have no order: name the columns of the key"
+            "on Spark each key has a window, and rows have no order. Name the columns of the key"
             f" with {argument('by')}, and the column of arrival times with {argument('arrival')}."
-            " One window for all is a WindowedCausality"
+            " For one window over all rows use WindowedCausality."
         )
     planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
     return planned.reported_to(report)

@@ -31,9 +31,9 @@ from spark_plugin.tasks.wire import (
 )
 
 CHANGED = (
-    "the source has changed since the join was planned, or gives other rows each time it is computed, as"
-    " current_timestamp() and rand() do. Compute it once before: df.localCheckpoint(), df.cache(), or write"
-    " it to files"
+    "The source has changed since the join was planned, or gives other rows each time, like"
+    " current_timestamp() and rand() do. Compute it once before, with df.localCheckpoint(), df.cache(),"
+    " or by writing it to files."
 )
 
 
@@ -118,8 +118,8 @@ def _check_shapes(
             continue
         what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
         raise DataError(
-            f"{name}: a timestamp is {what} ticks, which none was when the join was planned: {CHANGED}."
-            f" Or declare the longest length, {argument(f'{name}_longest')}, which the plan then counts on"
+            f"{name}: a timestamp is {what} ticks, and none was when the join was planned."
+            f" {CHANGED} Or declare the longest length with {argument(f'{name}_longest')}."
         )
 
 

@@ -209,7 +209,7 @@ class CellPlan:
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
-        return f"{several(self.count, 'slice')} of cells in time, no look at either side"
+        return f"{several(self.count, 'slice')} of cells in time, no planning job"
 
     def finer(self, count: int) -> CellPlan:
         """A plan that divides the events of a slice again."""

@@ -154,8 +154,9 @@ class _TransitionWork(KeyWork):
     def _refuse_later(self, latest: int) -> None:
         if self._until is None or latest > self._until:
             raise DataError(
-                f"{SIDE} has changed since the largest max_time was found: give a fixed version of"
-                f" it, such as a cached one, or say {argument('until')} when the data end"
+                f"{SIDE} has changed since the largest max_time was found. Give a fixed version"
+                " of it, such as a cached one, or give the end of the data as"
+                f" {argument('until')}."
             )
 
     def _decided(self, events: Batch) -> Iterator[list[pa.Array]]:

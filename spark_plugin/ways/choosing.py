@@ -130,8 +130,8 @@ def plan_way(
     if options.way not in ("auto", "exchange"):
         of = "one stream" if spec.is_one_stream else "'optimal'"
         raise ConditionError(
-            f"matching of {of} looks at all events together that hang together by their pairs, and these"
-            f" meet by an exchange; leave out {argument('way', options.way)}"
+            f"matching of {of} must see each connected group of events in one task, so it uses an"
+            f" exchange. Remove {argument('way', options.way)}."
         )
     statistics, plan = plan_after_job(sides, spec, replace(options, way="exchange"))
     assert isinstance(plan, SlicePlan)
@@ -149,8 +149,8 @@ def _plan_without_job(
         if isinstance(spec, JoinSpec):
             return _plan_both(sides, spec, options)
         raise ConditionError(
-            f"{argument('way', options.way)} is of correlate; leave it out, or collect both sides by"
-            " df.toArrow() and give them to causality_tables"
+            f"{argument('way', options.way)} works for correlate only. Remove it, or collect both"
+            " sides with df.toArrow() and give them to causality_tables."
         )
     if options.way != "auto" or options.slices is not None or not isinstance(spec, JoinSpec):
         return None
@@ -253,7 +253,7 @@ def plan_unseen(
     (found,) = collected
     refuse_invalid([small], [found.statistics])
     statistics = found.statistics
-    why = f"{_described_size(statistics.own_bytes)}, no look at {other.called}"
+    why = f"{_described_size(statistics.own_bytes)}, no planning job for {other.called}"
     plan = BroadcastPlan(small.side, why, found.events)
     return ((statistics, None) if small.side == "left" else (None, statistics)), plan
 
@@ -450,7 +450,7 @@ def choose_small_side(
         return BroadcastPlan(options.small_side, "as asked")
     if options.way == "broadcast":
         small = left if left.sample.rows < right.sample.rows else right
-        return BroadcastPlan(small.name, "the smaller side, as asked")
+        return BroadcastPlan(small.name, "the smaller side, as you chose")
     sides = [(right, left), (left, right)]
     if left.sample.rows < right.sample.rows and not is_two_step("left", spec):
         sides.reverse()

@@ -106,14 +106,14 @@ class Correlation:
         if not self.observable:
             return None
         if not self.observations:
-            raise RuntimeError("the correlation was planned without observe=True")
+            raise RuntimeError("the correlation was planned without observe=True.")
         return counted_by_tasks(*self.observations)
 
     def _no_pairs(self) -> NoPairs | None:
         try:
             return self.evidence.no_pairs()
         except SPARK_ERRORS as error:  # the join itself has been done
-            _log.warning("nothing was found, and cannot be looked at again to say why: %s", error)
+            _log.warning("there is no pair, and the search for the reason failed: %s", error)
             return None
 
     def tell(self, report: JoinReport | None) -> None:
@@ -223,8 +223,8 @@ def planned_pairs(
 
 
 TELLS_NOTHING = (
-    "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls,"
-    " and that there is no pair, report=JoinReport() tells after an action"
+    "correlate: no planning job counted the rows of a large side. Pass report=JoinReport(), and"
+    " after an action it tells of nulls and of a join without pairs"
 )
 
 

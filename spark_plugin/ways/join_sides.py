@@ -46,14 +46,14 @@ def check_one_stream(events: DataFrame, way: str, other: str, matches: str) -> N
     """Refuse what only two sides can do."""
     if way in ("broadcast", "broadcast-left", "broadcast-right"):
         raise ConditionError(
-            f"one stream is joined with itself by an exchange; leave out {argument('way', way)}, or give"
-            f" the events a second time as {other}, which then meet themselves, too"
+            f"one stream is joined with itself by an exchange. Remove {argument('way', way)}. Or"
+            f" give the events a second time as {other}, but then an event also meets itself."
         )
     if events.isStreaming:
         raise ConditionError(
-            f"{argument('events')} are a streaming DataFrame, and of one stream a micro-batch"
-            f" lacks the {matches} that come later: give them as one side, with static ones on"
-            " the other side"
+            f"{argument('events')} are a streaming DataFrame, and a micro-batch of one stream"
+            f" lacks the {matches} that come later. Give them as one side, and static events as"
+            " the other."
         )
 
 
@@ -61,15 +61,15 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
     """Refuse streaming sides, of which a micro-batch does not know who stays without a match."""
     if any(source.isStreaming for source in sources):
         raise ConditionError(
-            f"{argument('how', how)} needs all rows of both sides at once, and one is streaming:"
-            f" give the stream as left with {argument('how', 'left')}, or join static DataFrames"
+            f"{argument('how', how)} needs all rows of both sides at once, but one is streaming."
+            f" Give the stream as left with {argument('how', 'left')}, or join static DataFrames."
         )
 
 
 _BOTH = (
-    "left and right are both streaming, and their matches come in other micro-batches: give events of"
-    " both to coincide.stream_correlator as they arrive (docs/streams.md), or one side as a static"
-    " DataFrame"
+    "left and right are both streaming, and matches can come in different micro-batches. Give"
+    " events of both to coincide.stream_correlator as they arrive (docs/streams.md), or give one"
+    " side as a static DataFrame."
 )
 
 
@@ -82,17 +82,17 @@ def check_streaming(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> N
         raise ConditionError(_BOTH)
     if spec.matching is not None:
         raise ConditionError(
-            f"{streams[0]} is streaming, and a later event can be a better match than all before"
-            f" it: leave out {argument('matching')}, or join static DataFrames"
+            f"{streams[0]} is streaming, so a later event can be a better match. Remove"
+            f" {argument('matching')}, or join static DataFrames."
         )
     stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
     _check_final(stream, spec)
     lacking = _lacking(static, sides, options)
     if lacking:
         raise ConditionError(
-            f"{stream} is streaming, so nothing of it can be measured when the join is planned, and the"
-            f" static {static} side must go to every worker: add {', '.join(lacking)} to"
-            " CorrelateOptions (docs/planning.md)"
+            f"{stream} is streaming, so planning cannot measure it, and the static {static} side"
+            f" must go to every worker. Add {', '.join(lacking)} to CorrelateOptions"
+            " (docs/planning.md)."
         )
 
 
@@ -100,10 +100,10 @@ def _check_final(stream: str, spec: AnySpec) -> None:
     """Refuse what a later micro-batch could change."""
     if stream == "right" and is_two_step("left", spec):
         raise ConditionError(
-            f"{argument('right')} is streaming, and what is found of a left event with"
-            f" {argument('how', spec.how)} and {argument('emit', spec.emit)} can change as long as"
-            f" right events come: use {argument('how', 'inner')} with {argument('emit', 'pairs')},"
-            " or give the stream as left and the static side as right, with the window mirrored"
+            f"{argument('right')} is streaming, so with {argument('how', spec.how)} and"
+            f" {argument('emit', spec.emit)} the row of a left event can change while right events"
+            f" come. Use {argument('how', 'inner')} with {argument('emit', 'pairs')}. Or give the"
+            " stream as left, the static side as right, and mirror the window."
         )
 
 

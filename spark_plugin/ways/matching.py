@@ -34,9 +34,9 @@ def check_identifiable(
     """Refuse a matching of events that their times, keys and columns cannot tell apart."""
     if spec.case_fold:
         raise ConditionError(
-            f"{argument('matching', spec.matching)} on Spark knows events again by their keys as"
-            f" they are written, and {argument('case_fold')} makes several one: make a column of"
-            " the keys in lower case, and join by it"
+            f"{argument('matching', spec.matching)} on Spark identifies events by their keys as"
+            f" written, and {argument('case_fold')} joins different ones. Make a column of the"
+            " keys in lower case, and join by it."
         )
     needed = [telling_apart(columns) for columns in times]
     if spec.where is not None:
@@ -51,9 +51,8 @@ def check_identifiable(
         lacking = [name for name in own if name not in known]
         if lacking:
             raise ConditionError(
-                f"{argument('matching', spec.matching)} on Spark knows events again by what is"
-                f" handed out, and {lacking[0]!r} tells them apart besides: add it to"
-                f" {argument(f'{called}_columns')}"
+                f"{argument('matching', spec.matching)} on Spark identifies events by their"
+                f" output columns. Add {lacking[0]!r} to {argument(f'{called}_columns')}."
             )
 
 
@@ -67,9 +66,9 @@ def _refuse_nested(spec: AnySpec, names: Sequence[str], kinds: Sequence[pa.DataT
     for name, kind in zip(names, kinds, strict=True):
         if pa.types.is_nested(kind):
             raise ConditionError(
-                f"{argument('matching', spec.matching)} on Spark cannot tell events apart by"
-                f" {name!r}, which is {kind} and looked at by where: make a plain column of what"
-                " is compared"
+                f"{argument('matching', spec.matching)} on Spark cannot identify events by"
+                f" {name!r}, which {argument('where')} reads (found {kind}). Make a plain column"
+                " of what is compared."
             )
 
 

@@ -25,9 +25,8 @@ def plan_shifts(given: Shifts, sides: Sides, spec: AnySpec) -> ShiftPlan | None:
     """The joins that count accidental pairs; None without shifts."""
     if given is not None and any(side.source.isStreaming for side in sides):
         raise ConditionError(
-            f"{argument('shifts')} are counted when the join is planned, and of a streaming side"
-            f" there is nothing to count then: leave out {argument('shifts')}, or count those of a"
-            " static DataFrame of the same events"
+            f"planning counts {argument('shifts')}, but a streaming side has no rows yet. Remove"
+            f" {argument('shifts')}, or count those of a static DataFrame of the same events."
         )
     return ShiftPlan.of(given, spec, sides[0].times.scales[0].tick)
 

@@ -27,7 +27,7 @@ BIG = 2**61
         (
             {"max_time": [4.0, 14.0, 24.0, 34.0]},
             [],
-            "float time columns need a unit: left.max_time",
+            "float time columns need a unit (found none for left.max_time",
         ),
         ({}, ["--left-longest", "3"], "left: timestamps longer than the declared longest length"),
         (
@@ -35,7 +35,7 @@ BIG = 2**61
             ["--by", "key"],
             "'key' is int64 on the left and string on the right",
         ),
-        ({"key": [[1], [2], [3], [4]]}, ["--left-time", "key"], "left.key is list"),
+        ({"key": [[1], [2], [3], [4]]}, ["--left-time", "key"], "found list"),
     ],
     ids=lambda value: "",
 )
@@ -79,19 +79,19 @@ def test_keys_of_unlike_text_types_are_the_same(work):
         (
             "late.csv",
             b"id,min_time,max_time\n" + b"1,2,3\n" * 4_000_000 + b"1,x,3\n",
-            "line 4,000,002, column 'min_time': 'x' is no whole",
+            "line 4,000,002, column 'min_time': 'x' is not a whole",
         ),
         ("headless.csv", b"1,2,3\n", "left has no column 'min_time'"),
         (
             "semicolons.csv",
             b"id;min_time;max_time\n",
-            "say --csv-delimiter ';'",
+            "Use --csv-delimiter ';'",
         ),
-        ("decimals.csv", b"id;min_time;max_time\n1;0,5;1,5\n", "separated by semicolons"),
-        ("tabs.csv", b"id\tmin_time\tmax_time\n1\t2\t3\n", "separated by tabs"),
-        ("bars.csv", b"id|min_time|max_time\n", "separated by bars"),
-        ("one.csv", b"number\n1\n", "it has 'number'"),
-        ("strange.txt", b"id\n", "is of unknown format"),
+        ("decimals.csv", b"id;min_time;max_time\n1;0,5;1,5\n", "separates columns by semicolons"),
+        ("tabs.csv", b"id\tmin_time\tmax_time\n1\t2\t3\n", "separates columns by tabs"),
+        ("bars.csv", b"id|min_time|max_time\n", "separates columns by bars"),
+        ("one.csv", b"number\n1\n", "found 'number'"),
+        ("strange.txt", b"id\n", "has an unknown format"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
 )

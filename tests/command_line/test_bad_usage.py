@@ -11,9 +11,9 @@ from tests.helpers.workplace import WINDOW
 @pytest.mark.parametrize(
     ("options", "cure"),
     [
-        ("--prefer first", "add --emit best"),
-        ("--matching optimal --prefer first", "use --matching mutual"),
-        ("--matching mutual --k 3", "leave out --k 3"),
+        ("--prefer first", "Add --emit best"),
+        ("--matching optimal --prefer first", "or --matching mutual"),
+        ("--matching mutual --k 3", "Remove --k 3"),
     ],
 )
 def test_matches_that_mean_nothing(work, options, cure):
@@ -26,35 +26,35 @@ MANY_DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--confidence", "0.5"], "one of --within LO HI and --mutual-deadline D; found neither"),
+        (["--confidence", "0.5"], "one of --within LO HI and --mutual-deadline D (found neither"),
         ([*WINDOW, "--mutual-deadline", "5"], "found both"),
         (["--within", "5", "-3", "--confidence", "0.5"], "lo (5) is above hi (-3)"),
         (["--mutual-deadline", "-5", "--confidence", "0.5"], "deadline must not be negative"),
         (["--within", "-3", "5"], "--confidence"),
-        (["--within", "-3"], "must not be negative; found -3"),
+        (["--within", "-3"], "must not be negative (found -3"),
         (["--within", "-3ms", "5ms", "--confidence", "0.5"], "--unit us"),
         (["--within", "a", "b", "--confidence", "0.5"], "cannot read the duration 'a'"),
-        ([*WINDOW, "--confidence", "0"], "must lie in (0, 1]; found 0.0"),
+        ([*WINDOW, "--confidence", "0"], "must lie in (0, 1] (found 0.0"),
         ([*WINDOW, "--confidence", "-0.1"], "must lie in (0, 1]"),
-        ([*WINDOW, "--confidence", "1.1"], "must lie in (0, 1]; found 1.1"),
-        ([*WINDOW, "--confidence", "nan"], "must lie in (0, 1]; found nan"),
+        ([*WINDOW, "--confidence", "1.1"], "must lie in (0, 1] (found 1.1"),
+        ([*WINDOW, "--confidence", "nan"], "must lie in (0, 1] (found nan"),
         ([*WINDOW, "--confidence", "half"], "--confidence"),
         (
             [*WINDOW, "--how", "outer"],
-            "how must be one of inner, left, right, full, semi, anti; found 'outer'",
+            "how must be one of inner, left, right, full, semi, anti (found 'outer'",
         ),
         ([*WINDOW, "--emit", "rows"], "emit must be one of"),
         ([*WINDOW, "--engine", "dask"], "--engine must be one of auto, spark, local"),
         ([*WINDOW, "--backend", "tpu"], "backend must be one of"),
         ([*WINDOW, "--invalid", "keep"], "invalid must be one of"),
-        ([*WINDOW, "--unit", "week"], "unknown unit 'week'"),
+        ([*WINDOW, "--unit", "week"], "the unit 'week' is unknown"),
         ([*WINDOW, "--format", "json"], "--format must be one of"),
         ([*WINDOW, "--classes", "0"], "classes must be an int of at least 1"),
         ([*WINDOW, "--threads", "0"], "threads must be"),
         ([*WINDOW, "--left-time", "a,b,c"], "--left-time takes the columns MIN,MAX"),
         (
             [*WINDOW, "--master", "local[2]"],
-            "--master means nothing with --engine local; leave it out",
+            "--master has no effect with --engine local",
         ),
         ([*WINDOW, "--conf", "a=b"], "--conf"),
         ([*WINDOW, "--slices", "4"], "--slices"),
@@ -62,25 +62,28 @@ MANY_DIGITS = "9" * 5000
         ([*WINDOW, "another.parquet"], "another.parquet"),
         (
             [*WINDOW, "--by", "nothing"],
-            "left has no column 'nothing'; it has 'id', 'min_time', 'max_time'",
+            "left has no column 'nothing' (found 'id', 'min_time', 'max_time'",
         ),
-        ([*WINDOW, "--left-time", "key"], "left.key is string; a time column must be"),
+        ([*WINDOW, "--left-time", "key"], "left.key must be a timestamp, a date, a"),
         ([*WINDOW, "--right-columns", "nothing"], "right has no column 'nothing'"),
         (["--within", "--confidence", "0.5"], "--within takes one duration or two (found none)"),
-        (["--within", "3x", "--confidence", "0.5"], "unknown unit 'x'"),
+        (["--within", "3x", "--confidence", "0.5"], "the unit 'x' is unknown"),
         ([*WINDOW, "--json=yes"], "--json takes no value (found 'yes')"),
         ([*WINDOW, "--left-longest", "x"], "cannot read the duration 'x'"),
-        ([*WINDOW, "--by", ""], "--by has an empty entry in ''; name something, or leave"),
-        ([*WINDOW, "--by", ","], "--by has an empty entry in ','"),
-        ([*WINDOW, "--by", "key", "--by", ""], "--by has an empty entry in 'key,'"),
-        ([*WINDOW, "--by", "key,,id"], "--by has an empty entry in 'key,,id'"),
+        ([*WINDOW, "--by", ""], "--by has an empty entry"),
+        ([*WINDOW, "--by", ","], "--by has an empty entry"),
+        ([*WINDOW, "--by", "key", "--by", ""], "--by has an empty entry"),
+        ([*WINDOW, "--by", "key,,id"], "--by has an empty entry"),
         ([*WINDOW, "--left-columns", ""], "--left-columns has an empty entry"),
         ([*WINDOW, "--right-columns", ", "], "--right-columns has an empty entry"),
         ([*WINDOW, "--left-time", ""], "--left-time has an empty entry"),
         ([*WINDOW, "--right-time", "min_time,,max_time"], "--right-time has an empty entry"),
         ([*WINDOW, "--master", ""], "--master is empty"),
         (["--within", "0s", MANY_DIGITS, "--confidence", "0.5"], "cannot read the duration '999"),
-        (["--within", "0s", MANY_DIGITS + "s", "--confidence", "0.5"], "has 5,000 digits; at most"),
+        (
+            ["--within", "0s", MANY_DIGITS + "s", "--confidence", "0.5"],
+            "has 5,000 digits, and at most",
+        ),
         (["--mutual-deadline", f"0.{MANY_DIGITS}s", "--confidence", "1"], "has 5,002 digits"),
         (
             ["--mutual-deadline", MANY_DIGITS[:4000], "--confidence", "1"],
@@ -88,8 +91,8 @@ MANY_DIGITS = "9" * 5000
         ),
         ([*WINDOW, "--left-longest", MANY_DIGITS + "d"], "has 5,000 digits"),
         ([*WINDOW, "--left-longest", "1e999s"], "cannot read the duration '1e999s'"),
-        ([*WINDOW, "--confidence", "1e400"], "must lie in (0, 1]; found inf"),
-        ([*WINDOW, "--confidence", MANY_DIGITS], "must lie in (0, 1]; found inf"),
+        ([*WINDOW, "--confidence", "1e400"], "must lie in (0, 1] (found inf"),
+        ([*WINDOW, "--confidence", MANY_DIGITS], "must lie in (0, 1] (found inf"),
         ([*WINDOW, "--threads", MANY_DIGITS], "--threads"),
         ([*WINDOW, "--threads", "9" * 30], "threads must be at most 9,223,372,036,854,775,807"),
     ],
@@ -115,7 +118,7 @@ def test_incomplete_usage(arguments, capsys):
 @pytest.mark.parametrize("slices", ["1000001", "9" * 30])
 def test_more_slices_than_spark_has_tasks_for(work, slices):
     line = work.refused(*WINDOW, "--slices", slices, engine="spark")
-    assert "slices must be at most 1,000,000; found" in line
+    assert "slices must be at most 1,000,000 (found" in line
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])
@@ -130,4 +133,4 @@ def test_input_without_a_name(work, side, engine, monkeypatch):
 
 def test_a_seed_that_is_none(capsys):
     assert run(["demo", "--engine", "local", "--rows", "100", "--seed", "-1"]) == 2
-    assert capsys.readouterr().err == "coincide: --seed must not be negative; found -1\n"
+    assert capsys.readouterr().err == "coincide: --seed must not be negative (found -1).\n"

@@ -148,11 +148,14 @@ def test_no_readings_at_all(place: Path) -> None:
         ([], "readings has no column 'stream_id'"),
         ([*NAMES, "--values", "x,,y"], "--values has an empty entry"),
         ([*NAMES, "--hysteresis", "much"], "--hysteresis takes numbers"),
-        ([*NAMES, "--hysteresis", "1", "--pass-through"], "--pass-through and hysteresis cannot"),
+        (
+            [*NAMES, "--hysteresis", "1", "--pass-through"],
+            "--pass-through and hysteresis exclude each other",
+        ),
         ([*NAMES, "--first", "inside"], "first must be one of"),
-        ([*NAMES, "--master", "local"], "--master means nothing with --engine local"),
+        ([*NAMES, "--master", "local"], "--master has no effect with --engine local"),
         ([*NAMES, "--values", "y"], "no column 'y'"),
-        ([*NAMES, "--stream", "x"], "two columns 'x'"),
+        ([*NAMES, "--stream", "x"], "two columns named 'x'"),
         ([*NAMES, "--query", "id"], "queries has no column 'id'"),
     ],
 )
@@ -173,10 +176,10 @@ def test_bad_readings_are_refused_or_left_out(place: Path, capsys: Any) -> None:
     assert borders(place, *NAMES) == 2
     said = capsys.readouterr().err
     assert "infinite values in x in 2 rows" in said
-    assert "leave such rows out with --invalid drop" in said
+    assert "or skip such rows with --invalid drop" in said
     assert borders(place, *NAMES, "--invalid", "drop") == 0
     assert result(place).equals(expected(bad, invalid="drop"))
-    assert "2 invalid, left out (2 with infinite values)" in capsys.readouterr().out
+    assert "skipped 2 invalid rows" in capsys.readouterr().out
 
 
 def test_a_driver_needs_no_gpu(place: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +213,7 @@ def test_spark_refuses_bad_readings(place: Path, command_spark: Any, capsys: Any
     pq.write_table(bad, place / "readings.parquet")
     assert borders(place, *NAMES, engine="spark") == 2
     said = capsys.readouterr().err
-    assert "readings: nulls in stream or at in 1 row, for example stream=None, at=2" in said
+    assert "readings: nulls in stream or at in 1 row (found stream=None, at=2" in said
     assert len(said.splitlines()) == 1
     assert not list((place / "out").iterdir())
 
@@ -222,7 +225,10 @@ def test_ranges_that_hold_both_ends_and_readings_of_one_stream(place: Path, caps
     pq.write_table(QUERIES.append_column("ends", words), place / "queries.parquet")
     names = [*NAMES[2:], "--stream", "-", "--closed", "both", "--closed-column", "ends"]
     assert borders(place, *names) == 0
-    assert "of a time again, left out. Say by --stream" in capsys.readouterr().out
+    assert (
+        "that repeat a time. Name the column that identifies streams with --stream"
+        in capsys.readouterr().out
+    )
     asked = {**ARGUMENTS, "stream": None, "closed": "both", "closed_column": "ends"}
     with pytest.warns(LateRowsWarning):
         wanted = border_crossing_tables(alone, QUERIES.append_column("ends", words), **asked)

@@ -153,17 +153,17 @@ def test_on_spark(place: Path, command_spark: Any, capsys: Any) -> None:
 
 
 REFUSED: dict[str, tuple[list[str], str]] = {
-    "no condition": (["--cause-place", "x,y"], "say when an event can have caused another, with --delta"),
-    "no place": (["--radius", "3"], "name the coordinates in --cause-place and --effect-place"),
+    "no condition": (["--cause-place", "x,y"], "Use --delta LO HI, --radius R, --speed MIN MAX"),
+    "no place": (["--radius", "3"], "coordinates are missing. Name them in --cause-place and"),
     "no column": ([*OPTIONS, "--effect-columns", "nam"], "effect has no column 'nam'"),
-    "text for a place": (["--cause-place", "name", "--radius", "1"], "a coordinate must be a number"),
-    "both spaces": ([*OPTIONS, "--lat-lon", "--scale", "1,2"], "--scale is of a plane"),
-    "no sphere": ([*OPTIONS, "--sphere-radius", "1"], "say --lat-lon"),
-    "slack of nothing": ([*OPTIONS, "--slack", "1"], "--slack is of travel times"),
-    "a way in one process": ([*OPTIONS, "--way", "exchange"], "nothing with --engine local"),
+    "text for a place": (["--cause-place", "name", "--radius", "1"], "must be a number, as it is a"),
+    "both spaces": ([*OPTIONS, "--lat-lon", "--scale", "1,2"], "--scale applies to a plane, and"),
+    "no sphere": ([*OPTIONS, "--sphere-radius", "1"], "Use --lat-lon"),
+    "slack of nothing": ([*OPTIONS, "--slack", "1"], "--slack belongs to travel times"),
+    "a way in one process": ([*OPTIONS, "--way", "exchange"], "no effect with --engine local"),
     "no such way": ([*OPTIONS, "--way", "files"], "--way must be one of auto, broadcast"),
     "speeds of no unit": (["--cause-place", "x,y", "--speed", "1", "2"], "speeds are per s"),
-    "nothing bounded": (["--delta", "0", "any"], "bounds neither the time nor the distance"),
+    "nothing bounded": (["--delta", "0", "any"], "limits neither the time nor the distance between cause"),
     "a latitude": (["--cause-place", "time,x", "--lat-lon", "--radius", "3"], "|latitude| > 90"),
     "three times": ([*OPTIONS, "--cause-time", "a,b,c"], "--cause-time takes the columns MIN,MAX, or one"),
 }  # fmt: skip
@@ -237,7 +237,7 @@ def test_units_and_longest_lengths_of_each_side(place: Path, capsys: Any) -> Non
     assert causality(place, *options, *own_units, files=files) == 0
     one = ["--delta", "0", "9", "--effect-unit", "s"]
     assert causality(place, *one, files=("causes.parquet",)) == 2
-    assert "there is one stream: say --cause-unit" in capsys.readouterr().err
+    assert "there is one stream. Use --cause-unit" in capsys.readouterr().err
 
 
 PROPAGATIONS: list[tuple[list[str], Propagation]] = [
@@ -262,8 +262,8 @@ def test_propagation(place: Path, options: list[str], predicate: Propagation) ->
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--tolerance", "5"], "--tolerance is of a propagation"),
-        (["--propagation-time", "5"], "with --tolerance D"),
+        (["--tolerance", "5"], "--tolerance belongs to a propagation"),
+        (["--propagation-time", "5"], "--tolerance is missing, which says how much later than"),
         (
             ["--propagation-time", "5", "--propagation-speed", "2", "--tolerance", "1"],
             "exclude each other",
@@ -315,7 +315,7 @@ def with_column(table: pa.Table, name: str, offset: int) -> pa.Table:
 def test_of_one_stream_a_clock_is_said_once(place: Path, capsys: Any) -> None:
     words = ["-o", str(place / "out" / "pairs.parquet"), "--engine", "local", *OPTIONS]
     assert run(["causality", str(place / "causes.parquet"), *words, "--effect-around", "3"]) == 2
-    assert "leave --effect-time out" in capsys.readouterr().err
+    assert "Remove --effect-time" in capsys.readouterr().err
 
 
 def test_effects_are_stamped_as_causes_unless_it_is_said(place: Path, capsys: Any) -> None:

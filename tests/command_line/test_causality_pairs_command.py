@@ -105,13 +105,16 @@ def test_a_condition_on_texts_that_begin_as_numbers(place: Path, sides: int) -> 
     ("words", "told"),
     [
         (["--by", "station="], "--by takes names, or LEFT=RIGHT"),
-        (["--where", "left_id = 3"], "'left_id' is no column of a pair: say cause_left_id or"),
-        (["--where", "cause_n = 3"], "where: a pair has no column 'cause_n'; it has 'cause_id'"),
-        (["--cause-around-unit", "ms"], "--cause-around-unit is of --cause-around-column"),
-        (["--effect-around-column", "off", "--effect-around", "3"], "say different things"),
-        (["--cause-template", "device"], "--cause-templates is missing"),
-        (["--case-fold"], "--case-fold is of keys: name them in --by"),
-        (["--k", "2"], "--k 2 says which matches are handed out, and --emit pairs"),
+        (["--where", "left_id = 3"], "'left_id' is not a column of a pair"),
+        (["--where", "cause_n = 3"], "--where: a pair has no column 'cause_n'"),
+        (["--cause-around-unit", "ms"], "--cause-around-unit needs --cause-around-column"),
+        (
+            ["--effect-around-column", "off", "--effect-around", "3"],
+            "describe the same timestamps in different ways",
+        ),
+        (["--cause-template", "device"], "Add --cause-templates"),
+        (["--case-fold"], "--case-fold applies to keys, but keys are missing"),
+        (["--k", "2"], "--k 2 chooses among matches, but"),
         (["--prefer", "distance", "--emit", "best"], "--prefer distance needs places"),
     ],
 )

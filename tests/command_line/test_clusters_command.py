@@ -80,7 +80,9 @@ def test_places_of_another_space_are_a_line(source: str, capsys: Any) -> None:
     assert run(["clusters", source, "-o", "-", *words]) == 0
     told = capsys.readouterr()
     assert told.out.splitlines()[:2] == ["id,cluster", "a,0"]
-    assert "coincide: distances are taken in degrees (found the places 'lat' and 'lon'" in told.err
+    assert (
+        "coincide: distances are measured in degrees (found the places 'lat' and 'lon'" in told.err
+    )
 
 
 def test_help_teaches(capsys: Any) -> None:

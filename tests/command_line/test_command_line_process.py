@@ -156,7 +156,7 @@ def test_signals_while_it_starts(work, number, moment):
     )  # fmt: skip
     assert answer.returncode == 128 + number, answer.stderr
     said = [line for line in answer.stderr.splitlines() if line.startswith("coincide")]
-    assert said == ["coincide: interrupted; no output was left"] * (number == signal.SIGINT)
+    assert said == ["coincide: interrupted. The output was not written"] * (number == signal.SIGINT)
     assert list(work.output.parent.iterdir()) == []
 
 

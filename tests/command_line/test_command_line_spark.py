@@ -63,10 +63,10 @@ def test_spark_writes_an_empty_result(work, command_spark):
         (
             {"max_time": [4.0, 14.0, 24.0, 34.0]},
             [],
-            "float time columns need a unit: left.max_time",
+            "float time columns need a unit (found none for left.max_time",
         ),
         ({}, ["--left-longest", "3"], "left: timestamps longer than the declared longest length"),
-        ({}, ["--left-time", "key"], "left.key is string; a time column must be"),
+        ({}, ["--left-time", "key"], "left.key must be a timestamp, a date, a"),
         ({}, ["--by", "nothing"], "left has no column 'nothing'"),
         ({}, ["--unit", "ms", "--within", "-3us", "5us"], "not a whole number"),
         ({"key": [1, 2, 3, 4]}, ["--by", "key"], "the key 'key' is"),
@@ -134,7 +134,7 @@ def test_timestamps_may_be_written_otherwise(command_spark):
 @pytest.mark.spark
 def test_spark_knows_not_every_file_system(work, command_spark):
     work.left = "foo://x/l.parquet"
-    assert "Spark knows no file system foo://" in work.refused(*WINDOW, engine="spark")
+    assert "Spark has no file system foo://" in work.refused(*WINDOW, engine="spark")
 
 
 @pytest.mark.spark
@@ -201,7 +201,7 @@ def test_spark_interrupted(work):
     ]
     exit_code, err = interrupted(work, "join", *words)
     assert exit_code == 130
-    assert err == "coincide: interrupted; no output was left\n"
+    assert err == "coincide: interrupted. The output was not written\n"
     assert list(work.output.parent.iterdir()) == []
 
 

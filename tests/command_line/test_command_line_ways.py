@@ -82,7 +82,9 @@ def test_disorder_and_other_formats_are_read_whole(work):
     told = json.loads(out)
     assert told["way"] == "in memory"
     assert "has no statistics of min_time and max_time" in told["why"]
-    assert err == f"coincide: not directly: {told['why']}\n"
+    assert (
+        err == f"coincide: --way files is not possible, so Spark takes another way: {told['why']}\n"
+    )
     assert work.join(*WINDOW, "--way", "exchange", "--overwrite", "--json")[2] == ""
     assert "--way files is not possible: left: " in work.refused(
         *WINDOW, "--way", "files", "--overwrite"
@@ -90,7 +92,7 @@ def test_disorder_and_other_formats_are_read_whole(work):
     work.right = work.folder / "right.csv"
     pyarrow.csv.write_csv(stream(100, 1), work.right)
     code, out, err = work.join(*WINDOW, "--overwrite", "--json")
-    assert (code, json.loads(out)["why"], err) == (0, "right is no Parquet", "")
+    assert (code, json.loads(out)["why"], err) == (0, "right is not Parquet", "")
 
 
 def test_types_that_differ_between_files_are_left_to_the_other_way(work):
@@ -131,20 +133,20 @@ def test_small_sides_are_collected(work, spark):
     told = json.loads(work.join(*WINDOW, "--json", engine="spark")[1])
     assert told["way"] == "broadcast-both"
     assert re.match(
-        r"both sides collected, [\d,]+ bytes to 1 task; not direct: .* no stat", told["why"]
+        r"both sides collected, [\d,]+ bytes to 1 task; not by files: .* no stat", told["why"]
     )
     assert "slices" not in told
     assert rows(work.result()) == expected
     assert told["pairs"] == work.result().num_rows
     forced = summary(work, "--way", "broadcast", "--overwrite", engine="spark")
-    assert forced["why"] == "right to every worker, the smaller side, as asked"
+    assert forced["why"] == "right to every worker, the smaller side, as you chose"
     assert rows(work.result()) == expected
 
 
 def test_there_is_nothing_to_broadcast_in_one_process(work):
     code, _, err = work.join(*WINDOW, "--way", "broadcast")
     assert code == 2
-    assert "--way broadcast means nothing with --engine local; leave it out" in err
+    assert "--way broadcast has no effect with --engine local" in err
 
 
 def test_why_not_directly_names_options_of_the_command_line(work):
@@ -158,7 +160,7 @@ def test_why_not_directly_names_options_of_the_command_line(work):
     assert code == 0
     told = json.loads(out)["why"]
     assert "declare the longest length, --right-longest" in told
-    assert err == f"coincide: not directly: {told}\n"
+    assert err == f"coincide: --way files is not possible, so Spark takes another way: {told}\n"
     _, out, _ = work.join(*WINDOW, *by_row, "--overwrite")
     assert "--right-longest" in out
     assert "right_longest" not in out
@@ -173,7 +175,10 @@ def test_spark_warns_of_disorder_before_it_exchanges(work, spark):
     code, out, err = work.join(*WINDOW, "--slices", "20", "--json", engine="spark")
     assert code == 0
     assert json.loads(out)["way"] == "exchange"
-    assert "coincide: not directly: the files are so little ordered" in err
+    assert (
+        "coincide: --way files is not possible, so Spark takes another way: the files are not in order of"
+        in err
+    )
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
@@ -193,4 +198,4 @@ def test_shifts_are_counted_of_rows_in_memory_or_by_spark(work, engine, request)
         *WINDOW, "--shifts", "400", "--way", "files", "--overwrite", engine=engine
     )
     assert code == 2
-    assert "shifts are counted by a broadcast or an exchange, or of tables in memory" in err
+    assert "shifts need a broadcast, an exchange, or tables in memory" in err

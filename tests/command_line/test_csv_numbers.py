@@ -120,7 +120,7 @@ def test_keys_meet_as_they_are_written(work, left, right, found, told):
         return
     assert rows(work.result()) == found
     assert told in err
-    assert bool(told) == ("compared as text" in err)
+    assert bool(told) == ("It is compared as text" in err)
     assert json.loads(out)["pairs"] == len(found)
 
 
@@ -136,7 +136,7 @@ def test_keys_beside_parquet(work):
     code, _, err = work.join(*BY)
     assert code == 0, err
     assert rows(work.result()) == [("7", "00", 1)]
-    assert "text on the right, such as '012': compared as text" in err
+    assert "text on the right, such as '012'. It is compared as text" in err
 
 
 def test_times_stay_numbers_even_where_they_are_handed_out(work):

@@ -52,7 +52,7 @@ def bare(tmp_path, monkeypatch):
 
 
 def test_no_java(bare):
-    with pytest.raises(BackendError, match="no Java was found: install one"):
+    with pytest.raises(BackendError, match=r"there is no Java. Install one"):
         find_java()
 
 
@@ -68,16 +68,16 @@ def test_java_home(bare, monkeypatch, version):
 def test_java_home_of_a_wrong_version(bare, monkeypatch, version):
     home = make_java(bare.parent / "mine", version)
     monkeypatch.setenv("JAVA_HOME", str(home))
-    with pytest.raises(BackendError, match=f"JAVA_HOME={home} is Java {version}.0.2: install one"):
+    with pytest.raises(BackendError, match=f"JAVA_HOME={home} is Java {version}.0.2. Install one"):
         find_java()
     other = make_java(bare / "other", "17")
-    with pytest.raises(BackendError, match=f"set it to {other}"):
+    with pytest.raises(BackendError, match=f"Set it to {other}"):
         find_java()
 
 
 def test_java_home_without_java(bare, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(bare))
-    with pytest.raises(BackendError, match="holds no Java that runs"):
+    with pytest.raises(BackendError, match="has no Java that runs"):
         find_java()
 
 
@@ -152,7 +152,7 @@ def test_gpu_of_an_old_driver(bare, tmp_path):
     answering(tmp_path, "echo 'Tesla T4, 550.54.14, 15360 MiB'")
     finding = doctor.check_gpu()
     assert finding.state == "ok"
-    assert "driver 580 or newer" in finding.advice
+    assert "CUDA 13 needs driver 580 or newer: update it" in finding.advice
 
 
 def test_rapids(bare, tmp_path, monkeypatch):
@@ -165,7 +165,7 @@ def test_rapids(bare, tmp_path, monkeypatch):
     assert "make rapids-jar" in doctor.check_rapids().advice
     jar.touch()
     finding = doctor.check_rapids()
-    assert (finding.state, finding.found) == ("ok", f"{jar}; no session has loaded it")
+    assert (finding.state, finding.found) == ("ok", f"{jar}, but no session has loaded it")
     assert f"spark.driver.extraClassPath={jar}" in finding.advice
     assert "spark.plugins=com.nvidia.spark.SQLPlugin" in finding.advice
 

@@ -103,17 +103,17 @@ def test_what_is_there_is_replaced_on_request_only(explorer: Explorer) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("-o", "page.parquet"), "end it in .html"),
+        (("-o", "page.parquet"), "the output is a page, so its name must end in .html"),
         (("-o", " "), "the output has no name"),
-        (("-o", "page.png"), "end it in .html, and make pictures in Python, by Exploration.save"),
-        (("--png", "charts"), "Exploration.save makes pictures in Python"),
+        (("-o", "page.png"), "Rename it, or use Exploration.save in Python"),
+        (("--png", "charts"), "coincide explore writes a page"),
         (("--confidence", "2"), "must lie in (0, 1]"),
         (("--confidences", "0.1;0.5"), "takes numbers, separated by commas"),
         (("--most-pairs", "0"), "most-pairs"),
         (("--by", "nobody"), "nobody"),
         (("--left-time", "tmin,max_time"), "tmin"),
         (("--shifts", "4"), "not longer than the window"),
-        (("--engine", "spark"), "leave --engine out"),
+        (("--engine", "spark"), "coincide explore runs in one process, and takes a sample"),
         (("--mutual-deadline", "4"), "found both"),
     ],
 )
@@ -137,7 +137,7 @@ def test_bad_rows_are_bad_data(explorer: Explorer) -> None:
 def test_short_shifts_are_told_of_in_one_line(explorer: Explorer) -> None:
     code, _, err = explorer.run("--shifts", "10,-90")
     assert code == 0
-    assert err.startswith("coincide: --shifts 10 are no longer than the window")
+    assert err.startswith("coincide: --shifts 10 are not longer than the window and")
     assert err.count("\n") == 1
 
 

@@ -142,7 +142,7 @@ def test_a_glob_without_a_match(tmp_path):
 
 def test_column_that_is_missing_or_stands_twice(tmp_path):
     path = csv(tmp_path / "a.csv", "id,t,t\n1,2,3\n")
-    with pytest.raises(SchemaError, match="has no column 'x'; it has 'id', 't', 't'"):
+    with pytest.raises(SchemaError, match=r"has no column 'x' .found 'id', 't', 't'"):
         read(path, ["x"])
     with pytest.raises(SchemaError, match="2 columns called 't'"):
         read(path, ["t"])

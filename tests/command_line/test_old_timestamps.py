@@ -70,7 +70,7 @@ def test_the_old_calendar_is_left_to_spark(tmp_path, mark):
         table = pa.table({"t": pa.array([datetime(year, 1, 1)], MICROS)})
         pq.write_table(table.replace_schema_metadata(told), tmp_path / f"{name}.parquet")
     assert read(tmp_path / "new.parquet").num_rows == 1
-    with pytest.raises(DataError, match=r"left: t has times before 1900 .*--engine spark"):
+    with pytest.raises(DataError, match=r"left: t has times before 1900 .*Join with Spark"):
         read(tmp_path / "old.parquet")
 
 

@@ -51,9 +51,9 @@ def test_one_input(tmp_path: Path, capsys: Any, ending: str, engine: str) -> Non
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--right-around", "3"], "--right-around is of RIGHT, and there is one stream: say --left-around"),
-        (["--right-unit", "s"], "--right-unit is of RIGHT"),
-        (["--right-time", "u"], "of one stream both sides have the same times"),
+        (["--right-around", "3"], "--right-around belongs to RIGHT, and there is one stream"),
+        (["--right-unit", "s"], "--right-unit belongs to RIGHT"),
+        (["--right-time", "u"], "both sides of one stream have the same times"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_second_input(

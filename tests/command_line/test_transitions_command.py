@@ -86,10 +86,10 @@ def test_no_events_at_all(place: Path) -> None:
     [
         (["--within", "soon"], "soon"),
         ([*WITHIN, "--until", "noon"], "--until takes a number, or a time"),
-        ([*WITHIN, "--until", "12"], "--until must be a time as events.max_time holds them"),
+        ([*WITHIN, "--until", "12"], "--until must be a time like those of events.max_time"),
         ([*WITHIN, "--time", "a,b,c"], "time must be the name of a column"),
         ([*WITHIN, "--query", "garage"], "events has no column 'garage'"),
-        ([*WITHIN, "--conf", "a=b"], "--conf means nothing with --engine local"),
+        ([*WITHIN, "--conf", "a=b"], "--conf has no effect with --engine local"),
         ([*WITHIN, "--repeated", "both"], "repeated must be one of"),
     ],
 )
@@ -106,11 +106,11 @@ def test_advice_names_options(place: Path, capsys: Any) -> None:
     wide = EVENTS.set_column(3, "min_time", pa.array([0] * 10, pa.timestamp("s", "UTC")))
     pq.write_table(wide, place / "events.parquet")
     assert transitions(place, *WITHIN) == 2
-    assert "for example --confidence 0.9; above" in capsys.readouterr().err
+    assert "for example --confidence 0.9. Above" in capsys.readouterr().err
     twice = pa.concat_tables([EVENTS, EVENTS])
     pq.write_table(twice, place / "events.parquet")
     assert transitions(place, *WITHIN) == 2
-    assert "by --repeated first or --repeated last" in capsys.readouterr().err
+    assert "with --repeated first or --repeated last" in capsys.readouterr().err
 
 
 @pytest.mark.spark

@@ -37,7 +37,7 @@ def model_of(case: Case) -> CausalityModel:
     try:
         return CausalityCondition(case.predicates, case.space).model(Tick())
     except ConditionError as error:
-        if "no difference of times meets" in str(error):
+        if "no time difference meets" in str(error):
             assert exact_pairs(case) == []
         assume(False)
         raise

@@ -75,7 +75,7 @@ def test_other_lengths_than_the_look_saw(
     sides = (source.frame, other) if side == "left" else (other, source.frame)
     found = correlate(*sides, CONDITION, options=EXCHANGE)
     source.becomes(after)
-    words = f"{side}: a timestamp is .* ticks, which none was when .* declare .*{side}_longest"
+    words = f"{side}: a timestamp is .* ticks, and none was when .* declare .*{side}_longest"
     with pytest.raises(PySparkException, match=words):
         found.count()
 

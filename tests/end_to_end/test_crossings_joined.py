@@ -22,11 +22,11 @@ def test_crossings_that_are_joined_without_a_word_on_columns(tmp_path: Path, cap
     crossings = border_crossing_tables(walk, area)
     asked: dict[str, Any] = {"within": (-20, 20), "confidence": 0.5, "by": "query_id"}
     with pytest.raises(
-        SchemaError, match=r"event has no column 'id'; .* or say left_columns='\*' and"
+        SchemaError, match=r"event has no column 'id' .* or use left_columns='\*' and"
     ):
         correlate_tables(crossings, **asked)
     with pytest.raises(
-        SchemaError, match=r"left has no column 'id'; .* or say left_columns='\*' for all"
+        SchemaError, match=r"left has no column 'id' .* or use left_columns='\*' for all"
     ):
         correlate_tables(crossings, crossings, **asked)
     pairs = correlate_tables(crossings, left_columns="*", right_columns="*", **asked)

@@ -52,16 +52,16 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "confidence as text": (lambda: TimingCondition(within(0, 5), "0.9"), "a number, such as 0.9"),
     "lo above hi": (lambda: within(5, -5), "Swap the two"),
     "half a tick": (lambda: within(-0.5, 0.5), r"a string such as '500ms', or a timedelta"),
-    "unknown unit": (lambda: within(0, "5 sekunden"), "use one of ns, us, ms, s, min, h, d"),
-    "a text without a unit": (lambda: within("-5", "5"), "write a number and a unit, such as"),
-    "a negative deadline": (lambda: c.mutual_deadline("-5s"), "Leave out the minus"),
+    "unknown unit": (lambda: within(0, "5 sekunden"), "Use one of ns, us, ms, s, min, h, d"),
+    "a text without a unit": (lambda: within("-5", "5"), "Write a number and a unit, such as '250ms'"),
+    "a negative deadline": (lambda: c.mutual_deadline("-5s"), "a mutual deadline must not be negative"),
     "one-sided": (
         lambda: joined(condition=TimingCondition(c.deadline("5s"), 0.5)),
         r"Use within\(lo, hi\), for example within\(0, '5s'\)",
     ),
     "a time column misspelt": (
         lambda: joined(left_time="time"),
-        "it has 'id', 't', .*Name another one with left_time",
+        "found 'id', 't', .*Name another one with left_time",
     ),
     "no columns min_time, max_time": (
         lambda: joined(LEFT.drop_columns(["min_time"])),
@@ -71,33 +71,33 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: joined(right=LEFT.drop_columns(["id"])),
         "right has no column 'id'.*Name another one with right_columns",
     ),
-    "a column to hand out misspelt": (lambda: joined(left_columns=["nam"]), "it has 'id', 't'"),
-    "a key misspelt": (lambda: joined(by="kee"), "no column 'kee'; it has .*'key'"),
-    "a key that is no name": (lambda: joined(by=3), "by must be a column name or a sequence"),
+    "an output column misspelt": (lambda: joined(left_columns=["nam"]), "found 'id', 't'"),
+    "a key misspelt": (lambda: joined(by="kee"), "no column 'kee' .*'key'"),
+    "a key that is no name": (lambda: joined(by=3), "by must be a column name or a sequence of names"),
     "keys of two types": (
         lambda: joined(right=LEFT.set_column(4, "key", pa.array([1, 2])), by="key"),
-        "cast one so that both are the same",
+        "on the right. Cast one so that both are the same",
     ),
-    "texts as times": (lambda: joined(left_time="key"), "Cast it .*pandas.to_datetime"),
+    "texts as times": (lambda: joined(left_time="key"), "must be a timestamp, a date, a duration, an"),
     "seconds of bare numbers": (
         lambda: joined(condition=SECONDS),
-        r"Give the unit of the columns, as by options=CorrelateOptions\(unit='us'\)",
+        r"Give the unit of the columns, for example options=CorrelateOptions\(unit='us'\)",
     ),
     "floats without a unit": (
         lambda: joined(with_floats(), with_floats(), **EXACT),
-        r"what 1.0 means, for example options=CorrelateOptions\(unit='s'\), or left_unit and right_unit",
+        r"what 1.0 means, for example options=CorrelateOptions\(unit=.s.\)",
     ),
     "instants and wall clocks": (
         lambda: joined(with_times("UTC"), with_times(), SECONDS, **EXACT),
-        "Say in which zone the clocks of right.t ran: in Spark by CAST",
+        "Give the time zone of the clocks of right.t",
     ),
     "timestamps and numbers": (
         lambda: joined(with_times(), LEFT, SECONDS, **EXACT),
-        r"Say in which zone the clocks of left\.t ran: .* and say with right_unit='s' what a number",
+        r"Give with right_unit='s' what a number .*time zone of the clocks of left\.t",
     ),
     "min above max": (
         lambda: joined(left_time=("max_time", "min_time")),
-        r"Mend the data, or leave such rows out with options=CorrelateOptions\(invalid='drop'\)",
+        r"Fix the data, or skip such rows with options=CorrelateOptions\(invalid='drop'\)",
     ),
     "three time columns": (lambda: joined(left_time=("a", "b", "c")), r"a \(min, max\) pair of"),
     "emit misspelt": (lambda: joined(emit="pair"), "must be one of pairs, lists, counts, best"),
@@ -105,27 +105,27 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "an unknown backend": (lambda: joined(backend="cuda"), "must be one of auto, cpu, gpu"),
     "probabilities of counts": (
         lambda: joined(emit="counts", probability=True),
-        "leave out probability=True",
+        "Remove probability=True",
     ),
     "options as a dict": (lambda: joined(options={"unit": "us"}), "must be CorrelateOptions"),
     "invalid rows ignored": (lambda: c.CorrelateOptions(invalid="ignore"), "one of raise, drop"),
     "an array for a table": (lambda: joined(np.zeros(3)), "such as those of pyarrow, pandas"),
-    "a dict for a table": (lambda: joined({"id": [1]}), "pyarrow.table of a dict"),
+    "a dict for a table": (lambda: joined({"id": [1]}), "of a Spark DataFrame, or pyarrow.table for a"),
     "names of files that are not there": (lambda: joined("a.parquet"), "a.parquet does not exist"),
     "tables for Spark DataFrames": (
         lambda: c.correlate(LEFT, LEFT, CONDITION),
-        "correlate_tables takes tables as they are",
+        "to make one, or correlate_tables, which takes tables as",
     ),
     "around nothing": (lambda: c.around("t"), r"such as '10ms'"),
     "templates that are none": (
         lambda: joined(left_time=c.histograms("t", template="key", templates=pa.table({"a": [1]}))),
-        r"expected a row per bucket \(template, lower, upper, mass\)",
+        r"Give a row per bucket with the columns template, lower, upper, mass",
     ),
-    "shifts without a report": (lambda: joined(shifts=("1s",)), r"add report=JoinReport\(\)"),
+    "shifts without a report": (lambda: joined(shifts=("1s",)), "shifts needs a report"),
     "a distance without places": (
         lambda: c.causality_tables(LEFT, LEFT, c.CausalityCondition([c.Spatial(5)]), **{
             "cause_time": "t", "effect_time": "t"}),
-        "name the coordinates in cause_place and effect_place",
+        "Name them in cause_place and effect_place",
     ),
 }  # fmt: skip
 
@@ -135,9 +135,9 @@ BOTH = ("join", "left.parquet", "right.parquet", "-o", "out.parquet")
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "no such command": (("jion",), "Did you mean 'join'"),
     "no input": (("explore", *WINDOW[:3]), "Missing argument 'LEFT'"),
-    "no output": (BOTH[:3] + WINDOW, "say where to write, such as -o out.parquet"),
-    "no window": (BOTH, "with one of --within LO HI and --mutual-deadline D"),
-    "no confidence": (BOTH + WINDOW[:3], "say how probable a pair must be, with --confidence"),
+    "no output": (BOTH[:3] + WINDOW, "Name the output, for example -o out.parquet, or -o - for"),
+    "no window": (BOTH, "the condition on times must be one of --within LO HI and"),
+    "no confidence": (BOTH + WINDOW[:3], "--confidence is missing, which says how probable a pair"),
     "three bounds": ((*BOTH, *WINDOW[:2], *WINDOW[1:]), "--within takes LO HI, or one duration"),
     "one speed": (
         ("causality", *BOTH[1:], "--speed", "5", "--radius", "1"),
@@ -145,46 +145,52 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a flag with a value": (
         (*BOTH, *WINDOW, "--overwrite", "true"),
-        "--overwrite takes no value .found 'true'.. Write --overwrite alone, or leave it out",
+        "--overwrite takes no value .found 'true'.. Write --overwrite alone, or remove it",
     ),
-    "90 %": ((*BOTH, *WINDOW[:3], "--confidence", "90%"), "write it as 0.9"),
+    "90 %": ((*BOTH, *WINDOW[:3], "--confidence", "90%"), "Write it as 0.9"),
     "an option misspelt": ((*BOTH, *WINDOW, "--bye", "key"), "--by"),
     "a file that is not there": (("join", "lft.parquet", *BOTH[2:], *WINDOW), "does not exist"),
     "an empty folder": (("join", "empty", *BOTH[2:], *WINDOW), "the folder empty holds no files"),
-    "a file of unknown kind": (("join", "a.xlsx", *BOTH[2:], *WINDOW), "Say --format"),
-    "CSV called Parquet": (("join", "a.parquet", *BOTH[2:], *WINDOW), "say --format, if it is"),
+    "a file of unknown kind": (
+        ("join", "a.xlsx", *BOTH[2:], *WINDOW),
+        "Set the format, rename the files to end in",
+    ),
+    "CSV called Parquet": (
+        ("join", "a.parquet", *BOTH[2:], *WINDOW),
+        "If it has another format, set the format, or rename the",
+    ),
     "a bad cell": (
         ("join", "bad.csv", *BOTH[2:], *WINDOW),
-        "bad.csv, line 3, column 'min_time': 'x' is no number; mend it, or say --csv-null 'x'",
+        "bad.csv, line 3, column 'min_time': 'x' is not a number",
     ),
-    "semicolons": (("join", "semi.csv", *BOTH[2:], *WINDOW), "say --csv-delimiter ';'"),
+    "semicolons": (("join", "semi.csv", *BOTH[2:], *WINDOW), "Use --csv-delimiter ';'"),
     "a date that is not ISO": (
         ("join", "dates.csv", *BOTH[2:], *WINDOW),
-        "line 2, column 'min_time': '1/2/2026' is no time; write ISO 8601, such as",
+        "line 2, column 'min_time': '1/2/2026' is not a time. Write ISO 8601, such as",
     ),
     "the output is there": (
         ("join", *BOTH[1:3], "-o", "right.csv", *WINDOW),
-        "write elsewhere, or pass --overwrite to replace it",
+        "exists already. Write to another place, or pass --overwrite",
     ),
     "the output is an input": (
         ("join", *BOTH[1:3], "-o", "left.parquet", "--overwrite", *WINDOW),
-        "is the left input; write elsewhere",
+        "is the left input",
     ),
     "a folder that is not there": (
         ("join", *BOTH[1:3], "-o", "no/out.parquet", *WINDOW),
-        "does not exist; make it first",
+        "does not exist. Make it first",
     ),
     "an output of unknown kind": (
         ("join", *BOTH[1:3], "-o", "out.json", *WINDOW),
-        "end it in .parquet, .csv or .arrow",
+        "cannot be written",
     ),
     "a time column misspelt": (
         (*BOTH, *WINDOW, "--left-time", "time"),
-        "it has 'id', .*Name another one with --left-time",
+        "found 'id', .*Name another one with --left-time",
     ),
     "seconds of bare numbers": (
         (*BOTH, "--within", "0s", "3s", "--confidence", "0.5"),
-        "Give the unit of the columns, as by --unit us",
+        "Give the unit of the columns, for example --unit us",
     ),
     "a clock of two columns": (
         (*BOTH, *WINDOW, "--left-around", "10ms"),
@@ -192,15 +198,15 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "half of a template": (
         (*BOTH, *WINDOW, "--left-template", "key"),
-        "--left-templates is missing",
+        "Add --left-templates",
     ),
     "Spark's master in one process": (
         (*BOTH, *WINDOW, "--engine", "local", "--master", "local"),
-        "leave it out",
+        "[Rr]emove it",
     ),
     "lists in CSV": (
         ("join", *BOTH[1:3], "-o", "out.csv", "--emit", "lists", *WINDOW),
-        "end -o in .parquet or .arrow",
+        "--emit lists gives arrays, which CSV cannot hold",
     ),
     "crossings of other columns": (
         ("borders", *BOTH[1:]),
@@ -212,7 +218,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a radius with a unit in a plane": (
         ("causality", *BOTH[1:], "--radius", "3km"),
-        "in the unit of the places .found '3km'.. Leave 'km' out, or say --lat-lon",
+        "in the unit of the places .found '3km'.. Remove 'km'.*use --lat-lon",
     ),
     "a radius in an unknown unit": (
         ("causality", *BOTH[1:], "--radius", "3ft", "--lat-lon"),
@@ -231,9 +237,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
             "--resolution",
             "1",
         ),
-        "^coincide: --around and --resolution say different",
+        "^coincide: --around and --resolution describe the same",
     ),
-    "causes of nothing": (("causality", *BOTH[1:]), "with --delta LO HI, --radius R"),
+    "causes of nothing": (
+        ("causality", *BOTH[1:]),
+        "Use --delta LO HI, --radius R, --speed MIN MAX",
+    ),
 }
 
 

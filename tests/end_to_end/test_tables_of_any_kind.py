@@ -114,7 +114,7 @@ def test_the_answer_is_that_of_tables(name: str, given: Any, tmp_path: Path) -> 
 def test_paths_that_name_nothing() -> None:
     with pytest.raises(DataError, match=r"left: nothing\.parquet does not exist"):
         c.correlate_tables("nothing.parquet", EVENTS, **NEAR)
-    with pytest.raises(SchemaError, match="a list of dicts, or the path of files; found int"):
+    with pytest.raises(SchemaError, match=r"a list of dicts, or the path of files .found int"):
         c.correlate_tables(3, EVENTS, **NEAR)
 
 
@@ -145,7 +145,7 @@ def test_a_change_of_types_names_the_columns_and_both_types() -> None:
     for name in ("time", "value"):
         at = changed.column_names.index(name)
         changed = changed.set_column(at, name, pa.array([1, 2, 3]))
-    with pytest.raises(SchemaError, match=r"first push: time is int64 and was double; cast them$"):
+    with pytest.raises(SchemaError, match=r"first push: time is int64 and was double. Cast them$"):
         pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), READINGS, changed)
     unknown = [{**readings[-1], "time": 9.5, "value": None}]
     assert pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), readings, [], unknown).num_rows == 0
@@ -209,7 +209,7 @@ def test_whole_numbers_of_dicts_are_floats_after_floats(name: str) -> None:
     with pytest.raises(SchemaError, match=f"{time} is int64 and was double"):
         pushed(make, fine, whole)
     back = [{**later[0], **dict.fromkeys(times, 21.5)}]
-    with pytest.raises(SchemaError, match=f"{time} is double and was int64.* give floats from the"):
+    with pytest.raises(SchemaError, match=rf"{time} is double and was int64.* give floats in"):
         pushed(make, later, back)
 
 
@@ -229,7 +229,9 @@ def test_an_empty_list_has_no_columns() -> None:
         lambda: c.border_crossing_tables(READINGS, [], **BORDERS),
         lambda: c.clusters([], CAUSAL, time="t", options=SECONDS),
     ):
-        with pytest.raises(SchemaError, match="an empty list has no columns and no types; give a"):
+        with pytest.raises(
+            SchemaError, match="is an empty list, which has no columns and no types"
+        ):
             ask()
 
 
@@ -251,5 +253,5 @@ def test_two_streams_take_an_empty_poll_first() -> None:
     ]
     assert [each.num_columns > 0 for each in found] == [False, False, False, True]
     stream.flush()
-    with pytest.raises(DataError, match="has been flushed"):
+    with pytest.raises(DataError, match="was flushed"):
         stream.push("left", [])

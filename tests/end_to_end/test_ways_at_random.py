@@ -138,7 +138,7 @@ def test_every_way(
         monkeypatch.setattr(choosing, "estimated_bytes", lambda side: 1 + 9 * (side.side != small))
         monkeypatch.setattr(choosing, "_LEAST_LARGE", 0)
         monkeypatch.setattr(choosing, "plan_unseen", planned)
-        ways["without a look"] = lambda: correlate(*frames, **words)
+        ways["no planning job"] = lambda: correlate(*frames, **words)
     slices, cells = int(random.integers(1, 6)), []
     slice_rows = int(random.choice([4, 1_000_000]))
 

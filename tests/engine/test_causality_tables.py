@@ -131,14 +131,14 @@ def test_units_of_times_and_speeds() -> None:
     found = causality_tables(own, other, condition, **XY)
     assert rows(found) == [(1, 1, 10_000_000, 50.0)]
     seconds = [t.set_column(1, "time", [[value]]) for t, value in ((own, 0), (other, 10))]
-    with pytest.raises(ConditionError, match="has a unit, but the time columns are plain"):
+    with pytest.raises(ConditionError, match="has a unit, but the unit of the time columns"):
         causality_tables(*seconds, condition, **XY)
     options = CorrelateOptions(unit="s", tick="ms")
     assert rows(causality_tables(*seconds, condition, **XY, options=options)) == [
         (1, 1, 10_000, 50.0)
     ]
     with pytest.raises(
-        SchemaError, match=r"nobody says what a number in effect.time counts.*right_unit"
+        SchemaError, match=r"what a number in effect.time counts is unknown.*right_unit"
     ):
         causality_tables(*seconds, condition, **XY, options=CorrelateOptions(left_unit="s"))
 
@@ -167,7 +167,7 @@ def test_missing_places_match_nothing_and_are_counted() -> None:
 
 def test_a_missing_coordinate_excuses_no_impossible_time() -> None:
     given = causes(x=[None, float("nan"), 0.0], time=[2**61, 5, 100])
-    with pytest.raises(DataError, match=r"cause: .* in 1 row, for example.*id=1"):
+    with pytest.raises(DataError, match=r"cause: .* in 1 row .found .*id=1"):
         causality_tables(given, effects(), NEAR, **XY)
     report, options = JoinReport(), CorrelateOptions(invalid="drop")
     causality_tables(given, effects(), NEAR, **XY, options=options, report=report)
@@ -228,7 +228,7 @@ def test_a_missing_coordinate_excuses_no_impossible_time() -> None:
             [Spatial(0), SpeedRange(0.5, 1, per=None), Temporal(1, 3)],
             causes(),
             effects(),
-            "at no distance is there a delta that meets all predicates",
+            "no delta meets all predicates",
         ),
         ([Temporal(200, 300)], causes(), None, "too early for the window: event 0 to 100"),
         (
@@ -290,7 +290,7 @@ def test_windows_that_are_too_narrow_for_the_timestamps(is_one_stream: bool) -> 
     assert told.reasons[0] == (
         "the highest probability that these lengths and this window allow is 0.234375, below the confidence"
         f" 0.5: the shortest timestamps are {lengths} long, and at no distance is the window more than"
-        " 5 ticks wide; widen it, or lower the confidence"
+        " 5 ticks wide. Widen it, or lower the confidence"
     )
     assert told.highest_probability == 0.234375
     lower = CausalityCondition(predicates, confidence=0.05)
@@ -306,7 +306,7 @@ def test_other_units_are_told_in_the_words_of_causality() -> None:
     told = report.summary().no_pairs
     assert told is not None
     assert (
-        "effect's times are about 1,000 times cause's: if the sides count different units, say which"
+        "effect's times are about 1,000 times cause's. If the sides count different units, give them"
         " with left_unit for cause times, right_unit for effect times"
     ) in told.hints
 
@@ -330,7 +330,7 @@ def test_backends() -> None:
         causality_tables(causes(), effects(), NEAR, **XY, backend="tpu")  # type: ignore[arg-type]
     if usable.problem() is None:
         pytest.skip("there is a GPU")
-    with pytest.raises(BackendError, match="backend='gpu' was asked for, but"):
+    with pytest.raises(BackendError, match="backend='gpu' is not possible:"):
         causality_tables(causes(), effects(), NEAR, **XY, backend="gpu")
 
 
@@ -350,12 +350,10 @@ def test_impossible_places(space: Any, place: Any, bad: dict[str, Any]) -> None:
     for name, values in bad.items():
         given[1] = given[1].set_column(given[1].column_names.index(name), name, [values])
     arguments: Any = {"cause_place": place, "effect_place": place}
-    with pytest.raises(
-        DataError, match=r"effect: infinite coordinates.* in 1 row, for example.*id=8"
-    ):
+    with pytest.raises(DataError, match=r"effect: infinite coordinates.* in 1 row .found .*id=8"):
         causality_tables(*given, condition, **arguments)
     options = CorrelateOptions(invalid="drop")
-    with pytest.warns(DroppedRowsWarning, match="effect, 3 rows: 1 invalid, left out"):
+    with pytest.warns(DroppedRowsWarning, match="effect, 3 rows: skipped 1 invalid"):
         found = causality_tables(*given, condition, **arguments, options=options)
     assert found.num_rows > 0
     assert 8 not in found["effect_id"].to_pylist()
@@ -364,7 +362,7 @@ def test_impossible_places(space: Any, place: Any, bad: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({}, ConditionError, "name the coordinates in cause_place and effect_place"),
+        ({}, ConditionError, "Name them in cause_place and effect_place"),
         (
             {"cause_place": ("x", "y"), "effect_place": ()},
             ConditionError,
@@ -378,8 +376,8 @@ def test_impossible_places(space: Any, place: Any, bad: dict[str, Any]) -> None:
         ({**XY, "cause_place": "abcd"}, ConditionError, "1 coordinate and effect_place 2"),
         ({**XY, "cause_place": [True, 1]}, ConditionError, "cause_place must be a sequence of"),
         ({**XY, "effect_place": ("x", "nothing")}, SchemaError, "effect has no column 'nothing'"),
-        ({**XY, "cause_place": ("x", "name")}, SchemaError, "cause.name is string; a coordinate"),
-        ({**XY, "cause_time": "name"}, SchemaError, "cause.name is string; a time column must"),
+        ({**XY, "cause_place": ("x", "name")}, SchemaError, "cause.name must be a number"),
+        ({**XY, "cause_time": "name"}, SchemaError, "cause.name must be a timestamp"),
         ({**XY, "cause_time": ("a", "b", "c")}, ConditionError, "cause_time must be a column name"),
         ({**XY, "by": "x"}, SchemaError, "cannot be compared exactly"),
         ({**XY, "cause_columns": ["id", "id"]}, ConditionError, "two output columns"),
@@ -451,7 +449,7 @@ def test_clusters_refuse() -> None:
         clusters(events, NEAR)
     with pytest.raises(SchemaError, match="the key 'x' is double"):
         clusters(events, NEAR, place=("x", "y"), by="x")
-    with pytest.raises(ConditionError, match="two output columns would be called cluster"):
+    with pytest.raises(ConditionError, match="two output columns would be named cluster"):
         clusters(
             events.append_column("cluster", [[1, 2, 3]]), NEAR, place=("x", "y"), columns="cluster"
         )
@@ -501,5 +499,7 @@ def test_parts_of_one_stream_know_their_events() -> None:
 
 def test_a_missing_unit_is_told_once_a_column() -> None:
     seconds = [t.set_column(1, "time", [[1.0, 2.0, 3.0]]) for t in (causes(), effects())]
-    with pytest.raises(SchemaError, match=r"need a unit: cause\.time, effect\.time\. Say"):
+    with pytest.raises(
+        SchemaError, match=r"need a unit .found none for cause\.time, effect\.time\). Give"
+    ):
         causality_tables(*seconds, NEAR, **XY)

@@ -40,8 +40,8 @@ def test_device_of_a_task(addresses: list[str], visible: str | None, number: int
         (["1"], "0", r"the GPU 1, but CUDA_VISIBLE_DEVICES='0' hides it"),
         (["0"], "", r"the GPU 0, but CUDA_VISIBLE_DEVICES='' hides it"),
         (["0"], "GPU-8f2a,GPU-11c0", "hides it"),
-        (["GPU-8f2a"], None, r"'GPU-8f2a'; it must print the numbers of nvidia-smi"),
-        (["-1"], None, "must print the numbers"),
+        (["GPU-8f2a"], None, "found 'GPU-8f2a'"),
+        (["-1"], None, "Spark's discovery script must print the GPU numbers of"),
     ],
 )
 def test_a_gpu_that_cuda_does_not_see(

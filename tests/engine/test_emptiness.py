@@ -83,12 +83,12 @@ def test_single_instants_do_not_hide_how_long_the_others_are() -> None:
         "the highest probability that these lengths and this window allow is 1, enough for the confidence"
         " 0.9: the shortest timestamps are 0 ticks (left) and 0 ticks (right) long, the window is 4 ticks"
         " wide, but half of the timestamps are 8 ticks (left) and 8 ticks (right) long or more, which"
-        f" allows {half:g} at most; widen it, or lower the confidence"
+        f" allows {half:g} at most. Widen it, or lower the confidence"
     )  # fmt: skip
     # Where the shortest are as the others are, or all are short enough, once is enough.
     alike = no_pairs(events([0, 50], 8), events([100, 150], 8), 0, 4).reasons[0]
     assert "half of the timestamps" not in alike
-    assert alike.endswith("the window is 4 ticks wide; widen it, or lower the confidence")
+    assert alike.endswith("the window is 4 ticks wide. Widen it, or lower the confidence")
     short = no_pairs(events([0, 50], 1), events([100, 150], 1), 0, 4).hints[0]
     assert short.endswith("the window is 4 ticks wide")
 
@@ -224,7 +224,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     tables = [pq.read_table(path) for path in paths]
     assert found == no_pairs(*tables, 0, 3, by="key")
     assert found is not None
-    assert found.reasons[0].endswith("widen it, or lower the confidence")
+    assert found.reasons[0].endswith("Widen it, or lower the confidence")
     assert "differ only in case" in found.reasons[1]
     # Of a part of the rows nothing is certain.
     monkeypatch.setattr("coincide.engine.files.planning._MOST_ROWS", 1000)
@@ -234,7 +234,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     partly = job.summary.no_pairs
     assert partly is not None
     assert partly.reasons == ()
-    assert "in the rows that were looked at" in " ".join(partly.hints)
+    assert "in the sampled rows" in " ".join(partly.hints)
     assert partly.left_times == found.left_times
     assert read_slice(job._join, 0).counts[0].rows > 0
 
@@ -248,7 +248,7 @@ def test_the_command_line_says_why(work) -> None:
     told = json.loads(work.join(*options)[1])["no_pairs"]
     assert told["highest_probability"] == 0.234375
     assert told["left_times"] == ["0", "34"]
-    assert "below the confidence 0.9" in told["reasons"][0]
+    assert "below the confidence" in told["reasons"][0]
 
 
 @pytest.mark.spark

@@ -77,7 +77,7 @@ def test_no_pair_is_lost_or_doubled(
             found = correlate_tables(*tables, condition, **shape)
         assert found.equals(expected)
         told = [record.message for record in caplog.records]
-        assert told.count("going on on the CPU: the GPU's memory is full") == len(told) <= 1
+        assert told.count("the CPU takes over: the GPU's memory is full") == len(told) <= 1
         if fails_at == 0:
             assert len(told) == 1
         if fails_at == 10**9:

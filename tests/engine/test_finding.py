@@ -58,7 +58,7 @@ def test_files_globs_and_several(tree: Path) -> None:
         ("{}/none/*.parquet", "left: no file matches"),
         ("{}/_tmp/nothing", "does not exist"),
         ("nosuchscheme://bucket/x", "left: cannot open nosuchscheme://bucket/x"),
-        ([], "left: no files were given"),
+        ([], "left: the list of files is empty"),
     ],
 )
 def test_what_is_not_there(tree: Path, given: object, words: str) -> None:

@@ -44,7 +44,7 @@ def test_on_the_command_line(
     assert found[0].num_rows > len(ROWS)
     words = ["join", lines, "-o", str(tmp_path / "out"), "--within", "0", "1", "--confidence", "1"]
     assert run([*words, "--engine", "spark"]) == 2
-    assert "Spark reads Parquet alone" in capsys.readouterr().err
+    assert "Spark reads Parquet only" in capsys.readouterr().err
     assert run([*words, "--csv-null", "NA"]) == 2
     assert "no input is CSV" in capsys.readouterr().err
 

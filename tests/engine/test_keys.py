@@ -108,8 +108,8 @@ def test_case_fold() -> None:
     [
         ({"by": [("a", "b", "c")]}, ConditionError, r"by must be a column name or .* \(left, right\)"),
         ({"by": [3]}, ConditionError, "by must be a column name"),
-        ({"case_fold": True}, ConditionError, "case_fold is of keys: name them in by"),
-        ({"by": "t", "case_fold": True}, SchemaError, "case_fold is of texts, and the keys are int64"),
+        ({"case_fold": True}, ConditionError, "case_fold applies to keys, but keys are missing"),
+        ({"by": "t", "case_fold": True}, SchemaError, "case_fold applies to string keys"),
         ({"by": [("station", "t")]}, SchemaError, "'station' is string on the left and int64 on the right"),
         ({"by": [("station", "sta")]}, SchemaError, r"no column 'sta'; .* is by=\[\('LEFT', 'RIGHT'\)\]"),
     ],
@@ -122,7 +122,7 @@ def test_what_makes_no_sense(given: dict[str, Any], error: Any, words: str) -> N
 
 def test_one_stream_has_its_keys_once() -> None:
     left, _ = sides(pa.array(["a"]), pa.array(["a"]))
-    with pytest.raises(ConditionError, match="both sides have the same keys"):
+    with pytest.raises(ConditionError, match="both sides of one stream have the same keys"):
         correlate_tables(left, within=1, confidence=0.5, left_time="t", by=[("station", "sta")])
 
 
@@ -194,4 +194,4 @@ def test_names_with_signs_stand_in_quotes(tmp_path: Path, capsys: Any) -> None:
     assert "no column 'a'" in capsys.readouterr().err
     assert joined("--by", "a=b=c") == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "A name with = or , in it stands in double quotes, as in --by" in said
+    assert "--by takes names, or LEFT=RIGHT for a key with another" in said

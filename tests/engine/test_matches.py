@@ -187,18 +187,18 @@ def test_nothing_is_matched_of_nothing() -> None:
         ({"k": 0, "emit": "best"}, "k must be an int of at least 1"),
         ({"k": 10_001, "emit": "best"}, "k must be at most 10,000"),
         ({"k": None, "emit": "best"}, "k must be an int of at least 1"),
-        ({"k": 2, "matching": "mutual"}, "leave out k=2"),
+        ({"k": 2, "matching": "mutual"}, "Remove k=2"),
         ({"matching": "best"}, "matching must be one of mutual, optimal"),
-        ({"k": 2, "matching": "unambiguous"}, "leave out k=2"),
-        ({"prefer": "-id", "matching": "unambiguous"}, "leave out prefer='-id'"),
+        ({"k": 2, "matching": "unambiguous"}, "Remove k=2"),
+        ({"prefer": "-id", "matching": "unambiguous"}, "Remove prefer='-id'"),
         ({"prefer": "-id", "matching": "optimal"}, "use matching='mutual'"),
         ({"prefer": "-", "emit": "best"}, "found '-'"),
-        ({"prefer": "lastt", "emit": "best"}, "if a column is called so, write '+lastt'"),
+        ({"prefer": "lastt", "emit": "best"}, "lastt'"),
         ({"how": "right", "matching": "mutual"}, "or swap the sides and mirror the window"),
         ({"how": "right", "emit": "counts"}, "swap the sides and mirror the window"),
-        ({"how": "full", "emit": "best"}, "leave out one, or swap the sides"),
-        ({"matching": "mutual", "how": "anti"}, "leave out how='anti'"),
-        ({"matching": "mutual", "emit": "counts"}, "leave out emit='counts'"),
+        ({"how": "full", "emit": "best"}, "gives a row for each left event"),
+        ({"matching": "mutual", "how": "anti"}, "Remove how='anti'"),
+        ({"matching": "mutual", "emit": "counts"}, "Remove emit='counts'"),
         ({"matching": "optimal", "prefer": "last"}, "use matching='mutual'"),
         ({"largest_group": 1}, "largest_group must be an int of at least 2"),
         ({"largest_group": 50_000}, "largest_group must be at most 20,000"),
@@ -243,7 +243,7 @@ def test_a_column_of_any_kind_says_who_is_best(kind: str) -> None:
 def test_a_column_that_has_no_order_is_refused() -> None:
     for values in (["a"], [b"a"], [[1]], [Decimal(10) ** 30]):
         right = bursts(1, 2).append_column("loud", pa.array(values))
-        with pytest.raises(SchemaError, match=r"right.loud is .* numbers or times; cast it"):
+        with pytest.raises(SchemaError, match=r"numbers or times .*right.loud.* Cast it"):
             correlate_tables(bursts(1, 1), right, CONDITION, emit="best", prefer="-loud")
     with pytest.raises(SchemaError, match="right has no column 'louder'"):
         correlate_tables(bursts(1, 1), bursts(1, 2), CONDITION, emit="best", prefer="louder")

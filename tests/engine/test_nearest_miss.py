@@ -39,7 +39,7 @@ ASKED: dict[str, Any] = {
     "left_time": "t", "right_time": "t", "within": ("0us", "33us"), "confidence": 1.0,
     "options": CorrelateOptions(tick="ns"),
 }  # fmt: skip
-NEAREST = "in the nearest pair right is 33.333 us after left; the window ends at 33 us"
+NEAREST = "in the nearest pair right is 33.333 us after left, and the window ends at 33 us"
 
 
 def side_of(rows: list[tuple[int, str | None]]) -> Side:
@@ -100,17 +100,23 @@ def test_tables_tell_the_nearest_miss() -> None:
     report = JoinReport()
     left, right = sides()
     given = {**ASKED, "within": ("-50us", "-40us")}
-    with pytest.warns(NoPairsWarning, match=r"right is 5 us after left; the window ends at -40 us"):
+    with pytest.warns(
+        NoPairsWarning, match=r"right is 5 us after left, and the window ends at -40 us"
+    ):
         correlate_tables(left, right, report=report, **given)
     assert report.summary().no_pairs.nearest_delta == 5_000
     mirrored = {**ASKED, "within": ("-33us", "-1us"), "by": "key"}
-    with pytest.warns(NoPairsWarning, match="33.333 us before left; the window begins at -33 us"):
+    with pytest.warns(
+        NoPairsWarning, match="33.333 us before left, and the window begins at -33 us"
+    ):
         correlate_tables(right, left, **mirrored)
 
 
 def test_one_stream_tells_it() -> None:
     times = pa.table({"t": pa.array([0, 33_333, 90_000], NANOSECONDS), "id": range(3)})
-    told = "in the nearest pair one event is 33.333 us after the other; the window ends at 33 us"
+    told = (
+        "in the nearest pair one event is 33.333 us after the other, and the window ends at 33 us"
+    )
     with pytest.warns(NoPairsWarning, match=told):
         correlate_tables(times, **ASKED | {"within": ("1us", "33us"), "right_time": "t"})
 
@@ -132,7 +138,9 @@ def test_uncertain_times_have_a_probability_instead() -> None:
 
 def test_a_pair_that_where_leaves_out_is_no_miss() -> None:
     given = ASKED | {"where": "left_id > 5", "within": ("0us", "40us")}
-    with pytest.warns(NoPairsWarning, match="a pair must meet where besides") as warned:
+    with pytest.warns(
+        NoPairsWarning, match="a pair must also meet where, which may exclude all that"
+    ) as warned:
         correlate_tables(*sides(), **given)
     assert "nearest pair" not in str(warned[0].message)
 
@@ -158,7 +166,9 @@ def test_spark_tells_it(spark: SparkSession) -> None:
     exact = {"within": (0, 33_000), "by": "key", "options": CorrelateOptions()}
     given = ASKED | exact | {"report": report}
     assert correlate(*frames, **given).count() == 0
-    line = "in the nearest pair right is 33,333 ticks after left; the window ends at 33,000 ticks"
+    line = (
+        "in the nearest pair right is 33,333 ticks after left, and the window ends at 33,000 ticks"
+    )
     assert report.summary().no_pairs.hints[0] == line
 
 
@@ -191,5 +201,5 @@ def test_spark_tells_it_of_causality(
         *(frame(spark, table) for table in tables), condition, by="key", report=report, **given
     )
     assert found.count() == 0
-    line = f"in the nearest pair effect is 33,333 ticks after cause; the window {window}"
+    line = f"in the nearest pair effect is 33,333 ticks after cause, and the window {window}"
     assert line in report.summary().no_pairs.hints

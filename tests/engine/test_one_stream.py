@@ -404,16 +404,16 @@ def test_accidental_pairs() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"right_time": ("a", "b")}, "of one stream both sides have the same times: leave right_time"),
-        ({"options": CorrelateOptions(right_unit="s")}, "right_unit is of a second stream, .*left_unit"),
-        ({"options": CorrelateOptions(right_longest=3)}, "right_longest is of a second stream"),
-        ({"condition": TimingCondition(within(0, 1), 0.5)}, "leave out one of them"),
-        ({"within": None}, "within is missing: give both"),
-        ({"confidence": None}, "confidence is missing: give both"),
-        ({"within": None, "confidence": None}, "say what pairs must meet, as by within="),
+        ({"right_time": ("a", "b")}, "both sides of one stream have the same times. Remove right_time"),
+        ({"options": CorrelateOptions(right_unit="s")}, "right_unit belongs to a second stream"),
+        ({"options": CorrelateOptions(right_longest=3)}, "right_longest belongs to a second stream"),
+        ({"condition": TimingCondition(within(0, 1), 0.5)}, "both give the condition of pairs"),
+        ({"within": None}, "within is missing"),
+        ({"confidence": None}, "confidence is missing"),
+        ({"within": None, "confidence": None}, "the condition of pairs is missing. Give it, for"),
         ({"within": (1, 2, 3)}, r"within: takes \(lo, hi\)"),
         ({"within": -5}, "must not be negative"),
-        ({"right": TimingCondition(within(0, 1), 0.5)}, "right is a condition: .*condition"),
+        ({"right": TimingCondition(within(0, 1), 0.5)}, r"right must be events \(found a condition\)"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense(given: dict[str, Any], words: str) -> None:

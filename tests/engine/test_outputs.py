@@ -78,7 +78,7 @@ def test_outputs_and_inputs_apart(tmp_path: Path) -> None:
         (tmp_path / "link" / "out", tmp_path / "link", "lies inside the left input"),
         (folder / "out.parquet", f"{folder}/*.parquet", "matches the left input"),
     ):
-        with pytest.raises(DataError, match=f"{words}.*; write elsewhere"):
+        with pytest.raises(DataError, match=f"{words}.*. Write to another place"):
             Output(output, True, [find_files("left", given)])
     Output(tmp_path / "out", True, [find_files("left", folder)])
     Output(tmp_path / "inn", True, [find_files("left", folder)])
@@ -89,7 +89,9 @@ def test_replacing(tmp_path: Path) -> None:
         with Output(tmp_path / "out", overwrite=value > 1) as folder:
             folder.publish({put(folder, f"part-{value}.parquet", value)})
     assert tree(tmp_path) == ["out/_SUCCESS", "out/part-2.parquet"]
-    with pytest.raises(DataError, match="exists already; write elsewhere, or pass overwrite=True"):
+    with pytest.raises(
+        DataError, match=r"exists already. Write to another place, or pass overwrite=True"
+    ):
         Output(tmp_path / "out", False)
 
 
@@ -140,12 +142,12 @@ def test_only_results_are_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "thesis.txt").touch()
-    with pytest.raises(DataError, match=r"holds thesis\.txt, which is no output"):
+    with pytest.raises(DataError, match=r"is a folder that holds thesis.txt, which no join wrote"):
         Output(folder, True)
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="is a file; name a folder"):
+    with pytest.raises(DataError, match=r"is a file. Name a folder, or remove the file"):
         Output(tmp_path / "file", True)
-    with pytest.raises(DataError, match="does not exist; make it first"):
+    with pytest.raises(DataError, match=r"does not exist. Make it first"):
         Output(tmp_path / "none" / "out", False)
     with pytest.raises(DataError, match="output: cannot open nosuchscheme://x/y"):
         Output("nosuchscheme://x/y", False)

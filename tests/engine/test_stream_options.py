@@ -334,7 +334,7 @@ def one(**more: Any) -> StreamJoin:
 
 def test_what_is_refused_of_one_stream() -> None:
     stream = one()
-    with pytest.raises(ConditionError, match=r"there is one stream, as right_delay was left out"):
+    with pytest.raises(ConditionError, match=r"one stream has no sides \(found no right_delay\)"):
         stream.push("left", at("a", [1]))
     with pytest.raises(SchemaError, match=r"event events must be|stream must be a table"):
         stream.push([1])
@@ -345,13 +345,13 @@ def test_what_is_refused_of_one_stream() -> None:
     stream.push(at("a", [1]))
     with pytest.raises(ConditionError, match=r"there is one stream"):
         stream.advance(3, "right")
-    with pytest.raises(ConditionError, match=r"right_schema is of a second stream"):
+    with pytest.raises(ConditionError, match="right_schema names a second stream"):
         one(right_schema=at("", []).schema)
-    with pytest.raises(
-        ConditionError, match=r"right_delay is missing, or else matching is of one stream"
-    ):
+    with pytest.raises(ConditionError, match="right_delay is missing, or you match events of one"):
         one(matching="mutual")
-    with pytest.raises(ConditionError, match=r"right_delay is missing, or else of one stream both"):
+    with pytest.raises(
+        ConditionError, match="right_delay is missing, or right_schema names a second"
+    ):
         one(right_time="seen")
 
 
@@ -359,9 +359,9 @@ def test_what_is_refused_when_it_is_made() -> None:
     limits: dict[str, Any] = {"left_delay": 0, "right_delay": 0}
     with pytest.raises(ConditionError, match=r"matching='optimal' weighs .* use matching='mutual'"):
         stream_tables(within=(0, 5), confidence=0.5, matching="optimal", **limits)
-    with pytest.raises(ConditionError, match=r"confidence is missing: give both"):
+    with pytest.raises(ConditionError, match="confidence is missing"):
         stream_tables(within=(0, 5), **limits)
-    with pytest.raises(ConditionError, match=r"k=2 says which matches .* add emit='best'"):
+    with pytest.raises(ConditionError, match=r"k=2 chooses among matches.* Add emit='best'"):
         stream_tables(within=(0, 5), confidence=0.5, k=2, **limits)
     stream = stream_tables(within=(0, 5), confidence=0.5, **limits)
     with pytest.raises(ConditionError, match=r"push takes the side of the events first"):
@@ -376,7 +376,7 @@ def test_a_condition_on_columns_that_are_not_there() -> None:
     )  # fmt: skip
     sized = at("a", [1]).append_column("size", pa.array([3]))
     stream.push("left", sized)
-    with pytest.raises(SchemaError, match=r"where: a pair has no column 'right_size'"):
+    with pytest.raises(SchemaError, match="where: a pair has no column"):
         stream.push("right", at("x", [2]))
     found = stream.push("right", sized)
     assert found.to_pylist() == [{"left_id": "a", "right_id": "a"}]

@@ -104,12 +104,12 @@ def test_the_tick_loses_nothing_unless_it_is_named(
     [
         (("integer", "integer"), {"left_unit": "s"}, SchemaError, "right.t.*right_unit='s'"),
         (("integer", "integer"), {"right_unit": "s"}, SchemaError, "left.t.*left_unit='s'"),
-        (("integer", "float"), {"left_unit": "s"}, SchemaError, "need a unit: right.t"),
-        (("integer", "integer"), {"tick": "us"}, ConditionError, "give the unit too"),
+        (("integer", "float"), {"left_unit": "s"}, SchemaError, "need a unit .found none for right.t"),
+        (("integer", "integer"), {"tick": "us"}, ConditionError, "needs the unit of the numbers in the"),
         (("integer", "integer"), {"unit": "ms", "tick": "s"}, ConditionError, "tick='ms'"),
         (("float", "integer"), {"unit": "ms", "tick": "s"}, ConditionError, "right.t counts ms"),
-        (("timestamp", "timestamp"), {"tick": "ms"}, ConditionError, "tick='ms'. Leave the tick out"),
-        (("timestamp", "timestamp"), {"left_unit": "s"}, ConditionError, "Leave the unit out"),
+        (("timestamp", "timestamp"), {"tick": "ms"}, ConditionError, "Remove the tick"),
+        (("timestamp", "timestamp"), {"left_unit": "s"}, ConditionError, "Remove the unit"),
     ],
 )  # fmt: skip
 def test_units_and_ticks_that_make_no_sense(
@@ -350,7 +350,7 @@ def test_kinds_that_do_not_go_together_say_what_makes_them_one(
     other = pa.table({"min_time": instants, "max_time": instants, "id": [5, 6]})
     condition = TimingCondition(within("0s", "0s"), 1.0)
     mended, said = rewritten(table, other, condition)
-    assert "clocks of right.min_time and right.max_time ran: in Spark by CAST(" in said
+    assert "Give the time zone of the clocks of right.min_time and right.max_time" in said
     assert correlate_tables(other, mended, condition).num_rows == 2
     assert mended["id"].equals(table["id"])
     numbers = pa.table({"min_time": [0.0], "max_time": [0.0], "id": [9]})
@@ -366,7 +366,7 @@ def test_kinds_that_do_not_go_together_say_what_makes_them_one(
 def rewritten(table: pa.Table, other: pa.Table, condition: TimingCondition) -> tuple[pa.Table, str]:
     """A table as the message for a join with another one says to make it; the message."""
     pq.write_table(table, "in.parquet")
-    with pytest.raises(SchemaError, match="of one kind") as refused:
+    with pytest.raises(SchemaError, match="must all be instants") as refused:
         correlate_tables(other, table, condition)
     found = re.search(r'python -c "(.*)"', str(refused.value))
     assert found is not None
@@ -386,17 +386,13 @@ def test_placeholders_in_nanoseconds_are_shown(zone: str | None) -> None:
     with pytest.raises(DataError, match="finer than 1 us") as refused:
         correlate_tables(table, table, condition, **times, options=CorrelateOptions(invalid="drop"))
     shown = "2262-04-11 23:47:16.854775807" + "Z" * (zone is not None)
-    assert f"left.t has timestamps finer than 1 us in 2 rows, for example {shown};" in str(
-        refused.value
-    )
+    assert f"left.t has timestamps finer than 1 us in 2 rows (found {shown})" in str(refused.value)
     said = in_options(refused.value)
-    assert said.endswith(
-        "with --unit ns, where --invalid drop leaves out 2 of them as out of range"
-    )
+    assert said.endswith("Round them, or count in nanoseconds with")
     with pytest.raises(DataError, match="reach 2\\^61") as refused:
         correlate_tables(table, table, condition, **times, options=CorrelateOptions(unit="ns"))
     # Ticks of 1 us would be refused again.
-    assert "a tick is 1 ns, which reaches 73 years. Mend the data" in str(refused.value)
+    assert "a tick is 1 ns, which reaches 73 years. Fix the data" in str(refused.value)
     assert "tick='us'" not in str(refused.value)
     options = CorrelateOptions(unit="ns", invalid="drop")
     with pytest.warns(DroppedRowsWarning):
@@ -405,7 +401,7 @@ def test_placeholders_in_nanoseconds_are_shown(zone: str | None) -> None:
 
 def test_fine_times_that_are_no_placeholders() -> None:
     table = at([1_000, 1_001, 1_002], pa.timestamp("ns"))
-    with pytest.raises(DataError, match=r"in 2 rows, for example 1970-01-01 00:00:00.000001001;.*"):
+    with pytest.raises(DataError, match=r"in 2 rows .found 1970-01-01 00:00:00.000001001;.*"):
         correlate_tables(
             table, table, TimingCondition(within(0, 0), 1.0), left_time="t", right_time="t"
         )

@@ -203,13 +203,9 @@ def test_all_that_is_refused_is_counted(
     with pytest.raises(DataError) as raised:
         answered(task_of(columns, 50), with_wrong(events, size, monkeypatch), 1)
     nulls, words, times = str(raised.value).split("; events: ")
-    assert nulls.startswith(
-        "events: nulls in query_id and stream_id in 2 rows, for example number=1."
-    )
-    assert words.startswith(
-        "words other than 'I' and 'O' in event in 2 rows, for example number=0."
-    )
-    assert " in 1 row, for example number=4" in times
+    assert nulls.startswith("events: nulls in query_id and stream_id in 2 rows (found number=1.")
+    assert words.startswith("words other than 'I' and 'O' in event in 2 rows (found number=0.")
+    assert " in 1 row (found number=4" in times
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])

@@ -177,7 +177,8 @@ NEAR = event_table([(0, "", "I", 0, 60), (0, "", "O", 300, 360), (0, "", "I", 90
 def test_what_is_told_as_crossed_and_as_stayed_is_counted_and_said() -> None:
     report = TransitionReport()
     with pytest.warns(
-        AmbiguousCrossingsWarning, match=r"3 rows: 1 are told twice.*above 0.5, such as 0.9"
+        AmbiguousCrossingsWarning,
+        match=r"3 rows: 1 are reported as crossed and as stayed.*above 0.5, such as 0.9",
     ):
         found = transition_tables(NEAR, within=300, confidence=0.5, until=0, report=report)
     assert found["transition"].to_pylist() == ["I>!O", "I>O", "O>!I"]

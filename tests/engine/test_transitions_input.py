@@ -37,7 +37,7 @@ def columns(**changed: Any) -> pa.Table:
 
 
 BAD_ROWS = [
-    ({"query_id": [1, 1, None, None]}, "nulls in query_id in 2 rows, for example query_id=None"),
+    ({"query_id": [1, 1, None, None]}, "nulls in query_id in 2 rows .found query_id=None"),
     ({"stream_id": ["a", "a", None, None]}, "nulls in stream_id in 2 rows"),
     ({"event": ["I", "O", None, None]}, "nulls in event in 2 rows"),
     ({"min_time": [0, 5, None, None]}, "nulls in min_time in 2 rows"),
@@ -52,7 +52,7 @@ def test_bad_rows_are_refused_or_dropped(changed: dict[str, Any], message: str) 
     with pytest.raises(DataError, match=f"(?s)events: {message}.*invalid='drop'"):
         transition_tables(columns(**changed), within=10, confidence=0.5)
     report = TransitionReport()
-    with pytest.warns(DroppedRowsWarning, match="events, 4 rows: 2 invalid, left out"):
+    with pytest.warns(DroppedRowsWarning, match="events, 4 rows: skipped 2 invalid rows"):
         found = transition_tables(
             columns(**changed), within=10, confidence=0.5, options=DROP, report=report, until=100
         )
@@ -80,9 +80,7 @@ def test_floats_that_are_no_times() -> None:
 
 def test_repeated_events() -> None:
     table = columns(event=["I", "I", "O", "O"])
-    with pytest.raises(
-        DataError, match=r"2 rows with events that repeat the one before.*event=I, min_time=5"
-    ):
+    with pytest.raises(DataError, match=r"2 rows repeat the event before.*event=I, min_time=5"):
         transition_tables(table, within=10)
     for repeated in ("first", "last"):
         assert transition_tables(table, within=10, repeated=repeated).num_rows
@@ -90,7 +88,7 @@ def test_repeated_events() -> None:
 
 def test_intervals_need_a_confidence() -> None:
     with pytest.raises(
-        ConditionError, match=r"intervals in 1 row, for example .*confidence=0\.9; above 0\.5"
+        ConditionError, match=r"intervals in 1 row .found .*confidence=0\.9. Above 0\.5"
     ):
         transition_tables(columns(min_time=[0, 5, 20, 20]), within=10)
 
@@ -98,13 +96,16 @@ def test_intervals_need_a_confidence() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"event": [1, 0, 1, 0]}, "events.event is int64; it must be a text"),
-        ({"query_id": [0.5, 0.5, 0.5, 0.5]}, "events.query_id is double, which cannot be compared"),
+        ({"event": [1, 0, 1, 0]}, "events.event must be a text"),
+        (
+            {"query_id": [0.5, 0.5, 0.5, 0.5]},
+            "events.query_id has a type that cannot be compared exactly",
+        ),
         ({"stream_id": [[1]] * 4}, "events.stream_id is list<"),
-        ({"min_time": ["0", "5", "20", "21"]}, "events.min_time is string; a time column must be"),
+        ({"min_time": ["0", "5", "20", "21"]}, "events.min_time must be a timestamp, a date, a"),
         (
             {"min_time": pa.array([0, 5, 20, 21], pa.timestamp("us"))},
-            "one, so that both are of one kind",
+            "must have one kind",
         ),
     ],
 )
@@ -114,7 +115,7 @@ def test_columns_of_wrong_types(changed: dict[str, Any], message: str) -> None:
 
 
 def test_missing_columns_and_tables() -> None:
-    with pytest.raises(SchemaError, match="events has no column 'event'; it has 'query_id'"):
+    with pytest.raises(SchemaError, match=r"events has no column 'event' .found 'query_id'"):
         transition_tables(columns().drop("event"), within=10)
     with pytest.raises(
         SchemaError, match=r"must be a table that offers Arrow's C stream.*found int"
@@ -125,22 +126,22 @@ def test_missing_columns_and_tables() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"within": -1}, "cannot be negative; found -1"),
-        ({"within": "-1s"}, "cannot be negative; found '-1s'"),
+        ({"within": -1}, "cannot be negative .found -1"),
+        ({"within": "-1s"}, "cannot be negative .found '-1s'"),
         ({"within": 1.5}, "a duration is an int"),
-        ({"within": "3min"}, "give the unit of the columns, as by options=CorrelateOptions"),
+        ({"within": "3min"}, "Give the unit of the columns, for example options=CorrelateOptions"),
         ({"within": 2**61}, "bounds must stay below"),
         ({"confidence": 0.0}, r"must lie in \(0, 1\]"),
         ({"confidence": "high"}, "must be a number"),
         ({"query": 3}, "query must be the name of a column"),
         ({"time": ("a", "b", "c")}, "time must be the name of a column of exact instants, or a"),
         ({"repeated": "both"}, "repeated must be one of raise, first, last"),
-        ({"options": CorrelateOptions(slices=3)}, "slices means nothing here"),
+        ({"options": CorrelateOptions(slices=3)}, "found slices"),
         ({"options": None}, "options must be CorrelateOptions"),
         ({"query": "min_time"}, "two columns 'min_time'"),
         ({"stream": "query_id"}, "two columns 'query_id'"),
         ({"report": object()}, "report must be a TransitionReport"),
-        ({"until": "8 o'clock"}, "until must be a time as events.max_time holds them: a number"),
+        ({"until": "8 o'clock"}, "until must be a time like those of events.max_time"),
         ({"until": 2**61}, "until must be a time"),
         ({"until": True}, "until must be a time"),
     ],
@@ -202,18 +203,16 @@ def monitor_at_ten(**arguments: Any) -> TransitionMonitor:
 def test_late_events_of_a_stream() -> None:
     behind_the_clock, behind_the_last = at(9, "O"), at(11, "O", "other")
     push = event_table([behind_the_clock, at(12, "O", "other")])
-    with pytest.raises(
-        DataError, match="times in min_time before 10, to where the clock had gone, in 1"
-    ):
+    with pytest.raises(DataError, match="times in min_time before 10, where the clock is, in 1"):
         monitor_at_ten().push(push)
     assert monitor_at_ten(options=DROP).push(push).num_rows == 1
 
     push = event_table([at(12, "O", "other"), at(13, "I", "other"), behind_the_last])
     monitor = monitor_at_ten()
-    with pytest.raises(DataError, match=r"1 row with .* after a later one .*event=O, min_time=11"):
+    with pytest.raises(DataError, match=r"1 row come after a later event .*event=O, min_time=11"):
         monitor.push(push)
     monitor.push(push.slice(0, 2))  # what was refused has left no trace
-    with pytest.raises(DataError, match="come after a later one"):
+    with pytest.raises(DataError, match="Push events in order of their times, give all at once to"):
         monitor.push(push.slice(2))
     monitor = monitor_at_ten(options=DROP)
     monitor.push(push)
@@ -228,7 +227,9 @@ def test_what_is_left_out_as_repeated_still_moves_its_stream_on() -> None:
         for size in pushes[:-1]:
             monitor.push(table.slice(start, size))
             start += size
-        with pytest.raises(DataError, match="come after a later one"):
+        with pytest.raises(
+            DataError, match="Push events in order of their times, give all at once to"
+        ):
             monitor.push(table.slice(start))
 
 
@@ -243,7 +244,7 @@ def test_a_monitor_before_its_first_push() -> None:
     monitor = TransitionMonitor(within=5)
     assert monitor.summary().undecided == 0
     for use in (lambda: monitor.advance(3), monitor.flush):
-        with pytest.raises(ConditionError, match="knows no columns yet"):
+        with pytest.raises(ConditionError, match=r"\(\) does not know the columns yet"):
             use()
 
 

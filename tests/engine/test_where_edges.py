@@ -62,10 +62,10 @@ def test_what_is_refused_in_one_line(where: str, error: type[CoincideError], tol
 
 
 def test_keys_are_no_mapping() -> None:
-    with pytest.raises(ConditionError, match=r"no mapping: say by=\[\('id', 'id'\)\]"):
+    with pytest.raises(ConditionError, match=r"found a mapping\). Write by=\[\('id', 'id'\)\]"):
         correlate_tables(LEFT, RIGHT, within=(0, 5), confidence=0.5, by={"id": "id"})  # type: ignore[arg-type]
 
 
 def test_an_empty_answer_names_the_condition_on_pairs() -> None:
-    with pytest.warns(UserWarning, match="a pair must meet where besides"):
+    with pytest.warns(UserWarning, match="a pair must also meet where, which may exclude all that"):
         assert found("left_id = 77") == []

@@ -185,7 +185,7 @@ def test_roles():
     with pytest.warns(UnmatchableRowsWarning, match="24 without time, place or role"):
         found = window.push(table)
     assert sorted(ids(found)) == sorted(ids(exact))
-    with pytest.raises(DataError, match=r"other words than cause and effect in 1 row.*'both'"):
+    with pytest.raises(DataError, match=r"1 row hold others .found 'both'"):
         window.push(table.set_column(5, "role", pa.array(["both", *words[1:]])))
 
 
@@ -227,7 +227,7 @@ def test_bad_rows_are_refused_or_counted():
     ):
         window_of("fifo", 5, **given).push(stream)
     window = window_of("fifo", 5, options={"invalid": "drop"}, **given)
-    with pytest.warns(DroppedRowsWarning, match="1 invalid, left out"):
+    with pytest.warns(DroppedRowsWarning, match="skipped 1 invalid rows"):
         assert ids(window.push(stream)) == [("a", "c")]
 
 
@@ -235,7 +235,7 @@ def test_arrivals_do_not_go_back():
     stream = in_order("a b c", [1, 2, 3], [0.0] * 3).append_column("arrival", [[5, 4, 5]])
     given: Any = {"place": "x", "home": ()}
     window = window_of("fifo", 5, **given)
-    with pytest.raises(DataError, match="goes back in 1 row, for example in row 1 of the push"):
+    with pytest.raises(DataError, match=r"goes back in 1 row \(found row 1 of the push\)"):
         window.push(stream)
     window.push(stream.slice(0, 1))
     with pytest.raises(DataError, match="goes back"):
@@ -249,14 +249,14 @@ def test_arrivals_do_not_go_back():
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
-        (lambda: WindowOptions(0), ConditionError, "window must be an int of at least 1; found 0"),
+        (lambda: WindowOptions(0), ConditionError, "window must be an int of at least 1 .found 0"),
         (lambda: WindowOptions(policy="lru"), ConditionError, "one of fifo, fhfo"),  # type: ignore[arg-type]
         (lambda: WindowOptions(policy="fcfo", max_stay=0), ConditionError, "max_stay must be above 0"),
         (lambda: WindowOptions(policy="fcfo", max_stay="-1s"), ConditionError, "max_stay must be above"),
-        (lambda: WindowOptions(max_stay=5), ConditionError, "'expected' has none"),
+        (lambda: WindowOptions(max_stay=5), ConditionError, "found 'expected'"),
         (lambda: WindowOptions(sample=0), ConditionError, "sample must be at least 1"),
-        (lambda: window_of("fhcfo", home=()), ConditionError, "say where it is"),
-        (lambda: window_of("fhcfo", home=(1.0,)), ConditionError, "home has 1 coordinates and place 2"),
+        (lambda: window_of("fhcfo", home=()), ConditionError, "needs the distance of tuples from the"),
+        (lambda: window_of("fhcfo", home=(1.0,)), ConditionError, "home has 1 coordinates, and place"),
         (lambda: window_of("fifo", home=(1.0, "a")), ConditionError, "home must be numbers"),
         (lambda: window_of("fifo", place=()), ConditionError, "depends on distances"),
         (lambda: window_of("fifo", time=("a", "b")), ConditionError, "column of exact instants"),

@@ -62,7 +62,7 @@ def test_options_of_an_operator_are_of_its_own_class() -> None:
 
 
 def test_an_error_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    report(BackendError(f"no GPU; or use {argument('backend', 'cpu')}"), debug=False)
+    report(BackendError(f"no GPU, or use {argument('backend', 'cpu')}"), debug=False)
     assert "or use --backend cpu" in capsys.readouterr().err
 
 
@@ -78,9 +78,9 @@ def test_a_unit_that_is_missing(work: Workplace) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--how", "semi", "--emit", "counts"), "one row per left event; leave out --emit counts"),
+        (("--how", "semi", "--emit", "counts"), "one row per left event. Remove --emit counts"),
         (("--how", "anti", "--probability"), "--how anti has no pair to give"),
-        (("--emit", "counts", "--probability"), "a probability of; leave out --probability"),
+        (("--emit", "counts", "--probability"), "no probability. Remove --probability"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together(work: Workplace, options: tuple[str, ...], words: str) -> None:
@@ -94,13 +94,13 @@ def test_the_summary_speaks_as_errors_do(work: Workplace) -> None:
     more = ("--unit", "s", "--invalid", "drop")
     code, out, _ = work.join("--within", "0s", "1s", "--confidence", "0.5", *more)
     assert code == 0
-    assert "1 invalid, left out (1 out of range): a tick is 1 ns, which reaches 73 years" in out
+    assert "skipped 1 invalid rows (1 out of range): a tick is 1 ns, which reaches 73 years" in out
     assert "; --tick us reaches 73,000" in out
 
 
 def test_what_is_no_table_says_what_makes_one() -> None:
     condition = TimingCondition(within(-3, 5), 0.5)
-    with pytest.raises(SchemaError, match=r"C stream.* found pandas\.Index\. \.collect\(\) makes"):
+    with pytest.raises(SchemaError, match=r"C stream.* found pandas\.Index\. Use .collect"):
         correlate_tables(pd.Index([1]), events(), condition)
 
 

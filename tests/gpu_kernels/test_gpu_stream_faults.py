@@ -100,7 +100,7 @@ def test_no_memory_at_all(
     assert isinstance(made._live._live, HostBlocks)
     assert isinstance(copy.deepcopy(made)._live._live, HostBlocks)
     (record,) = caplog.records
-    assert record.message.startswith("going on on the CPU: the GPU has no memory for an array")
+    assert record.message.startswith("the CPU takes over: the GPU has no memory for an array")
     assert "block of a stream" in record.message
 
 
@@ -133,7 +133,7 @@ def test_no_memory_for_what_a_copy_brings(
     monkeypatch.setattr(live_blocks, "live_on_device", full)
     other = copy.deepcopy(made)
     assert isinstance(other._live._live, HostBlocks)
-    assert [record.message[:24] for record in caplog.records] == ["going on on the CPU: the"]
+    assert [record.message[:24] for record in caplog.records] == ["the CPU takes over: the"]
     found += [other.push("right", case.right.events, arrival=case.right.arrival), other.flush()]
     np.testing.assert_array_equal(sorted_pairs(found), pairs_by_join(case))
 
@@ -143,7 +143,7 @@ def test_without_a_way_out_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     allocating(monkeypatch, lambda *_: True)
     with pytest.raises(MemoryBudgetError, match=r"GPU has no memory for an array.*block of a str"):
         fed(made, FAULTY)
-    with pytest.raises(DataError, match="make a new correlator"):
+    with pytest.raises(DataError, match="an exception ended an earlier call while it correlated"):
         made.flush()
 
 
@@ -158,5 +158,5 @@ def test_a_device_that_fails_is_told_and_not_passed_over(monkeypatch: pytest.Mon
     monkeypatch.setattr(memory, "_allocate", fail)
     with pytest.raises(BackendError, match=r"GPU failed \(CUDADriverError: .*new process"):
         fed(made, FAULTY)
-    with pytest.raises(DataError, match="make a new correlator"):
+    with pytest.raises(DataError, match="an exception ended an earlier call while it correlated"):
         made.flush()

@@ -217,7 +217,7 @@ def test_without_memory_to_pin(link: DeferredLink, caplog: pytest.LogCaptureFixt
     assert not transfers.current().overlap
     assert not {"to_device", "to_host"} & set(link.log)
     assert [record.getMessage() for record in caplog.records] == [
-        "no host memory can be pinned, copies are waited for: 128 bytes"
+        "no host memory can be pinned, so copies are slower: 128 bytes"
     ]
 
 

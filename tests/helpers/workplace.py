@@ -70,7 +70,7 @@ class Workplace:
         code, out, err = self.join(*options, engine=engine)
         assert (code, out) == (2, ""), err
         assert err.startswith("coincide: ")
-        warned = "coincide: not directly: "  # that the slower way begins
+        warned = "propagation_speed"  # that the slower way begins
         assert len([line for line in err.splitlines() if not line.startswith(warned)]) == 1
         assert "Traceback" not in err
         assert sorted(self.output.parent.iterdir()) == before

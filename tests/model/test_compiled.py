@@ -250,7 +250,7 @@ def made_for_it(array: np.ndarray) -> float:
 def test_kernels_that_count_no_references_only_borrow_arrays(function: Any) -> None:
     """Else a caller would free what it does not own, or nobody would."""
     made(3)
-    with pytest.raises(TypingError, match=r"returns arrays; say|No implementation of function"):
+    with pytest.raises(TypingError, match=r"returns arrays. Use|No implementation of function"):
         compiled(function)(np.ones(3))
 
 

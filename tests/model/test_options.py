@@ -64,5 +64,5 @@ def test_allowed_extremes() -> None:
 
 @pytest.mark.parametrize(("former", "today"), [("direct", "files"), ("collect", "broadcast-both")])
 def test_a_former_name_of_a_way_says_the_one_of_today(former: str, today: str) -> None:
-    with pytest.raises(ConditionError, match=f"way='{former}' is called way='{today}' now"):
+    with pytest.raises(ConditionError, match=f"way='{former}' has a new name. Use way='{today}'"):
         CorrelateOptions(way=former)  # type: ignore[arg-type]

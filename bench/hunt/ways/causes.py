@@ -132,7 +132,7 @@ def _judge(case: Case, folder: Path) -> Verdict:
             effect_time=sides[1].time, cause_place=place, probability=True, **given,
         )  # fmt: skip
     except CoincideError as error:
-        is_due = "no difference of times meets" in str(error)
+        is_due = "no time difference meets" in str(error)
         return Verdict("refused" if is_due else "error", str(error))
     wanted = _wanted(sides[0], sides[1], [each[1] for each in drawn], confidence, least)
     rows = {

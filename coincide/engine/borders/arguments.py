@@ -40,13 +40,13 @@ class BorderArguments:
         names = (self.values,) if isinstance(self.values, str) else self.values
         if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
             raise ConditionError(
-                f"{argument('values')} must be the names of the value columns; found"
-                f" {brief(self.values)}"
+                f"{argument('values')} must be the names of the value columns (found"
+                f" {brief(self.values)})."
             )
         if not 1 <= len(names) <= MOST_DIMENSIONS:
             raise ConditionError(
-                f"{argument('values')} must name one to {MOST_DIMENSIONS} columns; found"
-                f" {len(names)}"
+                f"{argument('values')} must name one to {MOST_DIMENSIONS} columns (found"
+                f" {len(names)})."
             )
         object.__setattr__(self, "values", tuple(names))
         self.options.margins(self.dimensions)
@@ -54,9 +54,9 @@ class BorderArguments:
             twice = [name for name, count in Counter(columns).items() if count > 1]
             if twice:
                 raise ConditionError(
-                    f"{what} two columns {twice[0]!r}: each of query, stream, time and values must be a"
-                    " column of its own, and none of the names that the result has beside them,"
-                    " event, min_time, max_time and crossing_time; rename one"
+                    f"{what} two columns named {twice[0]!r}. Each of query, stream, time and"
+                    " values needs a column of its own, and the names event, min_time, max_time"
+                    " and crossing_time are taken. Rename one."
                 )
 
     @property
@@ -115,7 +115,7 @@ def check_numbers(side: str, names: Sequence[str], schema: pa.Schema) -> None:
         kind = type_of(schema, side, name)
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
             raise SchemaError(
-                f"{side}.{name} is {kind}; it must be an integer or a float. Cast it to float64"
+                f"{side}.{name} must be an integer or a float (found {kind}). Cast it to float64."
             )
 
 
@@ -137,7 +137,7 @@ def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.nda
 def words_of_far(side: str, name: str, count: int, example: str) -> str:
     """What is wrong with integers that are none of float64."""
     return (
-        f"{side}.{name} has integers beyond 2^53, which float64 does not tell apart, in"
-        f" {several(count, 'row')}, for example {example}; subtract an offset from values and"
-        " borders, or cast both to float64"
+        f"{side}.{name} has integers beyond 2^53, which float64 rounds, in"
+        f" {several(count, 'row')} (found {example}). Subtract an offset from values and borders,"
+        " or cast both to float64."
     )

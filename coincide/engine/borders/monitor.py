@@ -39,16 +39,16 @@ class BorderMonitor:
     """Tells when streams of readings cross the borders of queries, batch by batch.
 
     The BMQ processor (section 4 of its paper): a stream table and sorted borders. Streams may have any
-    number of readings in a push; those of one stream must come in order of time, and a reading that is
-    not later than those before it is left out and counted. With a `delay` readings may come in disorder.
+    number of readings in a push. Those of one stream must come in order of time: a reading that is not
+    later than those before it is skipped and counted. With a `delay` readings may come in disorder.
     However readings are cut into pushes, the crossings are the same. It pickles.
 
     Parameters
     ----------
     queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        The first ones; it may have no rows. As of `coincide.border_crossing_tables`.
+        The first ones; it may have no rows. As in `coincide.border_crossing_tables`.
     stream, time, values, query, closed_column, options, words
-        As of `coincide.border_crossing_tables`.
+        As in `coincide.border_crossing_tables`.
     delay : int, str or timedelta, optional
         How long after its time a reading may come, such as ``"5s"``; an int counts ticks. A reading comes
         at the largest time that has come so far, of all streams. Readings wait until they are older than
@@ -89,8 +89,8 @@ class BorderMonitor:
         self._queries = self._empty = self._came_late = 0
         if delay is not None and size_of(delay) < 0:
             raise ConditionError(
-                f"{argument('delay')} is how long after its time a reading may come, and cannot be"
-                f" negative; found {delay!r}"
+                f"{argument('delay')} is how long after its time a reading may come, so it cannot"
+                f" be negative (found {delay!r})."
             )
         self._delay = delay
         self._waiting: Waiting | None = None
@@ -117,7 +117,7 @@ class BorderMonitor:
         Raises
         ------
         SchemaError
-            If a column is missing, of a type that cannot serve, or ids are of another type than before.
+            If a column is missing, of a type that cannot serve, or ids have another type than before.
         DataError
             If a query makes no sense, or its id is that of a live one; with hysteresis also if more
             than 2³¹ were added in all. None is added then.
@@ -128,7 +128,8 @@ class BorderMonitor:
         ids = QueryIds(found.ids.type) if self._ids is None else self._ids
         if ids.kind != found.ids.type:
             raise SchemaError(
-                f"{QUERIES}.{self.arguments.query} is {found.ids.type}, and was {ids.kind} before; cast it"
+                f"{QUERIES}.{self.arguments.query} has changed its type from {ids.kind} (found"
+                f" {found.ids.type}). Cast it."
             )
         _refuse_known(found, ids)
         # An id that was removed may come again, as another query: each row has a number of its own.
@@ -139,37 +140,38 @@ class BorderMonitor:
         self._empty += found.empty
 
     def remove(self, ids: Any) -> None:
-        """Remove queries: nothing more is told of them.
+        """Remove queries: no crossing of theirs is reported any more.
 
         Parameters
         ----------
         ids : sequence, or pa.Array
-            Of live queries.
+            Ids of live queries.
 
         Raises
         ------
         SchemaError
-            If they are of another type than the queries' ids, or one text, whose letters would be ids.
+            If they have another type than the queries' ids, or are one text, whose letters would be ids.
         DataError
             If one is not live. None is removed then, nor if memory lacks.
         """
         assert self._ids is not None
         if isinstance(ids, str | bytes):
             raise SchemaError(
-                f"ids to remove must be a sequence of ids; found {ids!r}: write [{ids!r}]"
+                f"ids to remove must be a sequence of ids (found {ids!r}). Write [{ids!r}]."
             )
         try:
             given = contiguous(pa.chunked_array([_array(ids, self._ids.kind)]))
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise SchemaError(
-                f"the ids of queries are {self._ids.kind}; found others ({error})"
+                f"the ids to remove must have the type of the ids of queries, {self._ids.kind}"
+                f" (found others: {error})."
             ) from None
         numbers = self._ids.live(given)
         unknown = np.flatnonzero(numbers < 0)
         if unknown.size:
             raise DataError(
-                f"{unknown.size:,} of the ids to remove are those of no query, for example"
-                f" {given[int(unknown[0])].as_py()!r}"
+                f"{unknown.size:,} of the ids to remove belong to no query (found"
+                f" {given[int(unknown[0])].as_py()!r}). Remove live queries only."
             )
         numbers = np.unique(numbers)
         removals = self._ids.removals(numbers)  # first: neither may go without the other
@@ -179,7 +181,7 @@ class BorderMonitor:
         self._empty -= numbers.size - held
 
     def push(self, readings: Any) -> pa.Table:
-        """Take readings, and hand out the crossings that they show.
+        """Take readings, and return the crossings that they show.
 
         What it gives can be pushed to `coincide.stream_tables` as it comes: with a `delay`, in order of
         `max_time` over all pushes, so that a ``left_delay`` of 0 loses none. Without one, crossings of a
@@ -194,7 +196,7 @@ class BorderMonitor:
         Returns
         -------
         pa.Table
-            As of `coincide.border_crossing_tables`, in order of `max_time`; without columns while their
+            As in `coincide.border_crossing_tables`, in order of `max_time`; without columns while their
             types are not known.
 
         Raises
@@ -209,7 +211,7 @@ class BorderMonitor:
         Warns
         -----
         LateRowsWarning
-            Of readings that came too late, and where most of them are of a time again.
+            About readings that came too late, and if most of them repeat a time.
         """
         if is_nothing(readings):
             return pa.table({}) if self._pushes.columns is None else self.schema.empty_table()
@@ -279,8 +281,8 @@ class BorderMonitor:
         self._pushes.known("take_late")
         if not self._late:
             raise ConditionError(
-                "without a delay no late readings are kept: make a BorderMonitor(...,"
-                f" {argument('delay', '5s')})"
+                "a monitor without a delay keeps no late readings. Make a BorderMonitor(...,"
+                f" {argument('delay', '5s')})."
             )
         late = pa.concat_tables(self._late, promote_options="permissive")
         self._late = [late.slice(0, 0)]
@@ -325,7 +327,7 @@ class BorderMonitor:
 
     def _warn(self, before: Taken, late: int, rows: int, behind: int) -> None:
         """Warn of readings of a push that are left out, and of those that it took."""
-        cure = "BorderMonitor(..., delay={delay}) takes them"
+        cure = "Use BorderMonitor(..., delay={delay}), which accepts them"
         warn_of_late(READINGS, rows, late, behind, self._pushes.known("push").tick, cure)
         taken = self._monitor.taken
         repeated, seen = taken.repeated - before.repeated, taken.readings - before.readings
@@ -365,7 +367,7 @@ class BorderMonitor:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the result."""
+        """Names and types of the output columns."""
         assert self._ids is not None
         columns = self._pushes.known("schema")
         times = columns.time_kinds[: self.arguments.made_times]
@@ -429,8 +431,8 @@ def _refuse_known(found: Queries, ids: QueryIds) -> None:
     if count:
         example = found.ids[int(np.argmax(known))].as_py()
         raise DataError(
-            f"{QUERIES}: ids of live queries in {several(count, 'row')}, for example"
-            f" {example!r}; remove these first, or give others"
+            f"{QUERIES}: {several(count, 'row')} have ids of live queries (found {example!r})."
+            " Remove these queries first, or use other ids."
         )
 
 

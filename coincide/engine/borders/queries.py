@@ -49,8 +49,8 @@ def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
         words = type_of(schema, QUERIES, arguments.closed_column)
         if not (is_string(words) or pa.types.is_null(words)):
             raise SchemaError(
-                f"{QUERIES}.{arguments.closed_column} is {words}; it must be a text, one of"
-                f" {', '.join(CLOSED)}"
+                f"{QUERIES}.{arguments.closed_column} must be a text, one of {', '.join(CLOSED)}"
+                f" (found {words})."
             )
     return arguments.query_columns(schema.names)
 
@@ -85,7 +85,7 @@ def _closed(table: pa.Table, arguments: BorderArguments) -> np.ndarray:
     words = words.fill_null(arguments.options.closed)
     codes = pc.index_in(words, value_set=pa.array(CLOSED))
     unknown = pc.is_null(codes).to_numpy(zero_copy_only=False)
-    _refuse(table, f"{arguments.closed_column} that is none of {', '.join(CLOSED)}", unknown)
+    _refuse(table, f"{arguments.closed_column} other than {', '.join(CLOSED)}", unknown)
     return closed_bits(list(CLOSED))[codes.to_numpy()]
 
 
@@ -109,6 +109,6 @@ def _refuse(table: pa.Table, what: str, wrong: Any) -> None:
     if wrong.any():
         example = example_of(table, wrong, table.column_names)
         raise DataError(
-            f"{QUERIES}: {what} in {several(int(wrong.sum()), 'row')}, for example {example}; mend them or"
-            " leave them out"
+            f"{QUERIES}: {what} in {several(int(wrong.sum()), 'row')} (found {example}). Fix"
+            " these rows, or remove them."
         )

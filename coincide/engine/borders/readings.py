@@ -130,6 +130,6 @@ def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: 
     hint = range_hint(columns.tick, [columns.scale]) if reason == "range" else ""
     hint = hint and f"Here {with_options(hint, 'BorderOptions')}. "
     return (
-        f"{READINGS}: {words}, for example {example}. {hint}Mend the data, or leave such rows out with"
-        f" {option('invalid', 'drop', 'BorderOptions')}"
+        f"{READINGS}: {words} (found {example}). {hint}Fix the data, or skip such rows with"
+        f" {option('invalid', 'drop', 'BorderOptions')}."
     )

@@ -30,12 +30,12 @@ class BorderSummary:
     readings : int
         Rows in.
     dropped : dict of str to int
-        Invalid rows left out, by reason: ``"null"`` (no stream or no time), ``"not_finite"`` and
+        Skipped invalid rows, by reason: ``"null"`` (no stream or no time), ``"not_finite"`` and
         ``"range"`` (of times), ``"infinite"`` (of values).
     gaps : int
-        With a value that is null or NaN: their stream is taken to be where it was.
+        Readings with a value that is null or NaN: their stream is taken to be where it was.
     repeated, late : int
-        Of a time that their stream has had, or that it is past: left out.
+        Skipped readings that repeat a time of their stream, or come after a later one.
     waiting : int
         Readings that a monitor keeps until they are as old as its delay.
     queries, empty : int
@@ -88,8 +88,8 @@ COUNTED = tuple(numbers_of(BorderSummary()))
 
 
 ONE_STREAM_AGAIN = (
-    f"Say by {argument('stream')} what tells streams apart, or give times that are fine enough to"
-    " differ"
+    f"Name the column that identifies streams with {argument('stream')}, or give times that are"
+    " fine enough to differ"
 )
 """What to do where most readings are of a time again."""
 
@@ -106,7 +106,7 @@ class BorderReport(LaterReport[BorderSummary]):
         warn_of_repeated(READINGS, summary.readings, summary.repeated, ONE_STREAM_AGAIN)
         if summary.why_none:
             warn(
-                f"no crossing is found: {'; '.join(map(marked, summary.why_none))}", NoPairsWarning
+                f"no crossing is found: {'; '.join(map(marked, summary.why_none))}.", NoPairsWarning
             )
 
 
@@ -136,7 +136,7 @@ def why_none(seen: Seen, queries: Queries, arguments: BorderArguments) -> tuple[
     if not seen.readings:
         return ("no reading has a value in each dimension",)
     if len(queries.ids) == queries.empty:
-        return ("no query has a range that holds anything",)
+        return ("no query has a range that contains a value",)
     return tuple(map(Words, [*_of_streams(seen, arguments), *_of_values(seen, queries, arguments)]))
 
 
@@ -144,14 +144,15 @@ def _of_streams(seen: Seen, arguments: BorderArguments) -> Iterator[str]:
     if seen.single == seen.streams:
         silent = arguments.options.first == "ignore"
         cure = (
-            f": {argument('first', 'outside')} counts what its range holds as a crossing" * silent
+            f". {argument('first', 'outside')} counts what its range contains as a crossing"
+            * silent
         )
         yield (
             f"each of {several(seen.streams, 'stream')} has one reading, and a crossing lies between"
             f" two{cure}"
         )
     elif seen.single:
-        yield f"{seen.single:,} of {several(seen.streams, 'stream')} have one reading alone"
+        yield f"{seen.single:,} of {several(seen.streams, 'stream')} have one reading only"
 
 
 def _of_values(seen: Seen, queries: Queries, arguments: BorderArguments) -> Iterator[str]:
@@ -164,18 +165,19 @@ def _of_values(seen: Seen, queries: Queries, arguments: BorderArguments) -> Iter
         gap = float(gaps[nearest, k])
         if gap > 0 or (gap == 0 and not _touches(seen, queries, nearest, k)):
             yield (
-                f"{ends}, and no range reaches there: {asked}, and the nearest one,"
+                f"{ends}, and no range reaches there: {asked}. The nearest one,"
                 f" {_range_words(queries, nearest, k)} of {arguments.query}"
-                f" {queries.ids[nearest].as_py()!r}, is {gap:.6g} away{_of_units(seen, queries, k)}"
+                f" {queries.ids[nearest].as_py()!r}, is {gap:.6g}"
+                f" away{_of_units(seen, queries, k)}"
             )
         else:
             yield f"{ends}; {asked}"
     around = (queries.lower < seen.low) & (queries.upper > seen.high)
     held = int(around.all(axis=1).sum())
     if held:
-        yield f"all readings are within {held:,} of the ranges all along"
+        yield f"all readings are always within {held:,} of the ranges"
     elif (gaps <= 0).any(axis=0).all() and not arguments.options.pass_through:
-        yield f"with {argument('pass_through', True)} a move over a whole range"
+        yield f"{argument('pass_through', True)} finds a move over a whole range"
 
 
 " counts, too"
@@ -203,7 +205,9 @@ def _of_units(seen: Seen, queries: Queries, k: int) -> str:
         for sign, by in (("times", factor), ("divided by", 1 / factor)):
             meets = (lower <= seen.high[k] * by) & (upper > seen.low[k] * by)
             if (meets & finite).any():
-                return f"; values {sign} {words} would reach one: are both in one unit?"
+                return (
+                    f". Values {sign} {words} would reach one. Check that both have the same unit"
+                )
     return ""
 
 

@@ -39,7 +39,7 @@ class ResilientSearch:
             try:
                 return self._gpu.segments
             except MemoryBudgetError as error:
-                _log.warning("going on on the CPU: %s", error)
+                _log.warning("the CPU takes over: %s", error)
         return self._on_cpu().segments
 
     def found(
@@ -52,7 +52,7 @@ class ResilientSearch:
                     start = chunk.stop
                     yield chunk
             except MemoryBudgetError as error:
-                _log.warning("going on on the CPU: %s", error)
+                _log.warning("the CPU takes over: %s", error)
         if start < stop:
             yield from self._on_cpu().found(start, stop, wanted, processing, most)
 

@@ -29,7 +29,7 @@ def border_crossing_tables(
     """Find when streams of readings cross the borders of queries, in this process.
 
     The border-crossing events of the BMQ paper (Definition 2). A query has a range in each dimension,
-    [lower, upper) unless `closed` says otherwise. A stream enters it (event ``I``) where a reading lies in
+    [lower, upper) by default (see `closed`). A stream enters it (event ``I``) where a reading lies in
     the range and the one before it does not, and leaves it (``O``) where it is the other way round. It has
     crossed somewhere between the two readings: the event's timestamp is the interval of their times, and
     can be correlated as it is.
@@ -37,15 +37,15 @@ def border_crossing_tables(
     Parameters
     ----------
     readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        In any order. Of readings of one stream and time, that with the least values counts, and the others
-        are left out and counted.
+        In any order. If readings have the same stream and time, that with the least values counts, and the
+        others are skipped and counted.
     queries : as readings
         A column of distinct ids, and one of lower and one of upper borders for each value column: for
         ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
         or infinite: the range is open on that side.
     stream : str or None
-        Column of readings: what moves, of any type that can be a key. None: all readings are of one
-        stream, and the result has no such column.
+        Column of readings: what moves, of any type that can be a key. None: all readings belong to
+        one stream, and the result has no such column.
     time : str
         Column of readings: when it was read.
     values : str or sequence of str
@@ -58,7 +58,7 @@ def border_crossing_tables(
         ``"right"``, ``"both"`` or ``"neither"``; where it is null, the option `closed` says it.
     options : BorderOptions
     report : BorderReport, optional
-        Is told what was found, and what was left out.
+        Receives what was found, and what was left out.
     words
         Options of `BorderOptions` as arguments of their own, such as ``first="outside"``: they come before
         those in `options`.
@@ -79,7 +79,7 @@ def border_crossing_tables(
     DataError
         If a query makes no sense, or readings are invalid and are to be refused.
     BackendError
-        If ``backend="gpu"`` and there is none.
+        If ``backend="gpu"`` and there is no GPU.
 
     Warns
     -----
@@ -114,7 +114,7 @@ def inside_tables(
     Parameters
     ----------
     readings, queries, stream, time, values, query, closed_column, options, words
-        As of `border_crossing_tables`.
+        As in `border_crossing_tables`.
 
     Returns
     -------

@@ -57,12 +57,15 @@ def coordinates(name: str, given: object, space: Space) -> tuple[Coordinate, ...
         given = (given,)
     if not isinstance(given, Sequence) or not all(map(_is_coordinate, given)):
         raise ConditionError(
-            f"{argument(name)} must be a sequence of column names, or of finite numbers that"
-            f" hold for all; found {brief(given)}"
+            f"{argument(name)} must be a sequence of column names, or of finite numbers that hold"
+            f" for all events (found {brief(given)})."
         )
     least, most = space.dimensions
     if given and not least <= len(given) <= most:
-        raise ConditionError(f"{argument(name)} has {len(given)} coordinates, but {space.words}")
+        raise ConditionError(
+            f"{argument(name)} has {len(given)} coordinates, but {space.words}. Name as many"
+            " columns."
+        )
     return tuple(each if isinstance(each, str) else float(each) for each in given)
 
 
@@ -80,7 +83,8 @@ def check_coordinate_types(side: str, place: Sequence[Coordinate], schema: pa.Sc
             pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
         ):
             raise SchemaError(
-                f"{side}.{name} is {kind}; a coordinate must be a number. Cast it, or name another column"
+                f"{side}.{name} must be a number, as it is a coordinate (found {kind}). Cast it,"
+                " or name another column."
             )
 
 
@@ -222,9 +226,9 @@ class CausalityArguments(PairArguments):
         check_condition(self.condition)
         if self.how in ("right", "full"):
             raise ConditionError(
-                f"{argument('how', self.how)} is of correlate; causality takes"
+                f"causality does not take {argument('how', self.how)}. Use"
                 f" {argument('how', 'left')} for causes without an effect. Effects without a cause"
-                " are those whose ids are in no pair"
+                " are those whose ids are in no pair."
             )
         self.check_pairs()
         for longest, times in zip(("left_longest", "right_longest"), self.times, strict=True):
@@ -233,8 +237,8 @@ class CausalityArguments(PairArguments):
         given = self.cause_time, self.effect_time
         if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
             raise ConditionError(
-                "causality joins of histogram timestamps run on CPUs; leave out"
-                f" {argument('backend', 'gpu')}"
+                "the GPU does not join causes with histogram timestamps. Remove"
+                f" {argument('backend', 'gpu')}."
             )
         if self.is_one_stream:
             self._take_from_causes()
@@ -242,17 +246,18 @@ class CausalityArguments(PairArguments):
         if own != others:
             raise ConditionError(
                 f"{argument('cause_place')} has {several(own, 'coordinate')} and"
-                f" {argument('effect_place')} {others}; a distance needs as many of both. A number"
-                " in the place of a name holds for every event, such as 0.0 for a depth"
+                f" {argument('effect_place')} {others}, but a distance needs the same number of"
+                " both. Name as many. A number instead of a name holds for every event, such as"
+                " 0.0 for a depth."
             )
         check_places(
             self.condition, " and ".join(map(argument, dict.fromkeys(self.place_arguments))), own
         )
         if self.prefer == "distance" and not own:
             raise ConditionError(
-                f"{argument('prefer', 'distance')} needs places: name the coordinates in"
+                f"{argument('prefer', 'distance')} needs places. Name the coordinates in"
                 f" {argument('cause_place')} and {argument('effect_place')}, such as ('x', 'y'),"
-                " or leave it out"
+                f" or remove {argument('prefer')}."
             )
 
     def _take_from_causes(self) -> None:
@@ -261,9 +266,8 @@ class CausalityArguments(PairArguments):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given != default and _listed(given) != _listed(own):
                 raise ConditionError(
-                    "of one stream causes and effects are the same: leave"
-                    f" {argument(f'effect_{name}')} out, or give the events a second time as"
-                    " effects"
+                    "causes and effects are the same in one stream. Remove"
+                    f" {argument(f'effect_{name}')}, or give the events a second time as effects."
                 )
             object.__setattr__(self, f"effect_{name}", own)
 
@@ -291,19 +295,19 @@ class CausalityArguments(PairArguments):
         return causal_columns(len(self.places[0]))
 
     def where_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
-        """As of `PairArguments`: the tick is known then."""
+        """As in `PairArguments`: the tick is known then."""
         given = zip(self.sides, self.times, (left, right), strict=True)
         clocks = [clock for each in given for clock in arrow_clocks(*each)]
         return causal_columns(len(self.places[0]), resolve_tick(clocks, self.options))
 
     def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
-        """As of `PairArguments`, with places."""
+        """As in `PairArguments`, with places."""
         times, space = super().resolved_times(clocks), self.condition.space
         own, others = (PlacedColumns(*each, space) for each in zip(times, self.places, strict=True))
         return own, others
 
     def check_tick(self, tick: Tick) -> None:
-        """As of `PairArguments`."""
+        """As in `PairArguments`."""
         self.condition.limits(tick)
 
     def spec(
@@ -334,7 +338,7 @@ def check_condition(condition: object) -> None:
     if not isinstance(condition, CausalityCondition):
         raise SchemaError(
             f"{argument('condition')} must be a CausalityCondition(predicates, space), such as"
-            f" CausalityCondition([Temporal(0, '5s')]); found {found_instead(condition)}"
+            f" CausalityCondition([Temporal(0, '5s')]) (found {found_instead(condition)})."
         )
 
 
@@ -342,7 +346,8 @@ def check_places(condition: CausalityCondition, names: str, given: int) -> None:
     """Refuse a condition on distances without places."""
     if condition.needs_places and not given:
         raise ConditionError(
-            f"the condition depends on distances: name the coordinates in {names}, such as ('x', 'y')"
+            "the condition depends on distances, but coordinates are missing. Name them in"
+            f" {names}, such as ('x', 'y')."
         )
 
 

@@ -64,12 +64,12 @@ def clusters(
     columns : str or sequence of str
         Columns for the output; ``"*"`` is all but keys.
     options : CorrelateOptions
-        Of these, units, tick, ``invalid``, ``left_longest`` and ``threads`` count here.
+        Units, tick, ``invalid``, ``left_longest`` and ``threads`` count here.
     report : JoinReport, optional
-        Is told what the rows were.
+        Receives what the rows were.
     where : str or pyarrow.compute.Expression, optional
-        What a pair must meet, too, to connect its events, as of `causality_tables`. Each pair is looked
-        at then; without it those are not whose events are known to be of one cluster.
+        What a pair must also meet to connect its events, as in `causality_tables`. Each pair is tested
+        then. Without it, pairs whose events are in one cluster already are not tested.
 
     Returns
     -------

@@ -77,9 +77,7 @@ def _(
         return None, []
     width = widest_window(pairs.model)
     if width < 0:
-        return 0.0, [
-            (True, "at no distance is there a delta that meets all predicates of the condition")
-        ]
+        return 0.0, [(True, "no delta meets all predicates of the condition, at any distance")]
     lengths = left.shortest, right.shortest, left.typical or 0, right.typical or 0
     if width >= UNBOUNDED or not any(lengths):
         return None, []
@@ -105,7 +103,7 @@ def _of_places(events: tuple[PlacedEvents, PlacedEvents], spec: CausalitySpec) -
     if distance > spec.model.reach * (1 + 1e-9):
         yield (
             f"every effect is {distance:.6g} or more from every cause, and the condition reaches"
-            f" {spec.model.reach:.6g}: are coordinates in their order, and in the unit that it is said in?"
+            f" {spec.model.reach:.6g}. Check the order of the coordinates and their unit"
         )
 
 
@@ -133,12 +131,12 @@ def _of_deltas(
     join = joined(own, others, model, threads=spec.threads)
     count = int(join.counts.sum())
     if not count:
-        yield f"no pair has a delta of {ends}, which is what the condition allows at any distance"
+        yield f"no pair has a delta of {ends}, which the condition allows at any distance"
         yield from _of_nearest(nearest_miss_in_time(*events, lo, hi), spec, tick)
     else:
         yield (
-            f"{count:,} {'pairs have' if count > 1 else 'pair has'} a delta of {ends}, which is what the"
-            " condition allows at any distance, but none at the distance that goes with it"
+            f"{count:,} {'pairs have' if count > 1 else 'pair has'} a delta of {ends}, which the"
+            " condition allows at any distance, but no pair has one that its own distance allows"
         )
         if count <= _MOST_MEASURED and spec.where is None:
             measured = joined(*events, spec.model, threads=spec.threads).measured
@@ -244,18 +242,18 @@ def _of_names(space: Space, place: tuple[Coordinate, ...]) -> Iterator[str]:
     is_degrees = any(map(_LATITUDE.fullmatch, names)) and any(map(_LONGITUDE.fullmatch, names))
     if isinstance(space, Plane) and space.scale is None and is_degrees:
         yield (
-            f"distances are taken in degrees (found the places {called} in a plane). Say"
-            f" {call('Sphere')} for distances in km, or give a unit by {argument('scale')}"
+            f"distances are measured in degrees (found the places {called} in a plane). Use"
+            f" {call('Sphere')} for distances in km, or give a unit with {argument('scale')}."
         )
     if isinstance(space, Sphere) and _LONGITUDE.fullmatch(names[0]) and is_degrees:
         yield (
-            f"a sphere takes the latitude first, then the longitude (found the places {called}). Swap the"
-            " two"
+            f"a sphere takes the latitude first, then the longitude (found the places {called})."
+            " Swap the two."
         )
     if isinstance(space, Sphere) and all(map(_LENGTH.fullmatch, names)):
         yield (
-            f"a sphere takes latitudes and longitudes in degrees (found the places {called}). Leave out"
-            f" {call('Sphere')} where they are lengths"
+            f"a sphere takes latitudes and longitudes in degrees (found the places {called}). If"
+            f" they are lengths, remove {call('Sphere')}."
         )
 
 
@@ -277,7 +275,7 @@ def warn_of_reach(
     if model.reach >= _ENOUGH * farthest:
         warn(
             f"the condition reaches {model.reach:.6g} km, and no two events are more than"
-            f" {farthest:.6g} km apart: their distance leaves out nothing. Distances on a sphere are in km:"
-            " if metres were meant, divide them by 1,000",
+            f" {farthest:.6g} km apart, so distances exclude no pair. Distances on a sphere are in"
+            " km. If you meant metres, divide them by 1,000.",
             DistanceUnitWarning,
         )

@@ -126,8 +126,8 @@ def causality_tables(
         Events: time columns (timestamps, integers or floats), coordinates, key columns, output
         columns. In options and units causes are the left side.
     effects : as causes, or None
-        None: `causes` are one stream, of which every event is a cause, and every other one may be its
-        effect. ``emit="pairs"`` gives each unordered pair once; if both orders meet the condition, the
+        None: `causes` are one stream. Every event is a cause, and every other one may be its effect.
+        ``emit="pairs"`` gives each unordered pair once; if both orders meet the condition, the
         earlier event is the cause.
     condition : CausalityCondition
     cause_time, effect_time : str, (str, str), Around or Histograms
@@ -136,65 +136,65 @@ def causality_tables(
     cause_place, effect_place : sequence of str and float
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
         event. A null or NaN matches nothing. () where the condition is on times alone. Effects have
-        the coordinates of causes unless others are named. Of one stream both are said of causes.
+        the coordinates of causes unless you name others. For one stream name those of causes.
     by : str or sequence of str and (str, str)
-        Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise of
+        Columns that must be equal on both sides, ``("station", "sta")`` for a key with another name in
         effects: the output has that of causes. A null equals nothing; integers of any width are equal by
         value.
     case_fold : bool
         Whether texts of `by` are equal if they are so in lower case, letter by letter.
     cause_columns, effect_columns : str or sequence of str
         Columns for the output, as ``cause_<name>`` and ``effect_<name>``; ``"*"`` is all but keys.
-        `effect_columns` have no meaning with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
+        `effect_columns` have no effect with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps causes without an effect, ``semi`` and ``anti`` give one row per cause that has, or
         lacks, an effect.
     emit : {"pairs", "lists", "counts", "best"}
         One row a pair; or one row per cause with arrays (in no particular order), with the number of its
-        ``matches``, or with its best effect: the most probable, then the nearest to the middle of the
-        pair's own window, then the nearest in space, then the earliest (docs/causality.md).
+        ``matches``, or with its best effect. That is the most probable, then the nearest to the middle of
+        the pair's own window, then the nearest in space, then the earliest (docs/causality.md).
     probability : bool
-        Whether to add the column ``probability`` to pairs: that delta lies in the window that the condition
-        leaves at their distance, to one part in 2**40. Of exact instants it is 1.
+        Whether to add the column ``probability`` to pairs: how probably delta lies in the window that the
+        condition leaves at their distance, to one part in 2**40. It is 1 for exact instants.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
-        Of these, units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
+        Units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
     report : JoinReport, optional
-        Is told what the rows were and what was found.
+        Receives what the rows were and what was found.
     shifts : sequence of int and str, optional
         Durations by which the times of effects are moved, such as ``("30s", "-30s", "47s")``, to learn how
         many pairs chance alone would make. Those that qualify then are counted; the summary of `report`,
         which is needed, has their mean, ``accidental_pairs``, and standard deviation,
-        ``accidental_spread``. Each must be longer than the widest window of the condition, of one stream
-        than twice its farther end.
+        ``accidental_spread``. Each must be longer than the widest window of the condition; for one stream
+        it must be longer than twice the farther end.
     where : str or pyarrow.compute.Expression, optional
-        What pairs must meet, too, over the columns ``cause_<name>`` and ``effect_<name>`` of both
-        events, in the output or not, delta, named as in the result, and ``distance``:
+        What pairs must also meet. It may name the columns ``cause_<name>`` and ``effect_<name>`` of both
+        events, in the output or not, delta, named as in the result, and ``distance``. Write
         ``"distance <= 10 * cause_magnitude"`` in a subset of SQL, or an expression of pyarrow.compute.
-        Pairs of which it is null or false are none: they are not counted, and no cause's best effect.
+        A pair for which it is null or false does not count, and is never a best effect.
     prefer : {"probability", "nearest", "first", "last", "distance"} or str
-        With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
-        midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in
-        space; or that with the least value of a column of `effects`, ``"snr"``, or with the greatest,
-        ``"-snr"``, as of `coincide.correlate`. Equals are told apart as ``emit="best"`` has it.
+        With ``emit="best"`` or `matching`, which effect is the best one. A word: the most probable, the
+        one whose midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the
+        nearest in space. Or a column of `effects`, as in `coincide.correlate`: ``"snr"`` prefers its
+        least value, ``"-snr"`` its greatest. Between equals the order of ``emit="best"`` decides.
     k : int
-        With ``emit="best"``, how many effects of each cause at most; of more than one a row has its
-        ``rank``, from 1 for the best.
+        With ``emit="best"``, the most effects of each cause. With more than one a row has its ``rank``,
+        from 1 for the best.
     matching : {"mutual", "optimal", "unambiguous"}, optional
-        Pairs one to one: those in which each event is the best one of the other; or the assignment of the
-        greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least sum of
-        differences of midpoints; or those of which neither event has another. ``how="left"`` adds the
-        causes that are in none.
+        Pairs one to one. ``"mutual"``: each event is the best match of the other. ``"optimal"``: the
+        assignment with the greatest sum of probabilities; with ``prefer="nearest"`` the most pairs, then
+        the least sum of differences of midpoints. ``"unambiguous"``: neither event has another match.
+        ``how="left"`` adds the causes without a pair.
     largest_group : int
-        Most events, of both sides, that an optimal assignment may have to look at together.
+        Most events, of both sides, that an optimal assignment takes together.
 
     Returns
     -------
     pa.Table
         Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), delta (int64), where there are places
         ``distance`` (float64), and if asked ``probability`` (float64). Delta is T_effect - T_cause between
-        the stamps as they were given, and of intervals between their midpoints, less half a tick if need
-        be. Its name says what it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and
+        the stamps as given; for intervals it is between their midpoints, less half a tick if need be. Its
+        name says what it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and
         ``delta`` what the time columns count, where no unit is known.
 
     Raises

@@ -42,7 +42,7 @@ class CausalitySpec(AnySpec):
 
     @property
     def widest(self) -> Window:
-        """As of `AnySpec`, exactly; of no delta at all where one would be looked for."""
+        """As in `AnySpec`, exactly; of no delta at all where one would be looked for."""
         (lo, hi), threshold = self.model.deltas, self.model.rule.threshold
         return Window(*((lo, hi) if lo <= hi else self.model.window), threshold)
 
@@ -109,7 +109,7 @@ class CausalPairing(Pairing):
         return spec.pairs_once and spec.where is None and is_exact and model.is_forward
 
     def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        """As of `Pairing`; of exact instants 1."""
+        """As in `Pairing`; of exact instants 1."""
         if all(side is None or side.lengths is None for side in self.events):
             return np.ones(left_rows.size)
         return self.merits(left_rows, right_rows)[0]
@@ -124,7 +124,7 @@ class CausalPairing(Pairing):
         return Merits(*self.events, deciding_rule(self.spec.model, *self.events))
 
     def ranks(self) -> np.ndarray:
-        """As of `Pairing`, by row."""
+        """As in `Pairing`, by row."""
         return tie_ranks(self.right)
 
     def best(  # noqa: D102
@@ -226,8 +226,8 @@ def moved_effects(effects: Side, events: PlacedEvents, ticks: int) -> tuple[Side
     farthest = max(abs(int(times.min(initial=0)) + ticks), abs(int(times.max(initial=0)) + ticks))
     if farthest >= TIME_LIMIT:
         raise ConditionError(
-            f"a shift of {ticks} ticks moves effects beyond 2^61 ticks. Use a shorter one, or a coarser"
-            " tick"
+            f"a shift of {ticks} ticks moves effects beyond 2^61 ticks. Use a shorter one, or a"
+            " coarser tick."
         )
     moved = events.times + ticks
     return replace(effects, max_time=moved), replace(events, times=moved)

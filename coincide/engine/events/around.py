@@ -32,8 +32,8 @@ class AroundNames:
 
     def check_longest(self, name: str) -> None:  # noqa: D102
         raise ConditionError(
-            f"{argument(name)} declares how long intervals are, which the clock of"
-            f" {self.given.time!r} says already; leave it out"
+            f"{argument(name)} declares the longest interval, but the clock of"
+            f" {self.given.time!r} gives the lengths already. Remove it."
         )
 
     def resolved(  # noqa: D102
@@ -149,15 +149,15 @@ class AroundRowsNames:
         if unit is None:
             if column.nanoseconds is not None:
                 raise ConditionError(
-                    f"{column.side}.{name} holds numbers and {column.side}.{column.name}"
-                    " timestamps: say what the numbers count by the unit of"
-                    f" {call('around', column.name)}, such as 'ms'"
+                    f"{column.side}.{name} holds numbers, and {column.side}.{column.name} holds"
+                    f" timestamps. Give the unit of the numbers to {call('around', column.name)},"
+                    " such as 'ms'."
                 )
             factor = stamps.factor
         elif tick.nanoseconds is None:
             raise ConditionError(
-                f"{column.side}.{name} counts {unit}, and nobody says what a number in"
-                f" {column.side}.{column.name} counts: say it, too, as by {option('unit', 's')}"
+                f"{column.side}.{name} counts {unit}, but the unit of {column.side}.{column.name}"
+                f" is unknown. Give it too, for example {option('unit', 's')}."
             )
         else:
             factor = Fraction(NANOSECONDS_PER_UNIT[unit], tick.nanoseconds)

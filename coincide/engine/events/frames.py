@@ -99,8 +99,8 @@ def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], first: pa.Schema | No
     """A row for each dict, of all their columns."""
     if is_nothing(rows):
         raise SchemaError(
-            f"{side}: an empty list has no columns and no types; give a table with a schema, such as"
-            " schema.empty_table() of a pyarrow.Schema"
+            f"{side} is an empty list, which has no columns and no types. Give a table with a"
+            " schema, such as schema.empty_table() of a pyarrow.Schema."
         )
     own = dict.fromkeys(name for row in rows for name in row)
     table = _converted(side, {name: [row.get(name) for row in rows] for name in own})
@@ -165,8 +165,8 @@ def _converted(side: str, given: Any) -> pa.Table:
         what = f"the column {found[1]!r}" if found else "a column"
         why = error.args[0] if error.args else type(error).__name__
         raise SchemaError(
-            f"{side}: Arrow has no type for the values of {what}: {why}; give it values of one type, or"
-            " leave it out"
+            f"{side}: Arrow has no type for the values of {what} ({why}). Give it values of one"
+            " type, or remove it."
         ) from error
 
 

@@ -37,8 +37,8 @@ class HistogramNames:
 
     def check_longest(self, name: str) -> None:  # noqa: D102
         raise ConditionError(
-            f"{argument(name)} declares how long intervals are, and histograms are as long as"
-            " their templates; leave it out"
+            f"{argument(name)} declares the longest interval, but histograms have the lengths of"
+            " their templates. Remove it."
         )
 
     def resolved(  # noqa: D102

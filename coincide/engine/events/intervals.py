@@ -140,8 +140,8 @@ def _no_instant(name: str, value: object, asked: TimeColumn) -> ConditionError:
         "timestamp_ntz": "a datetime without a time zone",
     }.get(asked.family, "a number")
     return ConditionError(
-        f"{argument(name)} must be a time as {asked.side}.{asked.name} holds them: {wanted},"
-        f" below 2^61 ticks; found {brief(value)}"
+        f"{argument(name)} must be a time like those of {asked.side}.{asked.name}, {wanted},"
+        f" below 2^61 ticks (found {brief(value)})."
     )
 
 

@@ -17,16 +17,16 @@ def key_pairs(given: object) -> list[tuple[str, str]]:
         return [(given, given)]
     if isinstance(given, Mapping):
         raise ConditionError(
-            f"{argument('by')} takes pairs of names, left and right, and no mapping: say"
-            f" {argument('by', list(given.items()))}"
+            f"{argument('by')} takes pairs of names, left and right (found a mapping). Write"
+            f" {argument('by', list(given.items()))}."
         )
     if isinstance(given, Sequence | Set):
         pairs = [(each, each) if isinstance(each, str) else each for each in given]
         if all(map(_is_pair, pairs)):
             return [(left, right) for left, right in pairs]
     raise ConditionError(
-        f"{argument('by')} must be a column name or a sequence of names, where (left, right) is a"
-        f" key that is called otherwise on the right; () means none; found {given!r}"
+        f"{argument('by')} must be a column name or a sequence of names (found {given!r}). Write"
+        " (left, right) for a key with another name on the right, and () for no key."
     )
 
 
@@ -74,15 +74,18 @@ def check_all_or_names(name: str, given: Names) -> None:
     """Refuse what is neither `ALL` nor names of some columns."""
     check_names(name, given)
     if ALL in names_of(given) and not is_all_columns(given):
-        raise ConditionError(f"{argument(name)} is '*', all columns, or names of some; found both")
+        raise ConditionError(
+            f"{argument(name)} takes '*' for all columns, or names of some (found both). Remove"
+            " one of them."
+        )
 
 
 def check_column(name: str, given: object, *, may_lack: bool = False, what: str = "") -> None:
     """Refuse what is not the name of one column."""
     if not isinstance(given, str) and not (may_lack and given is None):
         raise ConditionError(
-            f"{argument(name)} must be the name of a column{what}{' or None' * may_lack}; found"
-            f" {brief(given)}"
+            f"{argument(name)} must be the name of a column{what}{' or None' * may_lack} (found"
+            f" {brief(given)})."
         )
 
 
@@ -92,6 +95,6 @@ def check_names(name: str, given: object) -> None:
         return
     if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise ConditionError(
-            f"{argument(name)} must be a column name or a sequence of names; () means none;"
-            f" found {given!r}"
+            f"{argument(name)} must be a column name or a sequence of names, () for none (found"
+            f" {given!r})."
         )

@@ -41,8 +41,8 @@ class Pushes(Generic[C]):
         """The table of what was pushed, and what its columns mean; `keep` them once they are taken."""
         if not (offers_arrow(given) or isinstance(given, Mapping)):
             raise SchemaError(
-                f"{self._side} must be {TABLES}; found {type(given).__name__}. .collect() makes one of a"
-                " Polars LazyFrame, .toArrow() of a Spark DataFrame"
+                f"{self._side} must be {TABLES} (found {type(given).__name__}). Use .collect() of"
+                " a Polars LazyFrame, or .toArrow() of a Spark DataFrame."
             )
         table = arrow_table(
             self._side, given, self._names, self._numbers, self._first, drops=self._drops
@@ -65,7 +65,8 @@ class Pushes(Generic[C]):
         """What columns mean, for a method that must know it."""
         if self.columns is None:
             raise ConditionError(
-                f"{method}() knows no columns yet: push {self._side} first, or a table without rows"
+                f"{method}() does not know the columns yet. Push {self._side} first, or a table"
+                " without rows."
             )
         return self.columns
 

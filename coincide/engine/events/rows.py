@@ -46,8 +46,8 @@ class Gather:
             if taken > ARRAY_BYTES:
                 raise MemoryBudgetError(
                     f"the {rows.size} matches of one left event hold {taken} bytes of {self.kind}"
-                    f" in one column, more than a list can; use {argument('emit', 'pairs')}, or"
-                    " leave this column out"
+                    f" in one column, more than a list can hold. Use {argument('emit', 'pairs')},"
+                    " or remove this column."
                 )
         return self(rows)
 

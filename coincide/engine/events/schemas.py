@@ -33,12 +33,12 @@ _ARGUMENTS = {
 _SIDES = ("left", "right", "cause", "effect")
 _COLUMN_ARGUMENTS = {
     **{
-        side: f". Name another one with {argument(f'{side}_columns')}, or say"
+        side: f". Name another one with {argument(f'{side}_columns')}, or use"
         f" {argument(f'{side}_columns', '*')} for all"
         for side in _SIDES
     },
-    "event": f". Name the columns to hand out, or say {argument('left_columns', '*')} and"
-    f" {argument('right_columns', '*')} for all (of causality {argument('cause_columns')} and"
+    "event": f". Name the output columns, or use {argument('left_columns', '*')} and"
+    f" {argument('right_columns', '*')} for all (in causality {argument('cause_columns')} and"
     f" {argument('effect_columns')})",
 }
 """By side, how other columns than id are handed out."""
@@ -67,9 +67,11 @@ def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> No
     if found == 0:
         # Quoted, so that blanks show, and headers that were split at the wrong character.
         has = ", ".join(map(repr, names)) or "none"
-        raise SchemaError(f"{side} has no column {name!r}; it has {has}{cure or _hint(side, name)}")
+        raise SchemaError(
+            f"{side} has no column {name!r} (found {has}){cure or _hint(side, name)}."
+        )
     if found > 1:
-        raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
+        raise SchemaError(f"{side} has {found} columns called {name!r}. Rename all but one.")
 
 
 def _hint(side: str, name: str) -> str:
@@ -79,7 +81,7 @@ def _hint(side: str, name: str) -> str:
     own = dict.fromkeys(_TIMES, f"{side}_time") if side in _SIDES else _ARGUMENTS
     if name not in own:
         return ""
-    one = f", or say {argument('stream', None)} if all rows are of one stream" * (
+    one = f", or use {argument('stream', None)} if all rows belong to one stream" * (
         name == "stream_id"
     )
     return f". Name another one with {argument(own[name])}{one}"
@@ -102,9 +104,9 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
     if pa.types.is_decimal(kind):
         return TimeColumn(side, name, "float", is_decimal=True)
     raise SchemaError(
-        f"{side}.{name} is {kind}; a time column must be a timestamp, a date, a duration, an integer, a"
-        " float or a decimal. Cast it where the data are written, or texts with pandas.to_datetime or"
-        " pyarrow.compute (strptime)"
+        f"{side}.{name} must be a timestamp, a date, a duration, an integer, a float or a"
+        f" decimal, as it is a time column (found {kind}). Cast it where the data are written. For"
+        " texts use pandas.to_datetime, or strptime of pyarrow.compute."
     )
 
 
@@ -137,7 +139,7 @@ def check_present_keys(
     """Refuse keys that a side lacks, or has twice."""
     are_two = called[0] != called[1]
     cure = (
-        f". A key that {called[1]} calls otherwise is {argument('by', [('LEFT', 'RIGHT')])}"
+        f". If {called[1]} has another name for a key, use {argument('by', [('LEFT', 'RIGHT')])}"
         * are_two
     )
     for side, own, columns in zip(called, keys, names, strict=True):
@@ -152,13 +154,13 @@ def check_keys(
     for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
         if left_kind != right_kind and not {left_kind, right_kind} <= _INTEGERS:
             raise SchemaError(
-                f"the key {name!r} is {left_kind} on the left and {right_kind} on the right; cast one so"
-                " that both are the same"
+                f"the key {name!r} is {left_kind} on the left and {right_kind} on the right. Cast"
+                " one so that both are the same."
             )
         if not (left_able and right_able):
             raise SchemaError(
-                f"the key {name!r} is {left_kind}, which cannot be compared exactly; cast it to a string"
-                " or an integer"
+                f"the key {name!r} has a type that cannot be compared exactly (found"
+                f" {left_kind}). Cast it to a string or an integer."
             )
 
 
@@ -172,7 +174,8 @@ def id_type(schema: pa.Schema, side: str, name: str) -> pa.DataType:
     kind = type_of(schema, side, name)
     if not can_be_key(kind):
         raise SchemaError(
-            f"{side}.{name} is {kind}, which cannot be compared exactly; cast it to a string or an integer"
+            f"{side}.{name} has a type that cannot be compared exactly (found {kind}). Cast it to"
+            " a string or an integer."
         )
     return kind
 
@@ -186,7 +189,8 @@ def check_label(side: str, name: str, kind: str, able: bool) -> None:
     """Refuse a column that cannot name templates."""
     if not able:
         raise SchemaError(
-            f"{side}.{name} is {kind}; ids of templates must be texts or whole numbers. Cast it"
+            f"{side}.{name} must hold ids of templates, texts or whole numbers (found {kind})."
+            " Cast it."
         )
 
 
@@ -198,7 +202,9 @@ def can_be_width(kind: pa.DataType) -> bool:
 def check_width(side: str, name: str, kind: str, able: bool) -> None:
     """Refuse a column that cannot hold half-widths."""
     if not able:
-        raise SchemaError(f"{side}.{name} is {kind}; half-widths must be numbers. Cast it")
+        raise SchemaError(
+            f"{side}.{name} must hold half-widths, which are numbers (found {kind}). Cast it."
+        )
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -234,7 +240,7 @@ def other_types(
     told = hinder or other
     words = "; ".join(f"{old.name} is {new} and was {old.type}" for old, new in told)
     cure = of_dicts([(old.type, new) for old, new in told])
-    return f"{side}: columns are of other types than in the first push: {words}; cast them{cure}"
+    return f"{side} has other column types than in the first push: {words}. Cast them{cure}."
 
 
 def _fits(schema: pa.Schema, fits: Callable[[pa.Schema], bool]) -> bool:
@@ -248,9 +254,7 @@ def of_dicts(changes: Sequence[tuple[pa.DataType, pa.DataType]]) -> str:
     """What to do with dicts whose whole numbers come first and floats later; of pairs of types."""
     if not any(pa.types.is_integer(old) and pa.types.is_floating(new) for old, new in changes):
         return ""
-    return (
-        ", or in a list of dicts give floats from the first push on, or push tables of one schema"
-    )
+    return ", push tables of one schema, or give floats in a list of dicts from the first push on"
 
 
 def with_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -278,8 +282,8 @@ def check_foldable(kinds: Sequence[str]) -> None:
     """Refuse to fold the case of keys of which none is a text."""
     if not {"string", "large_string"} & set(kinds):
         raise SchemaError(
-            f"{argument('case_fold')} is of texts, and the keys are {', '.join(kinds)}; leave it"
-            " out, or cast a key to a string"
+            f"{argument('case_fold')} applies to string keys (found {', '.join(kinds)}). Remove"
+            " it, or cast a key to string."
         )
 
 
@@ -339,8 +343,8 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         return pa.concat_arrays(column.chunks)
     except pa.ArrowInvalid as error:
         raise MemoryBudgetError(
-            f"a column of {column.type} holds more entries than one array can; join fewer rows at"
-            f" once (a smaller {argument('slice_rows')}), or leave the column out"
+            f"a column of {column.type} holds more entries than one array can hold. Join fewer"
+            f" rows at once (a smaller {argument('slice_rows')}), or remove the column."
         ) from error
 
 

@@ -118,7 +118,8 @@ def _all_ranks(sides: Sequence[Side]) -> np.ndarray | None:
     ranks = [side.ranks for side in sides if side.ranks is not None]
     if ranks and len(ranks) < len(sides):
         raise ValueError(
-            "some parts of a side have ranks and some do not: give all of them, or none"
+            "some parts of a side have ranks, and some have no ranks. Give ranks to all of them,"
+            " or to none."
         )
     return np.concatenate(ranks) if ranks else None
 

@@ -20,20 +20,20 @@ import pyarrow.parquet as pq
 from coincide.engine.events.frames import arrow_table, offers_arrow
 from coincide.engine.events.schemas import can_be_label, check_name, plain_type
 from coincide.engine.events.ticks import contiguous
-from coincide.model.errors import ConditionError, DataError, SchemaError, brief
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
 from coincide.model.templates.fitting import TemplateFit, fitted_to_delays
 from coincide.model.templates.template import Edge, GivenTemplate, Templates, comparable
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, parse_duration, unit_name
 
 _ROWS = {"lower": False, "delay_lower": True}
 _LISTS = {"edges": False, "delays": True}
-_TWICE = "templates: {} is there twice; give each template one id"
+_TWICE = "templates: the id {} is given twice. Give each template its own id."
 _KNOWN = {"template", "mass", "masses", "upper", "delay_upper", *_ROWS, *_LISTS}
 
-LAYOUTS = (
-    "a row per bucket (template, lower, upper, mass), or (template, delay_lower, delay_upper, mass) for"
-    " delays of detection; or a row per template (template, edges, masses), or (template, delays, masses),"
-    " with lists"
+_LAYOUTS = (
+    "Give a row per bucket with the columns template, lower, upper, mass. For delays of detection the"
+    " columns are template, delay_lower, delay_upper, mass. Or give a row per template with lists:"
+    " template, edges, masses, or for delays template, delays, masses."
 )
 
 
@@ -44,8 +44,8 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
     if isinstance(source, Templates):
         if unit is not None and source.unit not in (None, unit_name(unit)):
             raise ConditionError(
-                f"templates: their edges count {source.unit} already, and unit={unit!r} says otherwise;"
-                " leave it out"
+                f"templates: the edges have the unit {source.unit} already (found unit={unit!r})."
+                " Remove unit."
             )
         return source if unit is None else Templates(source.given, unit)
     if isinstance(source, str | os.PathLike):
@@ -54,8 +54,8 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
         return _of_mapping(source, unit)
     if not offers_arrow(source):
         raise SchemaError(
-            "templates: expected a mapping, the path of a file or a table that offers Arrow's C stream;"
-            f" found {brief(source)} of type {type(source).__name__}"
+            "templates must be a mapping, the path of a file, or a table that offers Arrow's C"
+            f" stream (found {brief(source)} of type {type(source).__name__})."
         )
     names = () if isinstance(source, pa.Table) else getattr(source, "columns", ())
     return _of_table(arrow_table("templates", source, list(names)), unit)
@@ -79,14 +79,16 @@ def template_rows(templates: Templates | TemplateFit) -> pa.Table:
     Raises
     ------
     DataError
-        If some templates are of delays and others are not.
+        If some templates describe delays and others times.
     """
     if isinstance(templates, TemplateFit):
         templates = templates.templates
     given = templates.given
     kinds = {each.delays for each in given.values()}
     if len(kinds) > 1:
-        raise DataError("templates of delays and others cannot be written to one table; write two")
+        raise DataError(
+            "one table cannot hold templates of delays and other templates. Write two tables."
+        )
     edges = pa.array([_whole_edges(each.edges, templates.unit) for each in given.values()])
     if templates.unit is not None:
         edges = edges.cast(pa.list_(pa.int64())).cast(pa.list_(pa.duration("ns")))
@@ -121,7 +123,7 @@ def _of_mapping(source: Mapping, unit: str | None) -> Templates:
     given: dict[str, GivenTemplate] = {}
     for key, pair in source.items():
         if isinstance(key, bool) or not isinstance(key, str | Integral):
-            raise SchemaError(f"templates: an id must be text or an integer; found {brief(key)}")
+            raise SchemaError(f"templates: an id must be text or an integer (found {brief(key)}).")
         name = str(key)
         if name in given:
             raise DataError(_TWICE.format(brief(name)))
@@ -133,11 +135,11 @@ def _given(name: str, pair: object) -> GivenTemplate:
     if isinstance(pair, GivenTemplate):
         return pair
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-        raise SchemaError(f"template {brief(name)}: expected (edges, masses); found {brief(pair)}")
+        raise SchemaError(f"template {brief(name)} must be (edges, masses) (found {brief(pair)}).")
     for part in pair:
         if isinstance(part, str) or not isinstance(part, Iterable):
             raise SchemaError(
-                f"template {brief(name)}: edges and masses must be sequences; found {brief(part)}"
+                f"template {brief(name)}: edges and masses must be sequences (found {brief(part)})."
             )
     edges, masses = pair
     return GivenTemplate(tuple(edges), tuple(masses))
@@ -149,14 +151,15 @@ def _read(path: Path) -> pa.Table:
     kind = path.suffix.lower()
     if kind not in readers.keys() | ipc:
         raise SchemaError(
-            f"templates: {path} is of no known kind; give a .parquet, .csv, .arrow or .feather file"
+            f"templates: the format of {path} is unknown. Give a .parquet, .csv, .arrow or"
+            " .feather file."
         )
     try:
         if kind in ipc:
             return pa.ipc.open_file(path).read_all()
         return readers[kind](path)
     except FileNotFoundError as error:
-        raise DataError(f"templates: {path} does not exist") from error
+        raise DataError(f"templates: {path} does not exist. Check its name.") from error
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"templates: {path} cannot be read: {error}") from error
 
@@ -188,7 +191,7 @@ def _of_table(table: pa.Table, unit: str | None) -> Templates:
         if {"template", first, first.replace("lower", "upper"), "mass"} <= names:
             return _of_buckets(table, first, delays, unit)
     found = ", ".join(table.column_names) or "no column"
-    raise SchemaError(f"templates: expected {LAYOUTS}; found {found}")
+    raise SchemaError(f"templates have other columns than are known (found {found}). {_LAYOUTS}")
 
 
 def _of_lists(table: pa.Table, edges: str, delays: bool, unit: str | None) -> Templates:
@@ -199,13 +202,13 @@ def _of_lists(table: pa.Table, edges: str, delays: bool, unit: str | None) -> Te
     for name in (edges, "masses"):
         kind = table.schema.field(name).type
         if not _is_list(kind):
-            raise SchemaError(f"templates: {name} must be a list of numbers; found {kind}")
+            raise SchemaError(f"templates: {name} must be a list of numbers (found {kind}).")
     value, unit = _plain_values(table.column(edges), unit)
     rows = zip(ids, value.to_pylist(), table.column("masses").to_pylist(), strict=True)
     given = {}
     for name, ends, masses in rows:
         if ends is None or masses is None or None in ends or None in masses:
-            raise DataError(f"template {brief(name)}: edges and masses must not be null")
+            raise DataError(f"template {brief(name)}: edges and masses must not be null.")
         given[name] = GivenTemplate(tuple(ends), tuple(masses), delays)
     return Templates(given, unit)
 
@@ -214,11 +217,12 @@ def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> 
     upper = lower.replace("lower", "upper")
     for name in (lower, upper, "mass"):
         if table.column(name).null_count:
-            raise DataError(f"templates: {name} must not be null; leave such rows out")
+            raise DataError(f"templates: {name} must not be null. Remove such rows.")
     if len({pa.types.is_duration(table.schema.field(name).type) for name in (lower, upper)}) > 1:
         raise SchemaError(
-            f"templates: {lower} is {table.schema.field(lower).type} and {upper} is"
-            f" {table.schema.field(upper).type}; give both as durations, or both as numbers"
+            f"templates: {lower} and {upper} must have one kind (found"
+            f" {table.schema.field(lower).type} and {table.schema.field(upper).type}). Give both"
+            " as durations, or both as numbers."
         )
     ends = {}
     for name in (lower, upper):
@@ -239,8 +243,8 @@ def _joined(name: str, rows: list[tuple], delays: bool) -> GivenTemplate:
         if low != edges[-1]:
             if comparable(name, low) < comparable(name, edges[-1]):
                 raise DataError(
-                    f"template {brief(name)}: two buckets overlap, at {low}; give buckets that follow one"
-                    " another"
+                    f"template {brief(name)}: two buckets overlap, at {low}. Give buckets that"
+                    " follow one another."
                 )
             edges.append(low)
             masses.append(0.0)
@@ -258,9 +262,9 @@ def _ids(table: pa.Table) -> list[str]:
     column = table.column("template")
     kind = plain_type(column.type)
     if not can_be_label(kind):
-        raise SchemaError(f"templates: template must be text or an integer; found {kind}")
+        raise SchemaError(f"templates: template must be text or an integer (found {kind}).")
     if column.null_count:
-        raise DataError("templates: an id is null; give each template one")
+        raise DataError("templates: an id is null. Give each template an id.")
     return pc.cast(pc.cast(column, kind), pa.string()).to_pylist()
 
 
@@ -276,7 +280,7 @@ def _plain_values(column: pa.ChunkedArray, unit: str | None) -> tuple[pa.Chunked
     try:
         return column.cast(fine).cast(plain), "ns"
     except pa.ArrowInvalid as error:
-        raise DataError(f"templates: an edge of type {inner} reaches 2^63 ns; {error}") from error
+        raise DataError(f"templates: an edge of type {inner} reaches 2^63 ns: {error}") from error
 
 
 _ALL = "all"
@@ -314,7 +318,7 @@ def templates_from_delays(
     pool : bool
         Whether ids with fewer get the histogram of all delays together; else they are an error.
     unit : str, optional
-        Of plain numbers. None: ticks of the time columns that the templates will be used for.
+        The unit of plain numbers. None: ticks of the time columns that the templates will be used for.
     tick : str
         Unit of the templates' edges, where delays have one.
 
@@ -332,8 +336,8 @@ def templates_from_delays(
     """
     if not (offers_arrow(table) or isinstance(table, Mapping)):
         raise SchemaError(
-            "delays: expected a table that offers Arrow's C stream, such as those of pyarrow, pandas and"
-            f" Polars; found {brief(table)}"
+            "delays must be a table that offers Arrow's C stream, such as those of pyarrow,"
+            f" pandas and Polars (found {brief(table)})."
         )
     rows = arrow_table("delays", table, [delay] if by is None else [delay, by])
     values, edge_unit = _whole_delays(_column(rows, delay), delay, unit, tick)
@@ -348,7 +352,7 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
     check_name("delays", name, table.column_names)
     column = table.column(name)
     if column.null_count:
-        raise DataError(f"{name}: {column.null_count} values are null; leave such rows out")
+        raise DataError(f"{name} has {column.null_count} null values. Remove such rows.")
     return column
 
 
@@ -356,7 +360,7 @@ def _by_id(values: np.ndarray, column: pa.ChunkedArray, name: str) -> dict[str, 
     """The delays of each id, in order of the ids."""
     kind = plain_type(column.type)
     if not can_be_label(kind):
-        raise SchemaError(f"{name}: ids of templates are text or integers; found {kind}")
+        raise SchemaError(f"{name}: ids of templates must be text or integers (found {kind}).")
     ids = contiguous(column).cast(kind).cast(pa.string()).dictionary_encode()
     places = ids.indices.to_numpy()
     ends = np.cumsum(np.bincount(places, minlength=len(ids.dictionary)))
@@ -373,19 +377,23 @@ def _whole_delays(
     if pa.types.is_duration(kind):
         unit, numbers = kind.unit, column.cast(pa.int64()).to_numpy()
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise SchemaError(f"{name}: delays are durations or numbers; found {kind}")
+        raise SchemaError(f"{name}: delays must be durations or numbers (found {kind}).")
     elif pa.types.is_floating(kind) and unit is None:
-        raise ConditionError(f"{name}: delays are floats; say of which unit (unit='s')")
+        raise ConditionError(
+            f"{name}: delays are floats without a unit. Give it, for example {argument('unit', 's')}."
+        )
     else:
         numbers = column.to_numpy()
     scale = 1.0 if unit is None else NANOSECONDS_PER_UNIT[unit_name(unit)] / nanoseconds
     if not np.isfinite(numbers).all():
-        raise DataError(f"{name}: a delay is not finite; leave such rows out")
+        raise DataError(
+            f"{name}: a delay must be finite (found NaN or infinity). Remove such rows."
+        )
     ticks = numbers if unit is None else np.rint(numbers.astype(np.float64) * scale)
     far = (ticks <= -_LIMIT) | (ticks >= _LIMIT)
     if far.any():
         raise DataError(
-            f"{name}: the delay {numbers[far][0]} reaches 2^60 ticks; leave such rows out, or count in a"
-            " coarser tick"
+            f"{name}: the delay {numbers[far][0]} reaches 2^60 ticks. Remove such rows, or count"
+            " in a coarser tick."
         )
     return ticks.astype(np.int64), None if unit is None else tick

@@ -171,13 +171,14 @@ def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
     far = int(((finer >= TIME_LIMIT) | (finer <= -TIME_LIMIT)).sum())
     raise DataError(
         f"{column.side}.{column.name} has timestamps finer than 1 us in"
-        f" {several(finer.size, 'row')}, for example {example}; round them, or count in"
-        f" nanoseconds, with {option('unit', 'ns')}"
+        f" {several(finer.size, 'row')} (found {example}). Round them, or count in nanoseconds"
+        f" with {option('unit', 'ns')}"
         + (
-            f", where {argument('invalid', 'drop')} leaves out {far:,} of them as out of range"
+            f". {argument('invalid', 'drop')} then skips {far:,} of them, which are out of range"
             if far
             else ""
         )
+        + "."
     )
 
 

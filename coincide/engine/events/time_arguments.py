@@ -47,9 +47,9 @@ class Around:
         before, after = tick.count(self.before), tick.count(self.after)
         if before + after < 0:
             raise ConditionError(
-                f"{call('around', self.time)} would have events end before they begin: before is"
-                f" {self.before!r}, after is {self.after!r}. A negative one must be no longer than"
-                " the other"
+                f"{call('around', self.time)} would end events before they begin (found before"
+                f" {self.before!r}, after {self.after!r}). If one is negative, the other must be"
+                " at least as long."
             )
         return before, after
 
@@ -101,10 +101,10 @@ def around(
         after="-5ms")`` says that stamps are 5 to 20 ms late.
     column : str or (str, str), optional
         In place of `width` where each row has its own: ``around("t", column="error_ms", unit="ms")``. Two
-        columns are of `before` and `after`. Numbers, which are rounded to ticks; rows in which one is
+        columns give `before` and `after`. Numbers, which are rounded to ticks; rows in which one is
         missing, not finite or negative are invalid.
     unit : str, optional
-        What these numbers count. Left out, what the numbers in `time` do; timestamps need it.
+        What these numbers count. Default: what the numbers in `time` count; timestamps need it.
 
     Returns
     -------
@@ -126,26 +126,29 @@ def around(
     if column is not None:
         if not (width is None and before is None and after is None):
             raise ConditionError(
-                "around takes half-widths by a column, or the same for all rows; found both"
+                "around takes half-widths from a column, or one for all rows (found both). Remove"
+                " one of them."
             )
         return _by_row(time, column, unit)
     if unit is not None:
         raise ConditionError(
-            f"around has a unit for the numbers of a column; leave {argument('unit')} out"
+            f"around without a column of half-widths takes no unit. Remove {argument('unit')}."
         )
     if width is None and before is None and after is None:
         raise ConditionError(
-            f"{call('around', time)} needs to know how far off the clock may be, such as '10ms'; if"
-            f" it is exact, say {time!r} alone"
+            f"{call('around', time)} needs to know how far off the clock may be, such as '10ms'."
+            f" Give it, or use {time!r} alone if the clock is exact."
         )
     if width is None:
         return _checked(
             Around(time, *(0 if each is None else plain(each) for each in (before, after)))
         )
     if before is not None or after is not None:
-        raise ConditionError("around takes a width, or before and after; found both")
+        raise ConditionError(
+            "around takes a width, or before and after (found both). Remove one of them."
+        )
     if size_of(width) < 0:
-        raise ConditionError(f"{argument('width')} must not be negative; found {brief(width)}")
+        raise ConditionError(f"{argument('width')} must not be negative (found {brief(width)}).")
     return Around(time, plain(width), plain(width))
 
 
@@ -176,7 +179,7 @@ def resolution(time: str, step: Duration) -> Around:
     """
     _check_name(time)
     if size_of(step) < 0:
-        raise ConditionError(f"{argument('step')} must not be negative; found {brief(step)}")
+        raise ConditionError(f"{argument('step')} must not be negative (found {brief(step)}).")
     return Around(time, 0, plain(step))
 
 
@@ -209,13 +212,13 @@ def _by_row(time: str, column: str | tuple[str, str], unit: str | None) -> Aroun
     names = (column, column) if isinstance(column, str) else column
     if not isinstance(names, (tuple, list)) or len(names) != 2:
         raise ConditionError(
-            f"{argument('column')} must be the name of a column, or two, before and after; found"
-            f" {brief(column)}"
+            f"{argument('column')} must be the name of a column, or of two, before and after"
+            f" (found {brief(column)})."
         )
     for name in names:
         if not isinstance(name, str) or not name:
             raise ConditionError(
-                f"{argument('column')} must be the name of a column; found {brief(name)}"
+                f"{argument('column')} must be the name of a column (found {brief(name)})."
             )
     return AroundByRow(time, names[0], names[1], None if unit is None else unit_name(unit))
 
@@ -231,7 +234,7 @@ def _checked(found: Around) -> Around:
 def _check_name(given: object) -> None:
     if not isinstance(given, str) or not given:
         raise ConditionError(
-            f"{argument('time')} must be the name of a column; found {brief(given)}"
+            f"{argument('time')} must be the name of a column (found {brief(given)})."
         )
 
 
@@ -275,7 +278,7 @@ def histograms(
         ``lower``, ``upper``, ``mass`` (``delay_lower``, ``delay_upper`` for delays), or a row per
         template, of ``template``, ``edges`` (or ``delays``) and ``masses``.
     unit : str, optional
-        Of edges that are plain numbers, such as ``"ms"``; None: ticks of the time columns.
+        The unit of edges that are plain numbers, such as ``"ms"``; None: ticks of the time columns.
 
     Returns
     -------
@@ -298,6 +301,6 @@ def histograms(
     for name, given in (("time", time), ("template", template)):
         if not isinstance(given, str) or not given:
             raise ConditionError(
-                f"{argument(name)} must be the name of a column; found {brief(given)}"
+                f"{argument(name)} must be the name of a column (found {brief(given)})."
             )
     return Histograms(time, template, templates_of(templates, unit))

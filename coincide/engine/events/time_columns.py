@@ -102,8 +102,8 @@ def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) ->
     for name, given in (*(("unit", unit) for unit in units), ("tick", options.tick)):
         if given not in (None, "us", "ns"):
             raise ConditionError(
-                f"timestamp columns are counted in us, or in ns with {argument('unit', 'ns')};"
-                f" found {argument(name, given)}. Leave the {name} out"
+                f"timestamp columns are counted in us, or in ns with {argument('unit', 'ns')}"
+                f" (found {argument(name, given)}). Remove the {name}."
             )
     return Tick(options.tick or ("ns" if "ns" in units else "us"), is_of_columns=True)
 
@@ -113,9 +113,8 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     if not all(units):
         if options.tick:
             raise ConditionError(
-                f"{argument('tick', options.tick)} says nothing as long as nobody says what a"
-                " number in the time columns counts; give the unit too, such as"
-                f" {argument('unit', 's')}, or leave the tick out"
+                f"{argument('tick', options.tick)} needs the unit of the numbers in the time"
+                f" columns. Give it too, for example {argument('unit', 's')}, or remove the tick."
             )
         return Tick()
     has_floats = any(column.family == "float" for column in columns)
@@ -123,8 +122,8 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     for column, unit in zip(columns, units, strict=True):
         if column.family != "float" and _finest([unit, tick]) != tick:
             raise ConditionError(
-                f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
-                f" use {option('tick', unit)} or a finer one"
+                f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round."
+                f" Use {option('tick', unit)} or a finer one."
             )
     return Tick(tick, is_of_columns=any(column.family == "duration" for column in columns))
 
@@ -152,8 +151,8 @@ def _kind_of(columns: Sequence[TimeColumn], options: CorrelateOptions) -> str:
     if len(kinds) > 1:
         listed = ", ".join(dict.fromkeys(f"{c.side}.{c.name} is {c.family}" for c in columns))
         raise SchemaError(
-            f"time columns of one join must be of one kind (instants, wall-clock times, or numbers):"
-            f" {listed}. {_remedy_for_kinds(columns)}"
+            "the time columns of one join must all be instants, all wall-clock times, or all"
+            f" numbers (found {listed}). {_remedy_for_kinds(columns)}"
         )
     return "number" if "number" in kinds else "timestamp"
 
@@ -181,25 +180,28 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
         return _remedy_for_clocks(_alike([c for c in columns if c.family == "timestamp_ntz"]))
     spans = _alike([c for c in columns if c.family == "duration"])
     if spans:
-        return f"A duration is no instant: add {_listed(spans)} to one where the data are written"
+        return (
+            f"A duration is not an instant. Add {_listed(spans)} to one where the data are written."
+        )
     side = next(c.side for c in columns if not _is_stamp(c))
     unit = argument(unit_option(side), "s")
     counted = (
-        f"say with {unit} what a number of {side} counts since 1970 in UTC: it is an instant then"
+        f"Give with {unit} what a number of {side} counts since 1970 in UTC, which makes it an"
+        " instant"
     )
     clocks = _alike([c for c in timestamps if c.family == "timestamp_ntz"] or timestamps)
     if clocks[0].family == "timestamp":
-        return f"{counted[0].upper()}{counted[1:]}"
-    return f"{_remedy_for_clocks(clocks)}; and {counted}"
+        return f"{counted}."
+    return f"{counted}. {_remedy_for_clocks(clocks)}"
 
 
 def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
     """What makes instants of times of clocks."""
     command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
     return (
-        f"Say in which zone the clocks of {_listed(clocks)} ran: in Spark by"
-        f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, of CSV by"
-        f" {_typing(clocks)}, or in a file by {command}"
+        f"Give the time zone of the clocks of {_listed(clocks)}. In Spark use"
+        f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's. For CSV use"
+        f" {_typing(clocks)}. In a file use {command}"
     )
 
 
@@ -241,15 +243,16 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     floats = ", ".join(dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float"))
     if floats:
         raise SchemaError(
-            f"float time columns need a unit: {floats}. Say what 1.0 means, for example"
-            f" {option('unit', 's')}, or {argument('left_unit')} and {argument('right_unit')}"
-            " where these differ"
+            f"float time columns need a unit (found none for {floats}). Give what 1.0 means, for"
+            f" example {option('unit', 's')}. If the sides differ, use {argument('left_unit')} and"
+            f" {argument('right_unit')}."
         )
     if unknown and any(units):
         side = unknown[0].side
         raise SchemaError(
-            f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
-            f" Give both, the other as by {option(unit_option(side), 's')}, or one unit for both"
+            f"only one side has a unit, so what a number in {side}.{unknown[0].name} counts is"
+            f" unknown. Give the other one too, for example {option(unit_option(side), 's')}, or"
+            " give one unit for both."
         )
     return units
 
@@ -275,7 +278,7 @@ def time_names(argument_name: str, time: str | Sequence[str]) -> tuple[str, str]
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConditionError(
             f"{argument(argument_name)} must be a column name, a (min, max) pair of names, around(...),"
-            f" resolution(...) or histograms(...); found {time!r}"
+            f" resolution(...) or histograms(...) (found {time!r})."
         )
     return names
 

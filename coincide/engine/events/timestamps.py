@@ -62,7 +62,7 @@ class SideModel(Protocol):
     def events(
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
     ) -> Events:
-        """Events for a join; parameters as of `coincide.model.timestamps.IntervalEvents`."""
+        """Events for a join; parameters as in `coincide.model.timestamps.IntervalEvents`."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def table_of(model: SideModel) -> TemplateTable | None:
     if isinstance(model, (IntervalModel, TemplateModel)):
         return getattr(model, "table", None)
     raise ConditionError(
-        f"timestamps must be intervals or histograms here; found {type(model).__name__}. Use correlate,"
-        " which takes any model"
+        f"timestamps must be intervals or histograms here (found {type(model).__name__}). Use"
+        " correlate, which takes any model."
     )
 
 
@@ -175,8 +175,8 @@ def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
         if (found := model.pairs(window, left, right)) is not None:
             return found
     raise ConditionError(
-        f"no join of {type(left).__name__} (left) with {type(right).__name__} (right) is known: let one of"
-        " them have a model of both in its pairs()"
+        f"no join of {type(left).__name__} (left) with {type(right).__name__} (right) is known."
+        " Let pairs() of one of them return a model of both."
     )
 
 
@@ -264,7 +264,6 @@ def describe_invalid(columns: TimestampColumns, reason: str, count: int, example
     words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
     hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (
-        f"{words} in {several(count, 'row')}, for example {example}."
-        f" {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
-        f" {option('invalid', 'drop')}"
+        f"{words} in {several(count, 'row')} (found {example}). {hint and f'Here {hint}. '}Fix"
+        f" the data, or skip such rows with {option('invalid', 'drop')}."
     )

@@ -102,7 +102,7 @@ class Candidates(Emission):
         for pairs, counts in in_order(tallied, runs, self._spec.threads):
             total += counts
             seen += pairs
-            say(f"looking at candidates: {seen:,} of {self.number:,}")
+            say(f"checking candidates: {seen:,} of {self.number:,}")
         return total
 
     def _pairs(self, start: int, stop: int) -> Pairs:
@@ -373,15 +373,15 @@ class ExploreArguments:
         if isinstance(self.confidences, str) or not isinstance(self.confidences, Collection):
             raise ConditionError(
                 f"{argument('confidences')} must be a sequence of numbers, such as (0.1, 0.5,"
-                f" 0.9); found {brief(self.confidences)}"
+                f" 0.9) (found {brief(self.confidences)})."
             )
         for each in self.confidences:
             TimingCondition(self.join.condition.predicate, each)
         chosen = tuple(sorted({float(each) for each in self.confidences}))
         if not 1 <= len(chosen) <= _MOST_CONFIDENCES:
             raise ConditionError(
-                f"{argument('confidences')} takes 1 to {_MOST_CONFIDENCES} numbers; found"
-                f" {len(chosen)}"
+                f"{argument('confidences')} takes 1 to {_MOST_CONFIDENCES} numbers (found"
+                f" {len(chosen)})."
             )
         object.__setattr__(self, "confidences", chosen)
         check_count("most_pairs", self.most_pairs)
@@ -400,13 +400,13 @@ class Exploration:
         ``accidental_spread``. The first row, of confidence 0, are all candidates.
     matches : pa.Table
         ``side`` (of one stream ``event``), ``confidence``, ``matches`` (a number, or a range of them),
-        and ``events`` that have so many. Of all events, also where the rest is a sample.
+        and ``events`` with this number. It counts all events, also if the rest is a sample.
     delays : pa.Table
-        Of pairs at `confidence`: ``part`` of the day, ``delay`` of the midpoints in ticks, ``pairs``.
+        For pairs at `confidence`: ``part`` of the day, ``delay`` of the midpoints in ticks, ``pairs``.
     far_delays : int
         Pairs whose delay is beyond all that is shown.
     candidates : int
-        Pairs whose probability is at least 1e-9; of all events.
+        Pairs whose probability is at least 1e-9, over all events.
     sample : Sample
         The left events of which pairs were looked at; numbers of pairs are multiplied by `Sample.factor`.
     rows : (SideCounts, SideCounts) or (SideCounts,)
@@ -421,7 +421,7 @@ class Exploration:
     delay_step : int
         Width of a bin of delays, ticks.
     confidences : tuple of float
-        Of `matches`.
+        The confidences of `matches`.
     highest_probability : float or None
         No pair of such lengths and such a window reaches more; None where that is not known.
     why_none : tuple of str
@@ -468,7 +468,7 @@ class Exploration:
 
     @property
     def certain_stand_apart(self) -> bool:
-        """Whether so many pairs have P = 1 that beside them nobody could see the others."""
+        """Whether so few pairs have P < 1 that they would not show on one scale with the others."""
         *others, certain = self.probabilities["pairs"].to_pylist()
         return 0 < _DWARFED * max(others) < certain
 
@@ -483,8 +483,8 @@ class Exploration:
         steps = self.curve["confidence"].to_pylist()
         if confidence not in steps:
             raise ConditionError(
-                f"the curve has the confidences 0.01, 0.02, ... 1, and 0 for all candidates; found"
-                f" {brief(confidence)}"
+                "the curve has the confidences 0.01, 0.02, ... 1, and 0 for all candidates (found"
+                f" {brief(confidence)}). Use one of these."
             )
         return int(self.curve["pairs"][steps.index(confidence)].as_py())
 
@@ -504,7 +504,7 @@ class Exploration:
         Parameters
         ----------
         command : str, optional
-            What made it, to be told on the page.
+            The command that made it, for the page.
         """
         from coincide.engine.exploration.drawing import page_of
 
@@ -522,7 +522,7 @@ class Exploration:
         overwrite : bool
             Whether what is there may be replaced.
         command : str, optional
-            As of `to_html`.
+            As in `to_html`.
 
         Raises
         ------
@@ -637,22 +637,22 @@ def explore_tables(
     Parameters
     ----------
     left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        As of `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
+        As in `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
         stream, each once, as by `coincide.correlate_tables`.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make
         The window on T_right - T_left: durations.
     left_time, right_time, by, case_fold, where, backend, options
-        As of `coincide.correlate_tables`.
+        As in `coincide.correlate_tables`.
     confidence : float
         At which delays are shown.
     confidences : sequence of float
         At which matches are counted by event; at most six.
     shifts : sequence of int and str, optional
         Durations by which right times are moved to learn how many pairs chance alone makes, at each
-        confidence: as of `coincide.correlate_tables`.
+        confidence: as in `coincide.correlate_tables`.
     most_pairs : int
-        Where there are more candidates, those of so many left events are looked at, drawn at random, as
-        have about `most_pairs` of them, and numbers of pairs are scaled up. `Exploration.sample` tells.
+        With more candidates, left events are drawn at random that have about `most_pairs` of them, and
+        numbers of pairs are scaled up. `Exploration.sample` tells.
 
     Returns
     -------
@@ -688,4 +688,4 @@ def _warn_of(found: Exploration) -> None:
     for side, counts, evidence in zip(found.sides, found.rows, found.evidence, strict=True):
         warn_of_losses(side, counts.rows, side_warnings(counts, evidence.scale.tick))
     if found.why_none and all(counts.rows for counts in found.rows):
-        warn(f"no pair could qualify: {'; '.join(map(marked, found.why_none))}", NoPairsWarning)
+        warn(f"no pair could qualify: {'; '.join(map(marked, found.why_none))}.", NoPairsWarning)

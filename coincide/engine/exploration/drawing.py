@@ -117,7 +117,7 @@ def _curve(found: Exploration) -> Any:
     lines = ["found", "by chance"][: 1 + bool(found.shifts)]
     colours = alt.Scale(domain=lines, range=[BLUE, ORANGE][: len(lines)])
     base = _chart(rows).encode(
-        x=alt.X("confidence:Q", title="confidence asked for", scale=_unit_scale(), axis=_TENTHS)
+        x=alt.X("confidence:Q", title="confidence", scale=_unit_scale(), axis=_TENTHS)
     )
     tooltip, layers = [alt.Tooltip("confidence:Q", format=".2f"), _PAIRS], []
     if found.shifts:
@@ -338,16 +338,16 @@ def _planned(
     charts = charts_of(found)
     if not charts:
         raise DataError(
-            f"there are no candidates, so no charts to write to {path}:"
-            f" {'; '.join(map(marked, found.why_none))}"
+            f"there are no candidates, so there are no charts to write to {path}:"
+            f" {'; '.join(map(marked, found.why_none))}."
         )
     if path.lower().endswith(".png"):
         stacked = alt.vconcat(*charts.values(), spacing=40).resolve_scale(color="independent")
         return [(path, lambda: picture_of(_with_style(stacked)))]
     if os.path.splitext(path)[1] and not os.path.isdir(path):
         raise DataError(
-            f"cannot tell what to write to {path}: name a page .html, a picture .png, or a folder for"
-            " pictures"
+            f"the ending of {path} does not say what to write. End it in .html for a page or .png"
+            " for a picture, or name a folder for pictures."
         )
     try:
         os.makedirs(path, exist_ok=True)
@@ -389,15 +389,15 @@ def _highest(found: Exploration) -> str:
         return ""
     words = f"{best:.4g}, which no pair exceeds"
     if not found.spec.are_uniform:
-        return words + ": the templates and the window allow no more" if best < 1.0 else ""
+        return words + ". The templates and the window allow no more" if best < 1.0 else ""
     # The same length on both sides for all: the shortest are the typical ones.
     lengths = [found.evidence[side].typical or 0 for side in (0, -1)]
     typical = highest_probability(lengths[0], lengths[1], found.spec.window.width)
     if typical == 1.0:
         return ""
     if typical == best:
-        return words + ": the window is narrow for timestamps so long"
-    return f"{best:.4g}; of pairs of timestamps as long as half of them or more are, {typical:.4g}"
+        return words + ". The window is narrow for timestamps of this length"
+    return f"{best:.4g}. For pairs of timestamps at least as long as half of them: {typical:.4g}"
 
 
 def _times(evidence: Evidence) -> str:
@@ -415,8 +415,9 @@ def _sample_words(found: Exploration) -> str:
     sample = found.sample
     events = "events as earlier ones" if found.spec.is_one_stream else "left events"
     return (
-        f"pairs of {sample.events:,} of {sample.of:,} {events}, drawn at random, were looked at, and"
-        f" their numbers multiplied by {sample.factor:,.4g}. Candidates and matches are counted of all"
+        f"this page shows pairs of {sample.events:,} of {sample.of:,} {events}, drawn at random,"
+        f" and multiplies their numbers by {sample.factor:,.4g}. Candidates and matches count all"
+        " events"
     )
 
 
@@ -426,8 +427,8 @@ def flat_words(found: Exploration) -> str:
         return ""
     if found.flat is None:
         return (
-            "No range of confidences 0.1 wide gives the same pairs within 1 %: how many there are"
-            " depends on the confidence everywhere."
+            "No range of confidences 0.1 wide gives the same pairs within 1 %. The number depends"
+            " on the confidence everywhere."
         )
     low, high = found.flat
     return f"Any confidence between {low:g} and {high:g} gives the same pairs within 1 %."
@@ -435,19 +436,19 @@ def flat_words(found: Exploration) -> str:
 
 def readings_of(found: Exploration) -> dict[str, str]:
     """A sentence or two for each chart, by its name."""
-    apart = " Pairs that are certain outnumber the others, so they stand apart, on a scale of their own."
+    apart = " Pairs that are certain outnumber the others, so they have a scale of their own."
     return {
         "probabilities": (
-            "Each bar counts the pairs whose probability to lie in the window is in its range; the last"
-            " one those that are certain. Pairs near 1 are in whatever is asked for, pairs near 0 are"
-            " out; those between are the ones that the confidence decides."
+            "Each bar counts the pairs whose probability to lie in the window is in its range."
+            " The last bar counts the pairs that are certain. Every confidence takes the pairs"
+            " near 1 and rejects those near 0. The confidence decides about the pairs between."
             + (apart if found.certain_stand_apart else "")
         ),
         "curve": f"How many pairs a join finds at each confidence. {flat_words(found)}{_chance(found)}",
         "matches": (
-            "How many events have no match, one, or several. Events without any grow with the"
-            " confidence; events with several say that the window holds more than one candidate, and"
-            " that only the best one may be meant."
+            "How many events have no match, one, or several. Events without a match grow with the"
+            " confidence. Many events with several matches say that the window holds more than one"
+            " candidate. You may then want the best match only."
         ),
         "delays": _delays_in_words(found),
     }
@@ -464,7 +465,7 @@ def _chance(found: Exploration) -> str:
     spread = row["accidental_spread"]
     spread_words = "" if spread is None else f" ± {spread:,.1f}"
     return (
-        f" At {row['confidence']:g} there are {row['pairs']:,}, of which chance alone would make"
+        f" At {row['confidence']:g} there are {row['pairs']:,}, and chance alone would make"
         f" {row['accidental_pairs']:,.1f}{spread_words}."
     )
 
@@ -473,10 +474,10 @@ def _delays_in_words(found: Exploration) -> str:
     part = "hour of the day" if found.parts.is_hours else "part of the time range"
     own, other = ("earlier", "later") if found.spec.is_one_stream else ("left", "right")
     words = (
-        f"By the {part} of the {own} event, how far the middle of the {other} timestamp lies after that of"
-        f" the {own} one. A level other than 0 is a steady lag; one that wanders, a clock that drifts;"
-        " a band without a centre, pairs by chance."
+        f"The vertical axis shows how far the middle of the {other} timestamp lies after that of"
+        f" the {own} one, by the {part} of the {own} event. A level other than 0 is a steady lag."
+        " A level that wanders is a clock that drifts. A band without a centre is pairs by chance."
     )
     if found.far_delays:
-        words += f" {found.far_delays:,} pairs lie beyond what is shown."
+        words += f" {found.far_delays:,} pairs lie outside the picture."
     return words

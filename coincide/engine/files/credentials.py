@@ -37,13 +37,14 @@ _SECRET_SETTING = re.compile(
 )
 
 NOT_FOR_SPARK = (
-    "would be opened by Spark itself, which takes no credentials or options in a URI; leave them out and"
-    " give them to Spark, such as spark.hadoop.fs.s3a.access.key, or see to it that the direct way is open"
+    "would be opened by Spark, which takes no credentials or options in a URI. Remove them and"
+    " give them to Spark, such as spark.hadoop.fs.s3a.access.key, or make sure that Coincide can"
+    " read the files itself."
 )
 """What to say of a URI that holds settings and shall go by exchange."""
 _NOT_ENCODED = (
-    "holds credentials, options or a name with characters that a URI takes for its own marks; write them as"
-    " %2F (/), %40 (@), %3A (:), %3F (?) and %23 (#)"
+    "holds credentials, options or a name with characters that mark parts of a URI. Write them as"
+    " %2F (/), %40 (@), %3A (:), %3F (?) and %23 (#)."
 )
 
 

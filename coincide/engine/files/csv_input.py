@@ -113,8 +113,9 @@ class Reader(ArrowInput):
         if delimiter not in header and found:
             mark = "tab" if found[0] == "\t" else repr(found[0])
             raise DataError(
-                f"{source.side}: the columns of {source.text} are separated by {_SEPARATORS[found[0]]}, and"
-                f" are read as by {_SEPARATORS.get(delimiter, repr(delimiter))}; say --csv-delimiter {mark}"
+                f"{source.side}: {source.text} separates columns by {_SEPARATORS[found[0]]}, but"
+                f" is read as separated by {_SEPARATORS.get(delimiter, repr(delimiter))}. Use"
+                f" --csv-delimiter {mark}."
             )
 
 
@@ -288,8 +289,9 @@ class CsvFile:
         if form and not self.rules.drops:
             text = repr(str(texts[row])[:_SHOWN])
             raise DataError(
-                f"{self._line(row)}, column {name!r}: {text} is no time of the format {form!r}; mend it,"
-                f" or say --csv-null {text} if it stands for nothing, or {_DROPPING}"
+                f"{self._line(row)}, column {name!r}: {text} is not a time of the format"
+                f" {form!r}. Correct it, use --csv-null {text} if it means nothing, or use"
+                f" {_DROPPING}."
             )
         lost_texts = texts.filter(lost)
         for zone in () if form else (None, "UTC"):
@@ -304,7 +306,7 @@ class CsvFile:
             pa.array([text]).cast(kind)
         except pa.ArrowInvalid as error:
             why = self._cure(name, str(kind), str(error))
-        return DataError(f"{self.place}, column {name!r}: {why}")
+        return DataError(f"{self.place}, column {name!r}: {why}.")
 
     def kind_of_texts(self, name: str, nanoseconds: bool) -> pa.DataType | None:
         """The type of a column of times or numbers that looks like text, if bad cells may be left out."""
@@ -319,17 +321,17 @@ class CsvFile:
         at = f"{self.place}, line {self._line_of(row):,}, column {name!r}: {text[:_SHOWN]!r}"
         if is_time and _COMMA.search(text):
             raise DataError(
-                f"{at} has a comma before its fraction; make it a point, such as by {_POINTS}"
+                f"{at} has a comma before its fraction. Make it a point, for example by {_POINTS}"
             )
         what = (
-            "time; write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers and --unit, or say how times"
-            " are written by --time-format, such as '%d/%m/%Y %H:%M:%S'"
+            "time. Write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers with --unit, or give"
+            " the format with --time-format, such as '%d/%m/%Y %H:%M:%S'"
             if is_time
-            else "number; name a column of numbers"
+            else "number. Name a column of numbers"
         )
         raise DataError(
-            f"{at} is no {what}; say --csv-null {text[:_SHOWN]!r} if it stands for nothing"
-            f"{self._dropping(name)}"
+            f"{at} is not a {what}. If it means nothing, use --csv-null"
+            f" {text[:_SHOWN]!r}{self._dropping(name)}."
         )
 
     def _first(self, name: str) -> tuple[int, str]:
@@ -369,7 +371,7 @@ class CsvFile:
             words = self._too_long(block_bytes) if is_long else self._wrong(convert)
             if words is None:
                 raise
-            raise DataError(f"{self.place}, {words}") from error
+            raise DataError(f"{self.place}, {words}.") from error
 
     def _wrong(self, convert: csv.ConvertOptions) -> str | None:
         """Where a file is wrong, and the cure; None if it is otherwise wrong."""
@@ -386,8 +388,8 @@ class CsvFile:
             line = f"line {self._line_of(row):,}"
             if "\0" in said:
                 return (
-                    f"{line} holds NUL bytes, as a loss of power leaves them; cut it off, or leave such"
-                    f" lines out with {_DROPPING}"
+                    f"{line} holds NUL bytes, which a loss of power can leave. Cut it off, or"
+                    f" skip such lines with {_DROPPING}"
                 )
             wanted = (
                 f"{expected} columns are named"
@@ -396,8 +398,9 @@ class CsvFile:
             )
             cells = f"{got} cell" if got == 1 else f"{got} cells"
             return (
-                f"{line} has {cells} where {wanted}; mend it, quote cells that hold the delimiter, say"
-                f" --csv-delimiter, --csv-quote, or leave such lines out with {_DROPPING}"
+                f"{line} has {cells} where {wanted}. Correct it, quote cells that hold the"
+                " delimiter, use --csv-delimiter or --csv-quote, or skip such lines with"
+                f" {_DROPPING}"
             )
         if found := _CELL.match(said):
             index, at, kind, why = found.groups()
@@ -408,32 +411,35 @@ class CsvFile:
 
     def _cure(self, name: str, kind: str, why: str) -> str:
         if "UTF8" in why:
-            return "the text is not UTF-8; say --csv-encoding, such as latin-1 or cp1252"
+            return (
+                "the text is not UTF-8. Give its encoding with --csv-encoding, such as latin-1 or"
+                " cp1252"
+            )
         text = found[1] if (found := _QUOTED.search(why)) else ""
         shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
         if "expected a zone offset" in why:
             return (
-                f"{shown} has no zone offset, and other times here have one; give all of them one, or say"
-                f" --csv-type {name}=timestamp_ntz where none has"
+                f"{shown} has no zone offset, and other times here have one. Give all of them"
+                f" one, or use --csv-type {name}=timestamp_ntz where none has"
             )
         if "expected no zone offset" in why:
             return (
-                f"{shown} has a zone offset, and other times here have none; give all of them one, or say"
-                f" --csv-type {name}=timestamp where all have"
+                f"{shown} has a zone offset, and other times here have none. Give all of them"
+                f" one, or use --csv-type {name}=timestamp where all have"
             )
         if "timestamp[us" in kind and _FINE.search(text):
-            return f"{shown} has more than six decimals of a second; say --tick ns"
+            return f"{shown} has more than six decimals of a second. Use --tick ns"
         is_fixed = name in (*self.given.times, *self.given.floats)
         is_text = "" if is_fixed else f", or --csv-type {name}=text if the column is text"
         return (
-            f"{shown} is no {_kind(kind)}; mend it, or say --csv-null {text!r} if it stands for nothing"
-            f"{self._dropping(name)}{is_text}"
+            f"{shown} is not {_kind(kind)}. Correct it, or use --csv-null {text!r} if it means"
+            f" nothing{self._dropping(name)}{is_text}"
         )
 
     def _dropping(self, name: str) -> str:
         """That rows of bad times can be left out, where that was not said."""
         can = name in self.given.times and not self.rules.drops
-        return f", or leave such rows out with {_DROPPING}" if can else ""
+        return f", or skip such rows with {_DROPPING}" if can else ""
 
     def _too_long(self, limit: int) -> str:
         """Where a line is longer than what is read at once."""
@@ -444,8 +450,8 @@ class CsvFile:
                     break
                 begun = reader.line_num
         return (
-            f"line {self.rules.skip + begun + 1:,} is longer than {limit >> 20} MB, the longest that is"
-            " read; mend it, or say --csv-quote none if a quote in it is not closed"
+            f"line {self.rules.skip + begun + 1:,} is longer than {limit >> 20} MB, the longest"
+            " that is read. Shorten it, or use --csv-quote none if it holds an unclosed quote"
         )
 
     def _line(self, row: int) -> str:
@@ -487,9 +493,12 @@ _FINE = re.compile(r":\d\d\.\d{7,9}\b")
 
 
 def _kind(kind: str) -> str:
-    names = {"int64": "whole number", "double": "number", "bool": "boolean", "date32[day]": "date"}
+    names = {
+        "int64": "a whole number", "double": "a number", "bool": "a boolean",
+        "date32[day]": "a date",
+    }  # fmt: skip
     fine = "" if "ns" in kind else " of at most six decimals"
-    return names.get(kind, f"ISO 8601 time{fine}, such as 2024-05-01T08:00:00Z")
+    return names.get(kind, f"an ISO 8601 time{fine}, such as 2024-05-01T08:00:00Z")
 
 
 def _has_no_row(text: str, rules: CsvRules) -> bool:
@@ -514,15 +523,15 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
     if rules.said and not files:
         is_one = len(rules.said) == 1
         raise DataError(
-            f"{' and '.join(rules.said)} {'means' if is_one else 'mean'} nothing, as no input is CSV;"
-            f" leave {'it' if is_one else 'them'} out, or say --format csv"
+            f"{' and '.join(rules.said)} {'has' if is_one else 'have'} no effect, as no input is"
+            f" CSV. Remove {'it' if is_one else 'them'}, or use --format csv."
         )
     found = {name for source in files for name in _names(source)} if rules.types else set()
     missing = [name for name in rules.types if name not in found]
     if missing:
         raise DataError(
-            f"--csv-type {missing[0]}: no input has such a column; they have"
-            f" {', '.join(map(repr, sorted(found)))}"
+            f"--csv-type {missing[0]}: no input has such a column (found"
+            f" {', '.join(map(repr, sorted(found)))}). Name one of these."
         )
 
 
@@ -532,18 +541,18 @@ def check_own(side: str, own: CsvRules, source: Source | None) -> None:
         return
     if source is None:
         raise ConditionError(
-            f"--{side}-csv is of {side.upper()}, and there is one stream; leave it out"
+            f"--{side}-csv applies to {side.upper()}, but there is one stream. Remove it."
         )
     if not source.format.is_text:
         raise ConditionError(
-            f"--{side}-csv means nothing, as {source.text} is {source.file_format}; leave it out"
+            f"--{side}-csv has no effect, as {source.text} is {source.file_format}. Remove it."
         )
     has = _names(source)
     missing = [name for name in own.types if name not in has]
     if missing:
         raise ConditionError(
-            f"--{side}-csv type={missing[0]}: {source.text} has no such column; it has"
-            f" {', '.join(map(repr, has))}"
+            f"--{side}-csv type={missing[0]}: {source.text} has no such column (found"
+            f" {', '.join(map(repr, has))}). Name one of these."
         )
 
 

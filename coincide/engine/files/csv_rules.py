@@ -135,14 +135,14 @@ def _character(option: str, text: str, *, may_be_none: bool) -> str:
     found = _WORDS.get(text.lower(), text)
     if len(found) != 1 or not found.isascii() or found in "\r\n":
         none = ", or none" if may_be_none else ", or one of tab, space, comma, semicolon, bar"
-        raise ConditionError(f"{option} takes one character{none}; found {text!r}")
+        raise ConditionError(f"{option} takes one character{none} (found {text!r}).")
     return found
 
 
 def _typed(word: str) -> tuple[str, pa.DataType]:
     name, sign, kind = word.rpartition("=")
     if not sign or not name:
-        raise ConditionError(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
+        raise ConditionError(f"--csv-type takes COLUMN=TYPE, such as key=text (found {word!r}).")
     clock, sign, zone = kind.partition("@")
     if sign and clock.lower() == "timestamp":
         return name, clock_type(f"--csv-type {name}", zone)
@@ -155,7 +155,7 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
     found = [plain(name) for word in words for name in parted(word, ",")]
     if not all(found) or len(set(found)) < len(found):
         raise ConditionError(
-            f"--csv-names takes the names of all columns, each of its own; found {','.join(words)!r}"
+            f"--csv-names takes the names of all columns, each once (found {','.join(words)!r})."
         )
     return tuple(found)
 
@@ -163,7 +163,7 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
 def _not_negative(number: int) -> int:
     if number < 0:
         raise ConditionError(
-            f"--csv-skip takes how many lines stand above the header; found {number}"
+            f"--csv-skip takes the number of lines above the header (found {number})."
         )
     return number
 
@@ -173,8 +173,8 @@ def _encoding(name: str) -> str:
         return codecs.lookup(name).name
     except LookupError:
         raise ConditionError(
-            f"--csv-encoding takes an encoding that Python knows, such as latin-1, cp1252 or utf-16;"
-            f" found {name!r}"
+            "--csv-encoding takes an encoding that Python knows, such as latin-1, cp1252 or"
+            f" utf-16 (found {name!r})."
         ) from None
 
 
@@ -186,7 +186,8 @@ def _check_apart(rules: CsvRules) -> None:
         other = next((o for o, m in marks.items() if m == mark and o != option), None)
         if other:
             raise ConditionError(
-                f"{option} and {other} are both {mark!r}; say another one, such as --csv-delimiter ';'"
+                f"{option} and {other} must differ (found {mark!r} twice). Use another one, such"
+                " as --csv-delimiter ';'."
             )
 
 
@@ -216,7 +217,7 @@ def _parts(option: str, text: str | None) -> dict[str, Any]:
             found[f"csv_{name}"] = _lines(option, value) if name == "skip" else value
         else:
             known = ", ".join(sorted((*_SINGLE, *_LISTS))).replace("_", "-")
-            raise ConditionError(f"{option}: {word!r} is none of {known}")
+            raise ConditionError(f"{option}: {word!r} is unknown. Use {known}.")
     return found
 
 
@@ -224,12 +225,12 @@ def _pairs(option: str, text: str) -> list[tuple[str, str]]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ConditionError(f"{option}: {error} in {text!r}; quote it twice") from None
+        raise ConditionError(f"{option}: {error} in {text!r}. Quote it twice.") from None
     parts = [word.partition("=") for word in words]
     for word, (name, sign, value) in zip(words, parts, strict=True):
         if not (name and sign and value):
             raise ConditionError(
-                f"{option} takes NAME=VALUE, such as 'delimiter=; null=NA'; found {word!r}"
+                f"{option} takes NAME=VALUE, such as 'delimiter=; null=NA' (found {word!r})."
             )
     return [(name, value) for name, _, value in parts]
 
@@ -238,4 +239,4 @@ def _lines(option: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ConditionError(f"{option}: skip takes a number of lines; found {text!r}") from None
+        raise ConditionError(f"{option}: skip takes a number of lines (found {text!r}).") from None

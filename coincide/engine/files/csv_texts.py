@@ -128,13 +128,17 @@ def check_format(option: str, text: str) -> str:
     if unknown or len(set(parts)) < len(parts) or text.replace("%%", "").endswith("%"):
         known = ", ".join(f"%{part}" for part in _FIELDS)
         raise ConditionError(
-            f"{option} takes the parts of a time, each once, such as '%d/%m/%Y %H:%M:%S'; it knows {known};"
-            f" found {text!r}"
+            f"{option} takes the parts of a time, each once, such as '%d/%m/%Y %H:%M:%S' (found"
+            f" {text!r}). Use {known}."
         )
     if not ({"Y", "y"} & {*parts} and {"m", "b", "B"} & {*parts} and "d" in parts):
-        raise ConditionError(f"{option} needs year, month and day (%Y, %m, %d); found {text!r}")
+        raise ConditionError(
+            f"{option} needs year, month and day (found {text!r}). Write %Y, %m and %d."
+        )
     if ("I" in parts) != ("p" in parts):
-        raise ConditionError(f"{option}: %I, of 12 hours, and %p go together; found {text!r}")
+        raise ConditionError(
+            f"{option} needs %p with %I, the hour of 12, and %I with %p (found {text!r})."
+        )
     return text
 
 
@@ -255,7 +259,8 @@ def clock_type(option: str, zone: str) -> pa.DataType:
         pc.assume_timezone(pa.array([0], pa.timestamp("us")), zone)
     except pa.ArrowInvalid:
         raise ConditionError(
-            f"{option}: there is no zone {zone!r}; name one as in timestamp@Europe/Rome"
+            f"{option}: there is no time zone {zone!r}. Name one, for example"
+            " timestamp@Europe/Rome."
         ) from None
     # UTC by its own name is that of times with offsets.
     return pa.timestamp("us", "Etc/UTC") if zone == _UTC else kind
@@ -283,7 +288,7 @@ def as_instants(table: pa.Table, schema: pa.Schema, place: Callable[[int], str])
                     raise
                 raise DataError(
                     f"{place(row)}, column {field.name!r}: clocks of {field.type.tz} showed"
-                    f" {shown[row].as_py()} twice or never; write such times with offsets"
+                    f" {shown[row].as_py()} twice or never. Write such times with zone offsets."
                 ) from error
             table = table.set_column(i, field, found)
     return table

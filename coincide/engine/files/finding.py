@@ -114,9 +114,13 @@ class ParquetFiles:
         try:
             yield
         except FileNotFoundError as error:
-            raise DataError(f"{self.side}: {path} is gone; was it replaced?") from error
+            raise DataError(
+                f"{self.side}: {path} is gone. If it was replaced, run the join again."
+            ) from error
         except PermissionError as error:
-            raise DataError(f"{self.side}: no permission to read {path}") from error
+            raise DataError(
+                f"{self.side}: you have no permission to read {path}. Ask its owner."
+            ) from error
         except (pa.ArrowException, OSError) as error:
             raise DataError(
                 self.hide(f"{self.side}: cannot read {path} as Parquet: {error}")
@@ -127,12 +131,12 @@ def find_files(side: str, given: Given) -> ParquetFiles:
     """Look up files."""
     words = words_of(given)
     if not words:
-        raise DataError(f"{side}: no files were given")
+        raise DataError(f"{side}: the list of files is empty. Give at least one.")
     places = [place_of(side, word) for word in words]
     filesystem = places[0][0]
     if any(not other.equals(filesystem) for other, _ in places[1:]):
         raise DataError(
-            f"{side}: files must be on one file system; found {', '.join(map(shown, words))}"
+            f"{side}: files must be on one file system (found {', '.join(map(shown, words))})."
         )
     found = [_found(side, word, *place) for place, word in zip(places, words, strict=True)]
     paths = sorted({path for _, files in found for path in files})
@@ -161,7 +165,7 @@ def local_path(word: str) -> str | None:
 def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     """The file system and the path that a word names."""
     if not word.strip():  # would be the working folder
-        raise DataError(f"{what}: an empty name; name a path or a URI")
+        raise DataError(f"{what}: a name is empty. Give a path or a URI.")
     here = local_path(word)
     if here is not None:
         return fs.LocalFileSystem(), here
@@ -190,7 +194,7 @@ def _found(
         if there.type == fs.FileType.Directory:
             paths = _visible(filesystem, path)
             if not paths:
-                raise DataError(f"{side}: the folder {name} holds no files")
+                raise DataError(f"{side}: the folder {name} holds no files. Name another one.")
             return path, paths
         if there.type != fs.FileType.NotFound:
             return None, [path]
@@ -198,13 +202,13 @@ def _found(
             paths = _matching(filesystem, path)
             if paths:
                 return None, paths
-            raise DataError(f"{side}: no file matches {name}")
+            raise DataError(f"{side}: no file matches {name}. Check the pattern.")
     except PermissionError as error:
-        raise DataError(f"{side}: no permission to read {name}") from error
+        raise DataError(f"{side}: you have no permission to read {name}. Ask its owner.") from error
     except (pa.ArrowException, OSError) as error:
-        said = hide(f"{side}: cannot look at {name}: {error}")
+        said = hide(f"{side}: cannot list {name}: {error}")
         raise DataError(said) from hide.cause(error)
-    raise DataError(f"{side}: {name} does not exist")
+    raise DataError(f"{side}: {name} does not exist. Check its name.")
 
 
 def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
@@ -245,7 +249,7 @@ def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
         named = filesystem.get_file_info(list(_matching_here(base, parts[first:])))
     elif "**" in pattern:
         raise DataError(
-            f"** has no meaning in {pattern}; name a folder, which is all that is below it"
+            f"** has no meaning in {pattern}. Name a folder, which includes all below it."
         )
     else:
         selector = fs.FileSelector(base, recursive=len(parts) > first + 1)

@@ -115,8 +115,9 @@ def check_alike(
             kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
             if kind != wanted:
                 raise SchemaError(
-                    f"{files.side}: the column {name!r} is {kind} in {path} and {wanted} in"
-                    f" {files.paths[0]}; write the files with one type"
+                    f"{files.side}: the column {name!r} must have one type in all files (found"
+                    f" {kind} in {path} and {wanted} in {files.paths[0]}). Write the files with"
+                    " one type."
                 )
 
 
@@ -263,6 +264,6 @@ def check_present(
         lacking = [path for path, own in found if name not in own]
         if lacking and len(lacking) < len(found):
             raise MissingColumn(
-                f"{side}: {lacking[0]} has no column {name!r}, which other files have; write it with"
-                " this column, of nulls if need be, or leave it out"
+                f"{side}: {lacking[0]} has no column {name!r}, which other files have. Write it"
+                " with this column, of nulls if need be, or remove the file."
             )

@@ -32,8 +32,8 @@ def exact_instants(side: str, table: pa.Table, nanoseconds: pa.Table) -> pa.Tabl
             continue
         if not is_told.all():
             raise DataError(
-                f"{side}: {name}, which is INT96, has times finer than microseconds beside years that"
-                " nanoseconds cannot count; write it in microseconds"
+                f"{side}: {name}, which is INT96, has times finer than microseconds, and also"
+                " years that nanoseconds cannot count. Write it in microseconds."
             )
         kind = pa.timestamp("ns", "UTC")
         table = table.set_column(table.schema.get_field_index(name), name, fine.cast(kind))
@@ -52,9 +52,9 @@ def check_calendar(side: str, table: pa.Table, footers: Iterable[pq.FileMetaData
         first = _first(table.column(name))
         if first is not None and first < _SAME_SINCE:
             raise DataError(
-                f"{side}: {name} has times before 1900 that Spark wrote in the old calendar, which Spark"
-                " alone reads rightly; use --engine spark, or write the files again with"
-                " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+                f"{side}: {name} has times before 1900 that Spark wrote in the old calendar, and"
+                " only Spark reads these right. Join with Spark, or write the files again with"
+                " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED."
             )
 
 

@@ -52,7 +52,7 @@ class Reader(ArrowInput):
         return _schema_of(self._footers[0])
 
     def later_schemas(self) -> Iterator[pa.Schema]:
-        """As of `file_schemas`."""
+        """As in `file_schemas`."""
         return (schema for _, schema in self.file_schemas[1:])
 
     @cached_property

@@ -67,15 +67,14 @@ def plan_files(
     """Plan a join from the footers of its files."""
     if arguments.shifts is not None:
         raise NotDirect(
-            f"{argument('shifts')} are counted by a broadcast or an exchange, or of tables"
-            " in memory"
+            f"{argument('shifts')} need a broadcast, an exchange, or tables in memory. Choose"
+            " another way."
         )
     can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
     if arguments.matching is not None and (arguments.is_one_stream or not can_compare):
         raise NotDirect(
-            "slices of files do not know each other's pairs, which"
-            f" {argument('matching', arguments.matching)} compares: a broadcast or an exchange"
-            " does it, or a join of tables in memory"
+            f"{argument('matching', arguments.matching)} compares pairs of different slices of"
+            " files. Use a broadcast, an exchange, or a join of tables in memory."
         )
     arguments = settled(arguments, left, right)
     needed, times = arguments.columns, arguments.time_columns
@@ -135,8 +134,8 @@ def _row_groups(
         widths = " and ".join(tables.times[side].names[1:])
         option = unit_option(files.side).removesuffix("unit")
         raise NotDirect(
-            f"{files.side}: when events of a row group may be is not told by its times, but by {widths} of"
-            f" each row; declare the longest length, {argument(f'{option}longest')}"
+            f"{files.side}: the times of a row group do not bound its events, as {widths} of each"
+            f" row counts too. Declare the longest length, {argument(f'{option}longest')}."
         )
     models, useful = tables.spec.models, tables.spec.largest_useful
     longest = {"longest": useful[side]} if models[side].shape_is_length else {}
@@ -171,7 +170,8 @@ def _ordered_plan(
     if plan.reads <= MOST_READS:
         return plan
     often = (
-        f"each row would be read {plan.reads:.1f} times on average, which pays up to {MOST_READS:g}"
+        f"each row would be read {plan.reads:.1f} times on average, and up to {MOST_READS:g}"
+        " times pays"
     )
     if planned(replace(groups[1], spans=groups[1].likely)).reads <= MOST_READS:
         raise NotDirect(_wild(right_files, groups[1], often))
@@ -183,20 +183,20 @@ def check_readable(file: str, footer: Footer, names: Sequence[str]) -> None:
     old = sorted(footer.int96.intersection(names))
     if old:
         raise NotDirect(
-            f"{file} has {' and '.join(old)} as INT96, Spark's default for timestamps, which has no"
-            f" statistics; write it again after {TIMES_WITH_STATISTICS}"
+            f"{file} has {' and '.join(old)} as INT96, Spark's default for timestamps, which has"
+            f" no statistics. Write it again after {TIMES_WITH_STATISTICS}"
         )
     coded = sorted({name for name in names if holds_codes(footer.schema.field(name).type)})
     if coded:
         raise NotDirect(
-            f"{file} has dictionaries within {' and '.join(coded)}, which PyArrow does not read; cast"
-            " what is nested to plain values, and write it again"
+            f"{file} has dictionaries within {' and '.join(coded)}, which PyArrow does not read."
+            " Cast nested columns to plain values, and write it again."
         )
     dated = sorted({name for name in names if holds_dates(footer.schema.field(name).type)})
     if footer.old_calendar and dated:
         raise NotDirect(
-            f"{file} has {' and '.join(dated)} in Spark's old calendar, which Spark alone reads rightly;"
-            " write it again with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+            f"{file} has {' and '.join(dated)} in Spark's old calendar, which only Spark reads"
+            " right. Write it again with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED."
         )
 
 
@@ -207,8 +207,8 @@ def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side
         names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
         path = files.paths[groups.places.file[unknown[0]]]
         raise NotDirect(
-            f"{files.side}: {path} has no statistics of {names}; write it with"
-            " statistics, and times as timestamps in microseconds or integers"
+            f"{files.side}: {path} has no statistics of {names}. Write it with statistics, and"
+            " times as timestamps in microseconds or integers."
         )
 
 
@@ -218,9 +218,9 @@ def _wild(files: ParquetFiles, groups: RowGroups, often: str) -> str:
     wild = np.flatnonzero(groups.is_open)
     path = files.paths[groups.places.file[wild[0]]]
     return (
-        f"{files.side}: {wild.size:,} of {len(groups.places):,} row groups hold NaN, infinity or times"
-        f" that reach 2^61 ticks, the first of them in {path}, so that nothing tells when their events"
-        f" are and {often}; mend such times, or leave these rows out of the files"
+        f"{files.side}: {wild.size:,} of {len(groups.places):,} row groups hold NaN, infinity or"
+        f" times that reach 2^61 ticks (found the first in {path}). The times of their events are"
+        f" unknown, so {often}. Correct such times, or remove these rows from the files."
     )
 
 
@@ -229,13 +229,14 @@ def _disorder(plan: DirectPlan, groups: Sequence[RowGroups], often: str) -> str:
     largest, slice_rows = int(sizes.max()), max(1, int(sizes.sum()) // len(plan.slices))
     if largest > slice_rows:
         return (
-            f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and are"
-            f" read whole, so that {often}; written once in order of time and in smaller row groups,"
-            f" as by {_smaller_groups(slice_rows)}, the files would be joined without an exchange"
+            f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and"
+            f" are read whole, so {often}. Write the files once in order of time and in smaller"
+            f" row groups, for example by {_smaller_groups(slice_rows)}. They are then joined"
+            " without an exchange."
         )
     return (
-        f"the files are so little ordered in time that {often}; ordered once, as by {REMEDY}, they"
-        " would be joined without an exchange"
+        f"the files are not in order of time, so {often}. Order them once, for example by"
+        f" {REMEDY}, and they are joined without an exchange."
     )
 
 

@@ -237,7 +237,9 @@ class Publication:
         try:
             return self.filesystem.get_file_info(path)
         except PermissionError as error:
-            raise DataError(f"no permission to look at {self.name}") from error
+            raise DataError(
+                f"you have no permission to list {self.name}. Write to another place."
+            ) from error
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
         return self.filesystem.get_file_info(fs.FileSelector(folder))
@@ -283,15 +285,18 @@ class Output(Publication):
             _check_apart(self.text, filesystem, path, found)
         if is_folder and not self._can_move_folders:
             raise DataError(
-                f"the output {self.text} lies where folders cannot be renamed, so it could be seen half"
-                " written; write to a local or HDFS folder and copy it, or write the DataFrame with Spark"
+                f"the output {self.text} lies where folders cannot be renamed, so others could"
+                " see half of it. Write to a local or HDFS folder and copy it, or write the"
+                " DataFrame with Spark."
             )
         if self._can_move_folders:
             self._check_parent(filesystem, path)
         super().__init__(f"the output {self.text}", filesystem, path, self._check_old, is_folder)
         parent = os.path.dirname(self.path)
         if is_local(filesystem) and not os.access(parent, os.W_OK):
-            raise DataError(f"no permission to write the output {self.text}")
+            raise DataError(
+                f"you have no permission to write the output {self.text}. Write to another place."
+            )
 
     @property
     def uri(self) -> str:
@@ -310,37 +315,42 @@ class Output(Publication):
     def _check_parent(self, filesystem: fs.FileSystem, path: str) -> None:
         real = _real(filesystem, path)
         if not real.name:
-            raise DataError(f"the output {self.text} is no name for a file or folder")
+            raise DataError(f"the output {self.text} does not name a file or folder. Give a name.")
         try:
             parent = filesystem.get_file_info(str(real.parent))
         except PermissionError as error:
-            raise DataError(f"no permission to look at the output {self.text}") from error
+            raise DataError(
+                f"you have no permission to list the output {self.text}. Write to another place."
+            ) from error
         if parent.type != fs.FileType.Directory:
-            raise DataError(f"the folder of the output {self.text} does not exist; make it first")
+            raise DataError(f"the folder of the output {self.text} does not exist. Make it first.")
 
     def _check_old(self, there: fs.FileInfo) -> None:
         """Refuse to replace what must not, or cannot be."""
         if there.type not in (fs.FileType.File, fs.FileType.Directory):
             raise DataError(
-                f"the output {self.text} is there and is neither a file nor a folder; write elsewhere"
+                f"the output {self.text} exists, and is neither a file nor a folder. Write to"
+                " another place."
             )
         if there.type == fs.FileType.Directory and not self._can_move_folders:
-            raise DataError(f"the output {self.text} is a folder; name a file")
+            raise DataError(f"the output {self.text} is a folder. Name a file.")
         if not self._overwrite:
             raise DataError(
-                f"the output {self.text} exists already; write elsewhere, or pass"
-                f" {argument('overwrite', True)} to replace it"
+                f"the output {self.text} exists already. Write to another place, or pass"
+                f" {argument('overwrite', True)} to replace it."
             )
         if there.type == fs.FileType.File:
             if not self._replaces_files:
-                raise DataError(f"the output {self.text} is a file; name a folder, or remove it")
+                raise DataError(
+                    f"the output {self.text} is a file. Name a folder, or remove the file."
+                )
             return
         other = foreign(self.filesystem, there.path)
         if other is not None:
             raise DataError(
-                f"the output {self.text} is a folder that holds {other}, which is no output of a join;"
-                " only what a join or Spark wrote is replaced (part-*.parquet, _SUCCESS). Remove it"
-                " yourself, or write elsewhere"
+                f"the output {self.text} is a folder that holds {other}, which no join wrote."
+                " Only what a join or Spark wrote is replaced (part-*.parquet, _SUCCESS). Remove"
+                " the folder yourself, or write to another place."
             )
 
 
@@ -353,15 +363,15 @@ def _check_apart(text: str, filesystem: fs.FileSystem, path: str, found: Parquet
     given = [place_of(side, word)[1] for word in found.words]
     folders = [_real(filesystem, one) for one in given]
     if out in (*folders, *files) or (is_local(filesystem) and _is_linked(out, files)):
-        raise DataError(f"the output {text} is the {side} input; write elsewhere")
+        raise DataError(f"the output {text} is the {side} input. Write to another place.")
     if any(map(out.is_relative_to, folders)):
-        raise DataError(f"the output {text} lies inside the {side} input; write elsewhere")
+        raise DataError(f"the output {text} lies inside the {side} input. Write to another place.")
     if any(one.is_relative_to(out) for one in files):
-        raise DataError(f"the {side} input lies inside the output {text}; write elsewhere")
+        raise DataError(f"the {side} input lies inside the output {text}. Write to another place.")
     for word, pattern in zip(found.words, given, strict=True):
         if pattern not in found.paths and fnmatch.fnmatch(path, pattern):
             raise DataError(
-                f"the output {text} matches the {side} input {shown(word)}; write elsewhere"
+                f"the output {text} matches the {side} input {shown(word)}. Write to another place."
             )
 
 

@@ -80,8 +80,8 @@ class CsvRows(ResultRows):
                 csv.write_csv(pa.table([pa.nulls(1, field.type)], ["x"]), pa.BufferOutputStream())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise SchemaError(
-                    f"the output column {field.name} is {field.type}, which CSV cannot hold; write .parquet"
-                    " or .arrow, or leave the column out"
+                    f"the output column {field.name} has the type {field.type}, which CSV cannot"
+                    " hold. Write .parquet or .arrow, or remove the column."
                 ) from None
 
     def _begin(self) -> None:
@@ -151,8 +151,8 @@ class ParquetRows(ResultRows):
                 pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
             except pa.ArrowNotImplementedError as error:
                 raise SchemaError(
-                    f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
-                    " or leave it out"
+                    f"the output column {field.name} has the type {field.type}, which Parquet"
+                    " cannot hold. Cast it, or remove it."
                 ) from error
 
     def _begin(self) -> None:

@@ -85,7 +85,7 @@ def find_source(
 ) -> Source:
     """Look up what an input word names."""
     if not text.strip():
-        raise DataError(f"the {side} input has no name; name a file, a folder, a glob or a URI")
+        raise DataError(f"the {side} input has no name. Name a file, a folder, a glob or a URI.")
     if local_path(text) is None:
         check_encoded(f"the {side} input", text)
         return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
@@ -129,8 +129,9 @@ def as_parquet(text: str, file_format: str | None = None, delimiter: str = COMMA
         kind = f"d.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter={json.dumps(mark)}))"
     made = json.dumps(text.rstrip("/") + ".parquet")
     return (
-        "Make it Parquet, such as by: python -c 'import pyarrow.csv, pyarrow.dataset as d;"
-        f' d.write_dataset(d.dataset({json.dumps(text)}, format={kind}), {made}, format="parquet")\''
+        "Convert it to Parquet, for example by: python -c 'import pyarrow.csv, pyarrow.dataset as"
+        f" d; d.write_dataset(d.dataset({json.dumps(text)}, format={kind}), {made},"
+        ' format="parquet")\''
     )
 
 
@@ -146,18 +147,21 @@ def reading(source: Source) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise DataError(f"{source.side}: no permission to read {error.filename or text}") from error
+        raise DataError(
+            f"{source.side}: you have no permission to read {error.filename or text}. Ask its"
+            " owner."
+        ) from error
     except pa.ArrowNotImplementedError as error:
         raise DataError(
-            f"{source.side}: cannot read {text}, perhaps since lists or structs of one row group"
-            f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
+            f"{source.side}: cannot read {text} ({first_line(error)}). If lists or structs of one"
+            " row group hold more than 2 GiB of text, write it in smaller row groups."
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         other = ""
         if isinstance(error, UnicodeError):
-            other = "; say --csv-encoding, such as latin-1 or cp1252"
+            other = ". Set the encoding, such as latin-1 or cp1252"
         elif isinstance(error, pa.ArrowInvalid):
-            other = "; say --format, if it is something else"
+            other = ". If it has another format, set the format, or rename the file"
         why = hide(first_line(error))
         raise DataError(
             f"{source.side}: cannot read {text} as {source.file_format}: {why}{other}"
@@ -175,10 +179,10 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
     if len(found) == 1 and None not in found:
         return str(found.pop())
     known = ", ".join(ending for each in FORMATS.values() for ending in each.endings)
-    what = "is of unknown format" if found == {None} else "holds files of several formats"
+    what = "has an unknown format" if found == {None} else "holds files of several formats"
     raise DataError(
-        f"{side}: {text} {what}; names that end in {known} are understood. Say --format, or"
-        " name the files with a glob"
+        f"{side}: {text} {what}. Set the format, rename the files to end in {known}, or name some"
+        " of them with a glob."
     )
 
 

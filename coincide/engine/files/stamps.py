@@ -78,8 +78,8 @@ def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) 
     """Refuse a file that is not the one that was planned with."""
     if planned != found:
         raise DataError(
-            f"{side}: {path} has changed since the join was planned; run it again, or plan anew the"
-            " DataFrame or view that reads it"
+            f"{side}: {path} has changed since the join was planned. Run the join again. A"
+            " DataFrame or view that reads it needs a new plan."
         )
 
 

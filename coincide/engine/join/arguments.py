@@ -43,8 +43,9 @@ class JoinArguments(PairArguments):
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
             raise SchemaError(
-                "condition, the third argument, must be a TimingCondition(predicate, confidence), such as"
-                f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(self.condition)}"
+                "condition, the third argument, must be a TimingCondition(predicate, confidence),"
+                " such as TimingCondition(within('0s', '3s'), 0.9) (found"
+                f" {found_instead(self.condition)})."
             )
         self.check_pairs()
         self._check_pair_columns()
@@ -59,35 +60,35 @@ class JoinArguments(PairArguments):
         asked = names_of(self.pair_columns)
         if any(name != DELTA for name in asked):
             raise ConditionError(
-                f"{argument('pair_columns')} takes {DELTA!r}, how long after the left event the right one"
-                f" comes; found {brief(self.pair_columns)}"
+                f"{argument('pair_columns')} takes {DELTA!r}, the time from the left event to the"
+                f" right one (found {brief(self.pair_columns)})."
             )
         if asked and not outputs_matches(self.how, self.emit):
             name = "how" if self.emit == "pairs" else "emit"
             raise ConditionError(
-                f"{argument(name, getattr(self, name))} has no pair to give {DELTA} of; leave out"
-                f" {argument('pair_columns')}"
+                f"{argument(name, getattr(self, name))} gives no pairs, so there is no {DELTA}."
+                f" Remove {argument('pair_columns')}."
             )
 
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""
         if self.keeps_right:
             raise OneStreamError(
-                f"{argument('how', self.how)} is of two sides, and in one stream every event is a"
-                f" left one: use {argument('how', 'left')}, or give the events a second time as"
-                f" {argument('right')}"
+                f"{argument('how', self.how)} needs two sides, but every event of one stream is a"
+                f" left one. Use {argument('how', 'left')}, or give the events a second time as"
+                f" {argument('right')}."
             )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:
                 raise OneStreamError(
-                    f"{argument(name)} is of a second stream, and there is one: say"
-                    f" {argument(name.replace('right', 'left'))}"
+                    f"{argument(name)} belongs to a second stream, and there is one. Use"
+                    f" {argument(name.replace('right', 'left'))}."
                 )
         own, given = self.times
         if given not in (own, timestamp_names("right_time", TIMES)):
             raise OneStreamError(
-                f"of one stream both sides have the same times: leave {argument('right_time')}"
-                f" out, or give the events a second time as {argument('right')}"
+                f"both sides of one stream have the same times. Remove {argument('right_time')},"
+                f" or give the events a second time as {argument('right')}."
             )
         object.__setattr__(self, "right_time", self.left_time)
 
@@ -119,7 +120,7 @@ class JoinArguments(PairArguments):
         return left, right
 
     def check_tick(self, tick: Tick) -> None:
-        """As of `PairArguments`."""
+        """As in `PairArguments`."""
         self.condition.window(tick)
         self.longest(tick)
 
@@ -145,17 +146,17 @@ class RightAlone(JoinArguments):
 
     @property
     def outputs_either_key(self) -> bool:
-        """As of `PairArguments`."""
+        """As in `PairArguments`."""
         return True
 
     @property
     def where_columns(self) -> PairColumns:
-        """As of `PairArguments`."""
+        """As in `PairArguments`."""
         return PairColumns(self.prefixes)
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
-        """As of `JoinArguments`, right ones first, and so is all that follows."""
+        """As in `JoinArguments`, right ones first, and so is all that follows."""
         left, right = super().times
         return right, left
 
@@ -173,6 +174,6 @@ class RightAlone(JoinArguments):
         return right, left
 
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
-        """As of `JoinArguments`, with the window seen from the right side."""
+        """As in `JoinArguments`, with the window seen from the right side."""
         spec = super().spec(times, threads, batch_pairs)
         return spec.but(window=spec.window.mirrored())

@@ -277,8 +277,8 @@ class Lists(Emission):
         if bounds[-1] > row_sizes.ARRAY_BYTES:
             if stop - start == 1:
                 raise MemoryBudgetError(
-                    f"one left event has {bounds[-1]} matches, more than a list can hold; use"
-                    f" {argument('emit', 'pairs')}"
+                    f"one left event has {bounds[-1]} matches, more than a list can hold. Use"
+                    f" {argument('emit', 'pairs')}."
                 )
             middle = (start + stop) // 2
             yield from self._lists(start, middle, counts[: middle - start])

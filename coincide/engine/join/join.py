@@ -374,7 +374,7 @@ def _fields(
 
 
 _TO_ARROW = (
-    ".collect() makes one of a LazyFrame, .toArrow() of a Spark DataFrame, pyarrow.table of a dict"
+    "Use .collect() of a LazyFrame, .toArrow() of a Spark DataFrame, or pyarrow.table for a dict."
 )
 
 
@@ -414,35 +414,35 @@ def correlate_tables(
     left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, output columns. Without
-        `right` the stream `left` is joined with itself, as by `coincide.correlate`; of events of one and
-        the same timestamp the one in the lower row is left.
+        `right` the stream `left` is joined with itself, like `coincide.correlate` does. If two events have
+        the same timestamp, the one in the lower row is left.
     condition : TimingCondition
     within, confidence
-        In place of `condition`, as of `coincide.correlate`.
+        In place of `condition`, as in `coincide.correlate`.
     left_time, right_time : str, (str, str), Around or Histograms
-        As of `coincide.correlate`.
+        As in `coincide.correlate`.
     by, case_fold
-        As of `coincide.correlate`.
+        As in `coincide.correlate`.
     left_columns, right_columns : str or sequence of str
         Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
-        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
-        ``emit="counts"``, whose output has nothing of a match.
+        `right_columns` have no effect, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, whose output has no column of a match.
     how, emit
-        As of `coincide.correlate`; with ``how="left"`` rows come in the order of left.
+        As in `coincide.correlate`; with ``how="left"`` rows come in the order of left.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     pair_columns : str or sequence of str
-        As of `coincide.correlate`.
+        As in `coincide.correlate`.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional
-        Is told what the rows were and what was found.
+        Receives what the rows were and what was found.
     shifts : sequence of int and str, optional
-        As of `coincide.correlate`; counted when the rest is done.
+        As in `coincide.correlate`; counted when the rest is done.
     where : str or pyarrow.compute.Expression, optional
-        As of `coincide.correlate`.
+        As in `coincide.correlate`.
     prefer, k, matching, largest_group
-        As of `coincide.correlate`.
+        As in `coincide.correlate`.
 
     Returns
     -------
@@ -504,7 +504,7 @@ def given_tables(left: Any, right: Any, arguments: PairArguments) -> list[pa.Tab
     for side, given, names, numbers in asked:
         if not offers_arrow(given):
             called = side if of_sides else f"{side}s"
-            raise SchemaError(f"{called} must be {TABLES}; found {kind_of(given)}. {_TO_ARROW}")
+            raise SchemaError(f"{called} must be {TABLES} (found {kind_of(given)}). {_TO_ARROW}")
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)
         drops = arguments.options.invalid == "drop"

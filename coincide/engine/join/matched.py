@@ -212,8 +212,8 @@ def joined(parts: list[Rows]) -> Rows:
 _EXACT = float(1 << 53)
 """Floats hold all whole numbers up to here."""
 _CURE = (
-    "narrow the window, raise the confidence, join by more keys, raise"
-    f" {argument('largest_group')}, or use {argument('matching', 'mutual')}"
+    "Narrow the window, raise the confidence, join by more keys, raise"
+    f" {argument('largest_group')}, or use {argument('matching', 'mutual')}."
 )
 _STEPS = float(1 << 40)
 """Probabilities are added in whole 2**-40, which floats add exactly."""
@@ -243,9 +243,9 @@ class Optimal(Matched):
         enough = (widest + 1.0) * groups.sizes.min(axis=1)
         if (enough * groups.sizes.min(axis=1)).max(initial=0.0) > _EXACT:
             raise DataError(
-                f"{argument('matching', 'optimal')} cannot add so many distances, so large,"
-                " exactly: count times in a coarser tick, narrow the window, join by more keys,"
-                f" or use {argument('matching', 'mutual')}"
+                f"{argument('matching', 'optimal')} cannot add this many distances of this size"
+                " exactly. Count times in a coarser tick, narrow the window, join by more keys, or"
+                f" use {argument('matching', 'mutual')}."
             )
         gains = np.empty(apart.size)
         gains[groups.order] = np.repeat(enough, np.diff(groups.offsets)) + 1.0 - apart
@@ -258,9 +258,9 @@ class Optimal(Matched):
             return
         row = self.join.left_order[int(counts.argmax())]
         raise DataError(
-            f"{argument('matching', 'optimal')} found a left event, at tick"
-            f" {self._left.max_time[row]}, of {counts.max():,} matches, more than"
-            f" {argument('largest_group', most)} has room for: {_CURE}"
+            f"{argument('matching', 'optimal')} takes up to {argument('largest_group', most)}"
+            f" matches of an event (found {counts.max():,} of the left event at tick"
+            f" {self._left.max_time[row]}). {_CURE}"
         )
 
     def _check_sizes(self, groups: Groups, rows: Rows) -> None:
@@ -273,9 +273,10 @@ class Optimal(Matched):
         own = np.unique(rows[LEFT][pairs])
         left = self._left
         raise DataError(
-            f"{argument('matching', 'optimal')} found {sizes[largest]:,} events that hang together"
-            f" by their pairs ({own.size:,} left ones, at ticks {left.min_time[own].min()} to"
-            f" {left.max_time[own].max()}), more than {argument('largest_group', most)}: {_CURE}"
+            f"{argument('matching', 'optimal')} takes connected groups of up to"
+            f" {argument('largest_group', most)} events (found one of {sizes[largest]:,},"
+            f" {own.size:,} of them left, at ticks {left.min_time[own].min()} to"
+            f" {left.max_time[own].max()}). {_CURE}"
         )
 
 

@@ -123,8 +123,8 @@ def check_preferred(side: str, name: str, kind: pa.DataType) -> None:
     is_number |= types.is_decimal(kind) and kind.precision <= _MOST_DIGITS
     if not (is_number or (types.is_temporal(kind) and not types.is_interval(kind))):
         raise SchemaError(
-            f"{side}.{name} is {kind}, and {argument('prefer')} takes a column of numbers or"
-            " times; cast it, as long decimals to float64"
+            f"{argument('prefer')} takes a column of numbers or times (found {side}.{name}, which"
+            f" is {kind}). Cast it, for example long decimals to float64."
         )
 
 

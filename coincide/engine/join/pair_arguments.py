@@ -83,7 +83,8 @@ class PairArguments(ABC):
         key_pairs(self.by)
         if self.case_fold and not self.keys:
             raise ConditionError(
-                f"{argument('case_fold')} is of keys: name them in {argument('by')}, or leave it out"
+                f"{argument('case_fold')} applies to keys, but keys are missing. Name them in"
+                f" {argument('by')}, or remove it."
             )
         for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
             check_all_or_names(name, given)
@@ -95,9 +96,9 @@ class PairArguments(ABC):
         check_backend(self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
             raise OneStreamError(
-                f"of one stream both sides have the same keys: name each once in {argument('by')}, or give"
-                " the events a second time as"
-                f" {argument('right' if self.prefixes == SIDES else f'{self.prefixes[1]}s')}"
+                "both sides of one stream have the same keys. Name each once in"
+                f" {argument('by')}, or give the events a second time as"
+                f" {argument('right' if self.prefixes == SIDES else f'{self.prefixes[1]}s')}."
             )
         if self.is_one_stream and self.choice.matching is not None:
             self._check_matching()
@@ -106,14 +107,14 @@ class PairArguments(ABC):
         """Refuse combinations that have no meaning."""
         if self.how in ("right", "full") and self.emit != "pairs":
             raise ConditionError(
-                f"{argument('how', self.how)} gives right events without a match beside pairs,"
-                f" and {argument('emit', self.emit)} a row for each left event: leave out one, or"
-                " swap the sides and mirror the window, for a row for each right event"
+                f"{argument('how', self.how)} adds right events without a match to pairs, but"
+                f" {argument('emit', self.emit)} gives a row for each left event. Remove one. For"
+                " a row for each right event swap the sides, and mirror the window."
             )
         if self.how in ("semi", "anti") and self.emit != "pairs":
             raise ConditionError(
-                f"{argument('how', self.how)} gives one row per left event; leave out"
-                f" {argument('emit', self.emit)}"
+                f"{argument('how', self.how)} gives one row per left event. Remove"
+                f" {argument('emit', self.emit)}."
             )
         if self.probability and (self.how in ("semi", "anti") or self.emit == "counts"):
             shape = (
@@ -122,30 +123,30 @@ class PairArguments(ABC):
                 else f"{argument('emit', 'counts')}"
             )
             raise ConditionError(
-                f"{shape} has no pair to give a probability of; leave out"
-                f" {argument('probability', True)}"
+                f"{shape} gives no pairs, so there is no probability. Remove"
+                f" {argument('probability', True)}."
             )
 
     def _check_matching(self) -> None:
         """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
         if self.choice.matching == "optimal":
             raise OneStreamError(
-                f"{argument('matching', 'optimal')} assigns right events to left ones, and every"
+                f"{argument('matching', 'optimal')} assigns right events to left ones, but every"
                 " event of one stream is both (found no second stream). Use"
-                f" {argument('matching', 'mutual')} or 'unambiguous'"
+                f" {argument('matching', 'mutual')} or 'unambiguous'."
             )
         if self.where is not None:
             raise OneStreamError(
-                f"matching of one stream takes no {argument('where')}, which may hold in one order"
-                f" of a pair alone (found both). Leave out {argument('where')}, or name in"
-                f" {argument('by')} what both events of a pair have alike"
+                f"matching of one stream takes no {argument('where')}, which may hold in only one"
+                f" order of a pair (found both). Remove {argument('where')}, or name in"
+                f" {argument('by')} what both events have in common."
             )
         if self.choice.prefer not in _ALIKE_IN_BOTH_ORDERS:
             first, *others = _ALIKE_IN_BOTH_ORDERS
             alike = " or ".join([argument("prefer", first), *map(repr, others)])
             raise OneStreamError(
-                f"matching of one stream takes {alike}, which"
-                f" both events of a pair see alike (found {self.choice.prefer!r}). Choose one of these"
+                f"matching of one stream takes {alike}, which is the same for both events of a"
+                f" pair (found {self.choice.prefer!r}). Choose one of these."
             )
 
     def check_symmetric(self, is_symmetric: bool) -> None:
@@ -153,8 +154,8 @@ class PairArguments(ABC):
         if self.is_one_stream and self.choice.matching is not None and not is_symmetric:
             raise OneStreamError(
                 "matching of one stream needs a condition that reaches as far before as after"
-                " (found one that does not). Give one duration, such as"
-                f" {argument('within', '5s')}, or leave out {argument('matching')}"
+                f" (found another one). Give one duration, such as {argument('within', '5s')}, or"
+                f" remove {argument('matching')}."
             )
 
     @property
@@ -383,7 +384,7 @@ def _length(name: str, given: Duration | None, tick: Tick) -> int | None:
         length = tick.count(given)
     if length < 0:
         raise ConditionError(
-            f"{argument(name)} is a length and cannot be negative; found {length} ticks"
+            f"{argument(name)} is a length, so it cannot be negative (found {length} ticks)."
         )
     return length
 
@@ -413,18 +414,19 @@ def condition_of(
             return condition
         given = "within" if window is not None else "confidence"
         raise ConditionError(
-            f"{argument('condition')} says what pairs must meet, and {argument(given)} does, too: leave out"
-            " one of them"
+            f"{argument('condition')} and {argument(given)} both give the condition of pairs."
+            " Remove one of them."
         )
     if window is None and confidence is None:
         raise ConditionError(
-            f"say what pairs must meet, as by {_EXAMPLE}, or by condition=TimingCondition(...)"
+            f"the condition of pairs is missing. Give it, for example with {_EXAMPLE}, or with"
+            " condition=TimingCondition(...)."
         )
     if window is not None and confidence is None and can_be_alone:
         confidence = 1.0
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
-        raise ConditionError(f"{argument(lacking)} is missing: give both, as in {_EXAMPLE}")
+        raise ConditionError(f"{argument(lacking)} is missing. Give both, for example {_EXAMPLE}.")
     with said_of("within"):
         window = window_of(window)
     return TimingCondition(window, confidence)
@@ -449,7 +451,8 @@ def window_of(window: GivenWindow) -> Within:
     if isinstance(window, (tuple, list)):
         if len(window) != 2:
             raise ConditionError(
-                f"takes (lo, hi), such as ('0s', '30s'), or one duration for both; found {brief(window)}"
+                f"takes (lo, hi), such as ('0s', '30s'), or one duration for both (found"
+                f" {brief(window)})."
             )
         return within(*window)
     return mutual_deadline(window)
@@ -459,6 +462,7 @@ def check_second(right: object) -> None:
     """Refuse a condition where the second side belongs."""
     if isinstance(right, (TimingCondition, Within)):
         raise ConditionError(
-            f"{argument('right')} is a condition: to join one stream with itself give it by its name, as"
-            f" in correlate(events, {argument('condition')}=within(-5, 5))"
+            f"{argument('right')} must be events (found a condition). To join one stream with"
+            " itself, name the condition, for example correlate(events,"
+            f" {argument('condition')}=within(-5, 5))."
         )

@@ -68,13 +68,13 @@ class PairFilter:
                 for name, kind in zip(self.where.names, self._all_kinds, strict=True)
             )
             raise SchemaError(
-                f"{argument('where')} makes no sense of these columns ({columns}):"
-                f" {first_line(error)}. Cast one, or compare it with something of its type"
+                f"{argument('where')} does not fit these columns, {columns}"
+                f" ({first_line(error)}). Cast one, or compare it with something of its type."
             ) from error
         if not pa.types.is_boolean(found):
             raise ConditionError(
-                f"{argument('where')} must be true or false of a pair, and is {found}: compare it"
-                " with something"
+                f"{argument('where')} must be true or false for a pair (found {found}). Compare"
+                " it with something."
             )
 
     @property
@@ -104,9 +104,9 @@ class PairFilter:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:
                 raise DataError(
-                    f"{argument('where')} cannot be told of some pairs: {first_line(error)}; leave"
-                    " such rows out of the sides, make a column of what is computed, or cast the"
-                    " columns to a wider type"
+                    f"{argument('where')} cannot be computed for some pairs"
+                    f" ({first_line(error)}). Remove such rows from the sides, compute a column"
+                    " before the join, or cast the columns to a wider type."
                 ) from error
             found: np.ndarray = met.to_numpy(zero_copy_only=False)
             return found
@@ -147,7 +147,10 @@ def where_of(
         for name in used:
             if name not in known:
                 has = ", ".join(map(repr, known))
-                raise SchemaError(f"where: a pair has no column {name!r}; it has {has}")
+                raise SchemaError(
+                    f"{argument('where')}: a pair has no column {name!r} (found {has}). Use one"
+                    " of these."
+                )
     else:
         expression, used = given, _used(given, known, pair)
     names = [
@@ -163,8 +166,8 @@ def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
     if given is not None and not isinstance(given, (str, pc.Expression, Where)):
         own, other = pair.prefixes
         raise ConditionError(
-            f"{argument('where')} must be SQL text, such as '{own}_amount = {other}_amount', or an"
-            f" expression of pyarrow.compute; found {given!r}"
+            f"{argument('where')} must be SQL text, such as '{own}_amount = {other}_amount', or"
+            f" an expression of pyarrow.compute (found {given!r})."
         )
     if isinstance(given, str):
         expression_of(given, pair)
@@ -186,6 +189,7 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
     likely = [name for name in fields if name in words]
     if why := fails(likely):
         raise SchemaError(
-            f"{argument('where')} makes no sense of the columns of a pair, {pair.words}: {why}"
+            f"{argument('where')} does not fit the columns of a pair, {pair.words} ({why}). Cast"
+            " a column, or correct the expression."
         )
     return [name for name in likely if fails([other for other in likely if other != name])]

@@ -23,12 +23,12 @@ def check_shifts(given: object) -> None:
         return
     if isinstance(given, (str, bytes)) or not isinstance(given, Collection):
         raise ConditionError(
-            f"{argument('shifts')} must be a sequence of durations, such as {_EXAMPLE}; found"
-            f" {brief(given)}"
+            f"{argument('shifts')} must be a sequence of durations, such as {_EXAMPLE} (found"
+            f" {brief(given)})."
         )
     if len(given) == 0:
         raise ConditionError(
-            f"{argument('shifts')} is empty; give some, such as {_EXAMPLE}, or leave it out"
+            f"{argument('shifts')} is empty. Give some, such as {_EXAMPLE}, or remove it."
         )
     with said_of("shifts"):
         for each in given:
@@ -39,8 +39,7 @@ def check_report(shifts: object, report: object) -> None:
     """Refuse shifts without a report."""
     if shifts is not None and report is None:
         raise ConditionError(
-            "what shifts count is told in a report: add report=JoinReport(), or leave out"
-            f" {argument('shifts')}"
+            f"{argument('shifts')} needs a report. Pass report=JoinReport() to receive the counts."
         )
 
 
@@ -61,16 +60,16 @@ class ShiftPlan:
         ticks = [tick.count(each) for each in given]
         if not _is_bounded(spec):
             raise ConditionError(
-                f"{argument('shifts')} move times, which the condition does not bound on both sides: add"
-                f" Temporal(lo, hi), or leave out {argument('shifts')}"
+                f"{argument('shifts')} move times, but the condition does not bound times on both"
+                f" sides. Add Temporal(lo, hi), or remove {argument('shifts')}."
             )
         for i, (words, size) in enumerate(zip(given, ticks, strict=True)):
             _check_shift(words, size, spec, tick)
             if size in ticks[:i]:
                 first = given[ticks.index(size)]
                 raise ConditionError(
-                    f"{argument('shifts')} has {words!r} twice (the first is {first!r}); leave one"
-                    " out"
+                    f"{argument('shifts')} has {words!r} twice (the first is {first!r}). Remove"
+                    " one."
                 )
         return cls(tuple(map(plain, given)), tuple(spec.moved(size) for size in ticks), tick)
 
@@ -84,8 +83,8 @@ class ShiftPlan:
             size = self.tick.count(words)
             if max(abs(first + size), abs(last + size)) >= TIME_LIMIT:
                 raise ConditionError(
-                    f"the shift {words!r} moves times beyond 2^61 ticks. Use a shorter one, or a coarser"
-                    " tick"
+                    f"the shift {words!r} moves times beyond 2^61 ticks. Use a shorter one, or a"
+                    " coarser tick."
                 )
 
     def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
@@ -99,10 +98,9 @@ class ShiftPlan:
         short = [str(g) for g, size in zip(self.given, sizes, strict=True) if size <= enough]
         if short:
             warn(
-                f"{argument('shifts')} {', '.join(short)} are no longer than the window and the"
-                f" longest timestamps together, {length_words(enough, self.tick)}: at this"
-                " confidence some pairs of the answer may be among the accidental ones. Use"
-                " longer shifts",
+                f"{argument('shifts')} {', '.join(short)} are not longer than the window and the"
+                f" longest timestamps together, {length_words(enough, self.tick)}. At this"
+                " confidence some pairs of the answer may count as accidental. Use longer shifts.",
                 ShortShiftsWarning,
             )
 
@@ -124,18 +122,20 @@ def _least_shift(spec: AnySpec) -> int:
 def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
     if size == 0:
         raise ConditionError(
-            f"the shift {words!r} moves nothing, and counts the pairs of the answer; leave it out"
+            f"the shift {words!r} moves nothing, so it would count the pairs of the answer."
+            " Remove it."
         )
     least, window = _least_shift(spec), spec.widest
     if abs(size) <= least:
-        limit = "twice the farther end of the window," if least > window.width else "the window, of"
+        limit = "twice the farther end of the window," if least > window.width else "the window,"
         raise ConditionError(
-            f"the shift {words!r} is not longer than {limit} {length_words(least, tick)}, so that pairs of"
-            " the answer would count as accidental. Use a longer one"
+            f"the shift {words!r} is not longer than {limit} {length_words(least, tick)}, so"
+            " pairs of the answer would count as accidental. Use a longer one."
         )
     if abs(size) + max(-window.lo, window.hi) >= TIME_LIMIT:
         raise ConditionError(
-            f"the shift {words!r} moves the window beyond 2^61 ticks. Use a shorter one, or a coarser tick"
+            f"the shift {words!r} moves the window beyond 2^61 ticks. Use a shorter one, or a"
+            " coarser tick."
         )
 
 

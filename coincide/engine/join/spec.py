@@ -261,9 +261,7 @@ def output_schema(
 def check_output_names(names: list[str]) -> None:
     """Refuse output columns of the same name, and an output without columns."""
     if not names:
-        raise ConditionError(
-            "the output would have no columns; ask for at least one, such as an id"
-        )
+        raise ConditionError("the output would have no columns. Name at least one, such as an id.")
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
-        raise ConditionError(f"two output columns would be called {', '.join(doubled)}; rename one")
+        raise ConditionError(f"two output columns would be named {', '.join(doubled)}. Rename one.")

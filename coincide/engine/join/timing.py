@@ -43,7 +43,7 @@ class JoinSpec(AnySpec):
         return TimingPairing(left, right, self)
 
     def moved(self, ticks: int) -> JoinSpec:
-        """As of `AnySpec`: the window moves instead, the other way."""
+        """As in `AnySpec`: the window moves instead, the other way."""
         return super().moved(ticks).but(window=self.window.moved(-ticks))
 
 
@@ -96,7 +96,7 @@ class TimingPairing(Pairing):
     def merits(
         self, left_rows: np.ndarray, right_rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As of `Pairing`; of matched pairs of one stream of the same bits in both orders."""
+        """As in `Pairing`; of matched pairs of one stream of the same bits in both orders."""
         left, right = self._events
         merits, apart = event_merits(left, left_rows, right, right_rows, self._model)
         if self.spec.is_one_stream and self.spec.matching:
@@ -107,7 +107,7 @@ class TimingPairing(Pairing):
         return merits, apart
 
     def ranks(self) -> np.ndarray:
-        """As of `Pairing`, by target position."""
+        """As in `Pairing`, by target position."""
         return tie_ranks(self.right)[self.join.right_order]
 
     def best(  # noqa: D102

@@ -93,18 +93,18 @@ def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | N
     """An expression as another type; None, and what is wrong, where that has no one meaning."""
     target = _CASTS.get(word.upper())
     if target is None:
-        return None, f"CAST knows {TARGETS}; found {word}"
+        return None, f"CAST takes {TARGETS} (found {word})"
     own = None if kind is None else _class_of(kind)
     if own is None or own == "nothing":
         return given.cast(target), ""
     wanted = _class_of(target)
     if own not in _TAKES[str(wanted)]:
-        cure = "compare times with TIMESTAMP '...'"
+        cure = "Compare times with TIMESTAMP '...'"
         if own == "duration":
-            cure = "divide it by INTERVAL '1' SECOND"
+            cure = "Divide it by INTERVAL '1' SECOND"
         elif own == "float":
-            cure = "compare numbers"
-        return None, f"a CAST of {kind} AS {word.upper()} has no one meaning; {cure}"
+            cure = "Compare numbers"
+        return None, f"a CAST of {kind} AS {word.upper()} is ambiguous. {cure}"
     if wanted == "whole" and own in ("float", "decimal"):
         given = pc.trunc(given)
     if own == "text" and wanted != "text":
@@ -142,8 +142,8 @@ def unlike(kinds: tuple[Kind, Kind]) -> str:
     classes = _classes(kinds)
     if "duration" in classes and any(each in _NUMBERS for each in classes):
         return (
-            f"{kinds[0]} and {kinds[1]} are no two durations; write the number as INTERVAL '5' SECOND, or"
-            " divide the duration by INTERVAL '1' SECOND"
+            f"{kinds[0]} and {kinds[1]} are not two durations. Write the number as INTERVAL '5'"
+            " SECOND, or divide the duration by INTERVAL '1' SECOND"
         )
     return ""
 
@@ -210,9 +210,9 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., pc.Expression]]] = {
     "coalesce": (0, pc.coalesce),
 }  # fmt: skip
 _UNDERSTOOD = (
-    "Comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper, length, trim,"
-    " coalesce, CAST, and TIMESTAMP, DATE and INTERVAL literals are understood; an Arrow expression can"
-    " say more"
+    "Use comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper,"
+    " length, trim, coalesce, CAST, and TIMESTAMP, DATE and INTERVAL literals. An Arrow expression"
+    " can say more."
 )
 
 
@@ -226,8 +226,7 @@ def expression_of(
         found = reader.disjunction()
     except RecursionError:
         raise ConditionError(
-            f"{argument('where', text)}: too many parentheses within each other; an Arrow"
-            " expression can say more"
+            f"{argument('where', text)} has too many nested parentheses. Use an Arrow expression."
         ) from None
     reader.check_end()
     return found, list(dict.fromkeys(reader.names))
@@ -281,7 +280,7 @@ class _Reader:
         elif self._takes("LIKE"):
             found = pc.match_like(own, self._literal_text())
         elif negated:
-            raise self._error("NOT is followed by IN, BETWEEN or LIKE there")
+            raise self._error("NOT needs IN, BETWEEN or LIKE after it there")
         else:
             return own
         return ~found if negated else found
@@ -373,7 +372,7 @@ class _Reader:
         if self._next[1] == "(" and word.lower() in _FUNCTIONS:
             return self._call(word.lower())
         if self._next[1] == "(" and upper not in _WORDS:
-            raise self._error(f"{word} is no function that is known")
+            raise self._error(f"the function {word} is unknown")
         if upper in _WORDS:
             self._at -= 1
             raise self._error(f"{word!r} is not expected there")
@@ -387,7 +386,7 @@ class _Reader:
         self._expects(")")
         count, function = _FUNCTIONS[name]
         if count and len(given) != count:
-            raise self._error(f"{name} takes {count} argument; found {len(given)}")
+            raise self._error(f"{name} takes {count} argument (found {len(given)})")
         return function(*given)
 
     def _time(self, kind: str) -> pc.Expression:
@@ -396,7 +395,7 @@ class _Reader:
             found = dt.datetime.fromisoformat(text)
         except ValueError:
             raise self._error(
-                f"{text!r} is no {kind.lower()}, as 2024-01-31T12:00:00Z is"
+                f"{text!r} is not a {kind.lower()}. Write it like 2024-01-31T12:00:00Z"
             ) from None
         return pc.scalar(found.date() if kind == "DATE" else found)
 
@@ -415,8 +414,8 @@ class _Reader:
             size = interval(number, unit.strip())
             if size is None:
                 raise self._error(
-                    f"INTERVAL takes a number and one of {UNITS}, as INTERVAL '5' SECOND; found"
-                    f" {word} {unit}".rstrip()
+                    f"INTERVAL takes a number and one of {UNITS}, like INTERVAL '5' SECOND (found"
+                    f" {(word + ' ' + unit).rstrip()})"
                 )
             found = pc.scalar(size) if found is None else found + pc.scalar(size)
         return found
@@ -438,7 +437,8 @@ class _Reader:
             known = [f"{prefix}_{name}" for prefix in self._pair.prefixes]
             known += [measure for measure, _ in self._pair.measures]
             raise self._error(
-                f"{name!r} is no column of a pair: say {' or '.join(known)}, and quote texts as 'a'"
+                f"{name!r} is not a column of a pair. Write {' or '.join(known)}, and quote texts"
+                " like 'a'"
             )
         self.names.append(name)
         return pc.field(name)
@@ -478,8 +478,8 @@ def _tokens(text: str, pair: PairColumns) -> Any:
         if found is None:
             raise ConditionError(
                 f"{argument('where', text)}: {text[at:].strip()[:1]!r} is not expected there."
-                f" Columns of a pair are called {pair.words}: names with other characters than"
-                " letters, digits and _ stand in backticks, texts in single quotes"
+                f" Columns of a pair are named {pair.words}. Write other names than of letters,"
+                " digits and _ in backticks, and texts in single quotes."
             )
         yield found.lastgroup, found[str(found.lastgroup)]
         at = found.end()

@@ -27,7 +27,7 @@ _AS_GIVEN = (
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
 _TIMES = "min_time,max_time"
-UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
+UNSET = "Give a value, or remove the option. Perhaps a variable of the shell is unset."
 
 
 def worded_join(words: dict[str, Any]) -> JoinArguments:
@@ -58,9 +58,8 @@ def keys(words: Sequence[str] | None) -> list[Key]:
         parts = [plain(part) for part in parted(word, "=")]
         if len(parts) > 2 or "" in parts:
             raise ConditionError(
-                f"--by takes names, or LEFT=RIGHT where a key has another name on the right; found"
-                f" {word!r}."
-                " A name with = or , in it stands in double quotes, as in --by '\"a=b\"'"
+                "--by takes names, or LEFT=RIGHT for a key with another name on the right (found"
+                f" {word!r}). Write a name with = or , in double quotes, like --by '\"a=b\"'."
             )
         found.append(parts[0] if len(parts) == 1 else (parts[0], parts[1]))
     return found
@@ -83,7 +82,8 @@ def check_one_stream(
         first, second = (f"{side}_{name}" for side in sides)
         if words.get(second) is not None:
             raise ConditionError(
-                f"{_flag(second)} is of {missing}, and there is one stream: say {_flag(first)}"
+                f"{_flag(second)} belongs to {missing}, and there is one stream. Use"
+                f" {_flag(first)}."
             )
 
 
@@ -96,7 +96,9 @@ def _entries(option: str, words: Sequence[str] | None) -> list[str]:
     """As `names`, with their quotes."""
     found = [entry.strip() for word in words or () for entry in parted(word, ",")]
     if "" in found or '""' in found:
-        raise ConditionError(f"{option} has an empty entry in {','.join(words or ())!r}; {UNSET}")
+        raise ConditionError(
+            f"{option} has an empty entry (found {','.join(words or ())!r}). {UNSET}"
+        )
     return found
 
 
@@ -106,7 +108,7 @@ def numbers(option: str, text: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise ConditionError(
-            f"{option} takes numbers, separated by commas; found {text!r}"
+            f"{option} takes numbers, separated by commas (found {text!r})."
         ) from None
 
 
@@ -140,20 +142,21 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     unit = words.get(f"{begin}around_unit")
     if unit is not None and "around_column" not in said:
         of, column = _flag(f"{begin}around_unit"), _flag(f"{begin}around_column")
-        raise ConditionError(f"{of} is of {column}; leave it out, or name the column")
+        raise ConditionError(f"{of} needs {column}. Remove it, or name the column.")
     option, time = _flag(f"{begin}time"), words.get(f"{begin}time", _TIMES)
     columns = names(option, [time])
     if not said:
         if len(columns) > 2:
             raise ConditionError(
-                f"{option} takes the columns MIN,MAX, or one column of exact times; found {time!r}"
+                f"{option} takes the columns MIN,MAX, or one column of exact times (found"
+                f" {time!r})."
             )
         return columns[0], columns[-1]
     _check_together(begin, list(said))
     if len(columns) != 1:
         raise ConditionError(
-            f"with {_flag(begin + next(iter(said)))}, {option} takes the one column of the times at which"
-            f" events were seen; found {time!r}"
+            f"with {_flag(begin + next(iter(said)))}, {option} takes the one column of the times"
+            f" at which events were seen (found {time!r})."
         )
     return _stamped(columns[0], said, unit, begin)
 
@@ -164,12 +167,14 @@ def _check_together(begin: str, said: list[str]) -> None:
         return
     if len(said) > 1:
         listed = " and ".join(_flag(begin + name) for name in said)
-        raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
+        raise ConditionError(
+            f"{listed} describe the same timestamps in different ways. Remove one."
+        )
     if said[0] in ("template", "templates"):
         column, file = _flag(f"{begin}template"), _flag(f"{begin}templates")
         lacking = file if said[0] == "template" else column
         raise ConditionError(
-            f"histograms need both {column} COLUMN and {file} FILE; {lacking} is missing"
+            f"histograms need both {column} COLUMN and {file} FILE. Add {lacking}."
         )
 
 
@@ -186,7 +191,7 @@ def _stamped(stamp: str, said: dict[str, str], unit: str | None, begin: str) -> 
     option, parts = _flag(f"{begin}around"), said["around"].split(",")
     if len(parts) > 2 or "" in parts:
         raise ConditionError(
-            f"{option} takes a duration, or BEFORE,AFTER; found {said['around']!r}"
+            f"{option} takes a duration, or BEFORE,AFTER (found {said['around']!r})."
         )
     before, after = (duration(option, part) for part in (parts[0], parts[-1]))
     return around(stamp, before=before, after=after)
@@ -204,8 +209,8 @@ def _predicate(
     if (within is None) == (mutual_deadline is None):
         found = "neither" if within is None else "both"
         raise ConditionError(
-            "say what the times must meet, with one of --within LO HI and --mutual-deadline D;"
-            f" found {found}"
+            "the condition on times must be one of --within LO HI and --mutual-deadline D (found"
+            f" {found})."
         )
     if within is None:
         assert mutual_deadline is not None
@@ -221,8 +226,8 @@ def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:
         if are_exact(times):
             return 1.0
         raise ConditionError(
-            "say how probable a pair must be, with --confidence; 0.5 asks for pairs that are more"
-            " likely than not"
+            "--confidence is missing, which says how probable a pair must be. Use 0.5 for pairs"
+            " that are more likely than not."
         )
     return confidence
 

@@ -125,8 +125,8 @@ def explain_emptiness(
         hints = (nearest.words(window, left.scale.tick, _called(left, right)), *hints)
     if getattr(spec, "where", None) is not None:
         hints += (
-            f"a pair must meet {argument('where')} besides, which may leave out all that meet"
-            " the window",
+            f"a pair must also meet {argument('where')}, which may exclude all that meet the"
+            " window",
         )
     hints += tuple(_suspicions(left, right, window))
     times = left.words_of_times, right.words_of_times
@@ -162,7 +162,7 @@ def _(
         return None, []
     is_enough = _reaches(best, window.confidence)
     words = "enough for" if is_enough else "below"
-    advice = "" if is_enough else "; widen the window, or lower the confidence"
+    advice = "" if is_enough else ". Widen the window, or lower the confidence"
     return best, [
         (
             not is_enough,
@@ -181,14 +181,14 @@ def of_probability(
     is_all, is_enough = left.is_all and right.is_all, _reaches(best, confidence)
     judged = "enough for" if is_enough else "below"
     text = (
-        f"the highest probability that these lengths and this window allow is {best:.6g}, {judged} the"
-        f" confidence {confidence:g}: the shortest timestamps"
-        f"{'' if is_all else ' of the rows that were looked at'} are"
+        f"the highest probability that these lengths and this window allow is {best:.6g},"
+        f" {judged} the confidence {confidence:g}: the shortest"
+        f" timestamps{'' if is_all else ' of the sampled rows'} are"
         f" {_both(left, right, left.shortest, right.shortest)} long, {how_wide}"
         f" {length_words(window.width, tick)} wide"
     )
     typical = _of_typical_lengths(left, right, window)
-    advice = "" if is_enough and not typical else "; widen it, or lower the confidence"
+    advice = "" if is_enough and not typical else ". Widen it, or lower the confidence"
     return is_all and not is_enough, f"{text}{typical}{advice}"
 
 
@@ -246,8 +246,8 @@ def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str
         about = length_words(abs(shift), left.scale.tick, digits=3)
         earlier, later = _called(left, right)[:: 1 if shift > 0 else -1]
         yield (
-            f"{later} begins and ends about {about} later than {earlier}: is a clock or a time zone"
-            " off?"
+            f"{later} begins and ends about {about} later than {earlier}. Check clocks and time"
+            " zones"
         )
 
 
@@ -260,14 +260,14 @@ def _of_factor(left: Evidence, right: Evidence, left_is_larger: bool, factor: in
     larger, smaller = called if left_is_larger else called[::-1]
     looks = f"{larger}'s times are about {factor:,} times {smaller}'s"
     if left.scale.column.family.startswith("timestamp"):
-        return f"{looks}, counted from 1970: was one side read in the wrong unit?"
+        return f"{looks}, counted from 1970. Check the unit of both sides"
     given = (
         f"with {argument('left_unit')} and {argument('right_unit')}"
         if called == SIDES
         else f"with {argument('left_unit')} for {called[0]} times, {argument('right_unit')} for"
         f" {called[1]} times"
     )
-    return f"{looks}: if the sides count different units, say which {given}"
+    return f"{looks}. If the sides count different units, give them {given}"
 
 
 _MOST_POINTS = 1 << 19
@@ -344,10 +344,10 @@ class NearestMiss(NamedTuple):
             else f"begins at {_signed(window.lo, tick)}"
         )
         order = "after" if self.delta >= 0 else "before"
-        seen = "" if self.is_all else " of those that were looked at"
+        seen = "" if self.is_all else " of the sampled rows"
         return (
-            f"in the nearest pair{seen} {right} is {length_words(abs(self.delta), tick, 9)} {order}"
-            f" {left}; the window {end}"
+            f"in the nearest pair{seen} {right} is {length_words(abs(self.delta), tick, 9)}"
+            f" {order} {left}, and the window {end}"
         )
 
 

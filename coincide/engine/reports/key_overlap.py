@@ -36,7 +36,7 @@ class KeyOverlap:
     def describe(self) -> str:
         """In words."""
         of = " and ".join(self.names)
-        looked_at = "" if self.is_all else " in the rows that were looked at"
+        looked_at = "" if self.is_all else " in the sampled rows"
         text = (
             f"the sides share {self.shared or 'no'} key{'s' if self.shared > 1 else ''} ({of}):"
             f" left has {self.left:,}, right {self.right:,}{looked_at}"
@@ -44,7 +44,7 @@ class KeyOverlap:
         if self.examples:
             text += f", such as {self.examples[0]} and {self.examples[1]}"
         if self.alike:
-            text += "; {} and {} differ only in {}, so write both alike".format(*self.alike)
+            text += ". {} and {} differ only in {}. Write both alike".format(*self.alike)
             if self.alike[-1] == "case":
                 text += f", or say {argument('case_fold', True)}"
         return text

@@ -52,8 +52,8 @@ class LaterReport(ABC, Generic[S]):
     def _so_far(self) -> S:
         if self._known is None:
             raise ConditionError(
-                f"nothing has reported here; give this report to {self.operator}(..., report=report), and"
-                " use its result first"
+                f"nothing has reported here yet. Give this report to {self.operator}(...,"
+                " report=report), and use its result first."
             )
         return self._known
 
@@ -66,7 +66,7 @@ class LaterReport(ABC, Generic[S]):
         """Refuse what is no such report, unless there is none."""
         if report is not None and not isinstance(report, cls):
             raise ConditionError(
-                f"{argument('report')} must be a {cls.__name__}(); found {brief(report)}"
+                f"{argument('report')} must be a {cls.__name__}() (found {brief(report)})."
             )
 
     @classmethod

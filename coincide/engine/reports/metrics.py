@@ -68,7 +68,7 @@ def numbers_of(told: Any, prefix: str = "") -> dict[str, int]:
 
 
 def with_numbers(told: S, numbers: Mapping[str, int | None], prefix: str = "") -> S:
-    """A dataclass with other numbers, as of `numbers_of`; dicts lack the names of which there are none."""
+    """A dataclass with other numbers, as in `numbers_of`; dicts lack the names of which there are none."""
     changes: dict[str, Any] = {}
     for each in fields(told):  # type: ignore[arg-type]
         value = getattr(told, each.name)

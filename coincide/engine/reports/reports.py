@@ -21,7 +21,7 @@ _SHORT_REASONS = {
     "order": "whose min is above max",
     "width": "with a missing, negative or infinite half-width",
     "length": "longer than declared",
-    "template": "of unknown template",
+    "template": "with an unknown template",
     "place": "in impossible places",
 }
 assert list(_SHORT_REASONS) == list(INVALID_REASONS)
@@ -50,9 +50,9 @@ class JoinSummary:
     Parameters
     ----------
     left, right : SideCounts or None
-        What the rows were; None where nobody counted.
+        What the rows were; None if they were not counted.
     counters : JoinCounters or None
-        None where nobody counted.
+        None if pairs were not counted.
     seconds : float or None
         None of a DataFrame, which others compute.
     way : {"in memory", "files", "broadcast", "broadcast-both", "exchange"}
@@ -113,8 +113,8 @@ class JoinSummary:
 class JoinReport(LaterReport[JoinSummary]):
     """Takes what a join tells of itself: give one as ``report=``, then ask it.
 
-    Of a DataFrame, which is computed later, `summary` waits for its first action. After one that fails, or
-    needs a part of the result, as ``limit(5)`` does, it tells no more than was known before.
+    A DataFrame is computed later, so `summary` waits for its first action. After one that fails, or that
+    needs a part of the result, like ``limit(5)``, it tells no more than was known before.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class JoinReport(LaterReport[JoinSummary]):
         no_pairs = summary.no_pairs
         has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
         if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
-            warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
+            warn(f"no pair is found: {'; '.join(no_pairs.lines)}.", NoPairsWarning)
 
     @staticmethod
     def news(summary: JoinSummary, planned: JoinSummary | None) -> JoinSummary:

@@ -24,8 +24,8 @@ def warn_of_late(table: str, rows: int, late: int, by: int, tick: Tick, cure: st
     if late:
         words = cure.format(delay=delay_argument(by, tick))
         warn(
-            f"{table}, {rows:,} rows: {late:,} came too late, by up to {length_words(by, tick, digits=4)},"
-            f" and were left out. {words}",
+            f"{table}, {rows:,} rows: skipped {late:,} that came too late, by up to"
+            f" {length_words(by, tick, digits=4)}. {words}.",
             LateRowsWarning,
         )
 
@@ -34,8 +34,8 @@ def warn_of_repeated(table: str, rows: int, repeated: int, cure: str) -> None:
     """Warn where most rows are of a time that their stream has had."""
     if are_most(repeated, rows):
         warn(
-            f"{table}, {rows:,} rows: {repeated:,} are of a time again that their stream has had, and were"
-            f" left out. {cure}",
+            f"{table}, {rows:,} rows: skipped {repeated:,} that repeat a time of their stream."
+            f" {cure}.",
             LateRowsWarning,
         )
 
@@ -72,7 +72,7 @@ def losses(
     count = sum(dropped.values())
     if count:
         reasons = ", ".join(f"{dropped[why]:,} {words[why]}" for why in words if dropped.get(why))
-        told = f"{count:,} invalid, left out ({reasons})"
+        told = f"skipped {count:,} invalid rows ({reasons})"
         found.append((DroppedRowsWarning, f"{told}: {hint}" if hint else told))
     if rounded and tick is not None:
         change = length_words(rounded, tick, digits=3)
@@ -83,7 +83,7 @@ def losses(
 def warn_of_losses(table: str, rows: int, lost: Iterable[Loss]) -> None:
     """Warn of each, in the name of a table that has some rows."""
     for kind, words in lost:
-        warn(f"{table}, {rows:,} rows: {words}", kind)
+        warn(f"{table}, {rows:,} rows: {words}.", kind)
 
 
 _OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")

@@ -83,8 +83,8 @@ def stream_correlator(
     times may be rounded otherwise. On a GPU the live events stay in its memory, and a block travels there
     when it is due. Make it in the process that does the work, after any fork: it looks for a GPU.
 
-    Where the device has no memory for a block, not even event by event, the live events move to the host
-    once, with one warning, and the CPU goes on; no pair is lost or given out twice. A pickle or a deep
+    If the device has no memory for a block, not even event by event, the live events move to the host once,
+    with one warning. The CPU goes on, and no pair is lost or returned twice. A pickle or a deep
     copy is made by way of host memory and chooses its backend anew, where it is loaded.
 
     Parameters
@@ -102,7 +102,7 @@ def stream_correlator(
         intervals. The longest is needed then.
     left_templates, right_templates : TemplateTable, Templates, mapping, path or table, optional
         As `coincide.histograms` takes templates, in ticks, of a stream whose timestamps are histograms.
-        Each stream is of one kind, whatever the other one is.
+        Each stream has one kind, whatever the other one has.
     most_lengths : int
         Where one stream has intervals, and the other one histograms: how many different lengths may
         come. Each takes memory for as many entries as there are templates, and keeps it.
@@ -118,8 +118,8 @@ def stream_correlator(
         Whether `StreamStats` tells response times. They take every pair one by one, which costs more
         than finding it where only counts are wanted.
     backend : {"auto", "cpu", "gpu"}
-        ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
-        `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
+        ``"auto"`` takes a GPU if one can be used, the GPU has the algorithm, and `block` is at least
+        `LEAST_BLOCK`. With `every` alone, where blocks have any size, it takes the CPU.
     by : None
         Keys are for `stream_tables`, which takes them with tables, ids and units.
 
@@ -130,9 +130,9 @@ def stream_correlator(
     Raises
     ------
     ConditionError
-        If the algorithm or the backend is unknown, the window is empty, a limit is negative, `block` or
-        `every` is less than 1, or both are None; if a stream has neither a longest interval nor templates,
-        or both; if "lookup" is asked for with templates; if there are keys.
+        If the algorithm or the backend is unknown, the window is empty, or a limit is negative. If `block`
+        or `every` is less than 1, or both are missing. If a stream has neither a longest interval nor
+        templates, or both. If "lookup" goes with templates. If there are keys.
     MemoryBudgetError
         If there are too many pairs of templates.
     BackendError
@@ -146,14 +146,14 @@ def stream_correlator(
     """
     if by is not None:
         raise ConditionError(
-            "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes"
-            f" {argument('by')}, with tables, ids and units"
+            f"stream_correlator takes arrays of one pair of streams, without {argument('by')}."
+            " Use coincide.stream_tables, which takes tables, keys and units."
         )
     if algorithm in _OF_PAPERS:
         raise ConditionError(
-            f"{argument('algorithm', algorithm)} is one that comparisons alone need; it lives in"
-            f" bench/papers/streams.py of the sources. Use 'classes', with {argument('block', 1)}"
-            " for pairs at once"
+            f"{argument('algorithm', algorithm)} is not part of the package, as only comparisons"
+            " need it (bench/papers/streams.py of the sources). Use 'classes', with"
+            f" {argument('block', 1)} for pairs at once."
         )
     check_choice("algorithm", algorithm, DEFERRED)
     check_backend(backend)
@@ -224,35 +224,36 @@ def stream_tables(
     ----------
     condition : TimingCondition
     within, confidence
-        In place of `condition`, as of `coincide.correlate`.
+        In place of `condition`, as in `coincide.correlate`.
     left_delay, right_delay : int, str or timedelta
         How long after its max_time an event of the side may arrive, such as ``"250ms"``; an int counts
         ticks. An event arrives at the largest max_time that its side has seen, over all keys, and one
         that comes later than this is left out, counted, and kept for `StreamJoin.take_late`. Without
         `right_delay` there is one stream, which is joined with itself as by ``correlate_tables(events)``:
-        left is every event, right every other one, and pairs are given once. Of events of one and the
-        same timestamp the one that came first is left.
+        left is every event, right every other one, and pairs are given once. If two events have
+        the same timestamp, the one that came first is left.
     left_time, right_time, by, case_fold, left_columns, right_columns
-        As of `coincide.correlate_tables`.
+        As in `coincide.correlate_tables`.
     how, emit
-        As of `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are given out when the
-        second of the two events comes. All else tells of left events, and is given out when no event
+        As in `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are returned when the
+        second of the two events comes. All else tells of left events, and is returned when no event
         may come any more that could be a match: ``how="anti"`` tells of deadlines that were missed.
     probability : bool
         Add the satisfaction probability (float64).
     left_schema, right_schema : pa.Schema, optional
-        Of the tables to come. Without it the first table of a side says of which types its columns are,
-        and until that is known of both, events wait. With ``"*"`` it says which columns there are.
+        The schemas of the tables to come. Without one the first table of a side has the types. Events
+        wait until the types of both sides are known. With ``"*"`` a schema says which columns there are.
     backend : {"auto", "cpu", "gpu"}
         ``"auto"`` takes a GPU, where there is one, for blocks of many events.
     options : CorrelateOptions
-        ``left_longest`` and ``right_longest`` let events go sooner. Of intervals without it those are
-        reckoned with that are not too long for the window and the confidence.
+        ``left_longest`` and ``right_longest`` let events go sooner. Without it an
+        interval may be as long as the window and the confidence allow.
     where : str or pyarrow.compute.Expression, optional
-        As of `coincide.correlate`.
+        As in `coincide.correlate`.
     prefer, k, matching
-        As of `coincide.correlate`. A pair of ``matching="mutual"`` is given out when no event may come that
-        could be a better match of either, one of ``"unambiguous"`` when none may come that could be one.
+        As in `coincide.correlate`. A pair of ``matching="mutual"`` is returned when no event may come that
+        could be a better match of either. One of ``"unambiguous"`` is returned when no event may come that
+        could be another match.
         There is no ``"optimal"`` here.
 
     Returns
@@ -265,7 +266,7 @@ def stream_tables(
     ConditionError
         If the condition or an argument makes no sense.
     SchemaError
-        If a schema is none, or lacks a column.
+        If a schema is not one, or lacks a column.
     BackendError
         If the backend is unknown.
     """
@@ -274,7 +275,7 @@ def stream_tables(
     if not isinstance(condition, TimingCondition):
         raise SchemaError(
             f"{argument('condition')} must be a TimingCondition(predicate, confidence), such as"
-            f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(condition)}"
+            f" TimingCondition(within('0s', '3s'), 0.9) (found {found_instead(condition)})."
         )
     try:
         join = JoinArguments(
@@ -364,7 +365,7 @@ class ResilientLiveBlocks:
         return work(self._live)
 
     def _warn(self, error: MemoryBudgetError) -> None:
-        _log.warning("going on on the CPU: %s", error)
+        _log.warning("the CPU takes over: %s", error)
         self._backend = "cpu"
 
     def _events(self) -> _Events:

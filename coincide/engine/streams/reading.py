@@ -34,21 +34,21 @@ class StreamArguments:
     def __post_init__(self) -> None:
         if self.join.matching == "optimal":
             raise ConditionError(
-                f"{argument('matching', 'optimal')} weighs events against each other that hang"
-                " together by any number of pairs, in a stream without end: use"
-                f" {argument('matching', 'mutual')}, or correlate_tables"
+                f"{argument('matching', 'optimal')} must see each connected group of events at"
+                " once, and in a stream a group may never end. Use"
+                f" {argument('matching', 'mutual')}, or correlate_tables."
             )
         if self.join.keeps_right:
             raise ConditionError(
-                f"{argument('how', self.join.how)} is of tables that are whole: in streams swap"
-                f" the sides and mirror the window, with {argument('how', 'left')} or"
-                f" {argument('how', 'anti')}"
+                f"{argument('how', self.join.how)} needs whole tables. In streams swap the sides,"
+                f" mirror the window, and use {argument('how', 'left')} or"
+                f" {argument('how', 'anti')}."
             )
         if self.join.matching is not None and self.join.is_one_stream:
             raise ConditionError(
-                f"{argument('right_delay')} is missing, or else matching is of one stream, in"
-                f" which better matches of both events may come: leave {argument('matching')}"
-                " out, or use correlate_tables"
+                f"{argument('right_delay')} is missing, or you match events of one stream, where"
+                f" better matches of both events may still come. Remove {argument('matching')}, or"
+                " use correlate_tables."
             )
         delays = (
             (self.left_delay,) if self.right_delay is None else (self.left_delay, self.right_delay)
@@ -56,8 +56,8 @@ class StreamArguments:
         for side, delay in zip(SIDES, delays, strict=False):
             if size_of(delay) < 0:
                 raise ConditionError(
-                    f"{side}_delay is how long after its time an event may arrive, and cannot be negative;"
-                    f" found {delay!r}"
+                    f"{side}_delay is how long after its time an event may arrive, so it cannot"
+                    f" be negative (found {delay!r})."
                 )
 
     @property
@@ -90,8 +90,8 @@ def given_schema(side: str, given: Any) -> pa.Schema | None:
     if isinstance(schema := getattr(given, "schema", None), pa.Schema):
         return schema
     raise SchemaError(
-        f"{side}_schema must be a pyarrow.Schema; found {type(given).__name__}. The .schema of a"
-        " pyarrow.Table is one"
+        f"{side}_schema must be a pyarrow.Schema (found {type(given).__name__}). Use the .schema"
+        " of a pyarrow.Table."
     )
 
 
@@ -198,13 +198,13 @@ def _as_type(side: str, field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedA
     found = plain_type(column.type)
     if found != field.type and not _is_alike(found, field.type):
         raise SchemaError(
-            f"{side}.{field.name} is {found} and was {field.type} in the first table; cast it, or make a"
-            f" new stream{of_dicts([(field.type, found)])}"
+            f"{side}.{field.name} was {field.type} in the first table (found {found}). Make a new"
+            f" stream. Or cast the column{of_dicts([(field.type, found)])}."
         )
     try:
         return decoded(column, field.type)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{side}.{field.name}: {error}; push fewer rows at once") from error
+        raise DataError(f"{side}.{field.name}: {error}. Push fewer rows at once.") from error
 
 
 def _is_alike(found: pa.DataType, first: pa.DataType) -> bool:

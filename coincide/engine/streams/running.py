@@ -227,17 +227,17 @@ class StreamSummary:
     Parameters
     ----------
     left, right : SideCounts
-        What the rows were. Of one stream `left` tells of it, and `right` is None.
+        What the rows were. For one stream `left` tells of it, and `right` has no value.
     late : (int, int)
-        Of those: rows that came later than the delay permits, left and right. They took no part.
+        Rows among them that came later than the delay permits, left and right. They took no part.
     live : (int, int)
-        Events that are kept, left and right; of one stream for matches after them, and before them.
+        Events that are kept, left and right; for one stream those kept for later and for earlier matches.
     nbytes : int
-        Bytes that these take, and late rows that nobody has taken yet.
+        Bytes of these, and of late rows that `take_late` has not returned yet.
     counters : JoinCounters
-        What was looked at and found.
+        Candidates and pairs.
     tick : Tick or None
-        In what times are counted; None until the columns of both sides are known.
+        The unit in which times are counted; None until the columns of both sides are known.
     """
 
     left: SideCounts = field(default_factory=SideCounts)

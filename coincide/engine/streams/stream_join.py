@@ -55,8 +55,8 @@ class StreamJoin:
         given = [given_schema(*each) for each in zip(SIDES, schemas, strict=True)]
         if self._is_one and given[RIGHT] is not None:
             raise ConditionError(
-                f"{argument('right_delay')} is missing, or else {argument('right_schema')} is of a"
-                f" second stream, and there is one: say {argument('left_schema')}"
+                f"{argument('right_delay')} is missing, or {argument('right_schema')} names a"
+                f" second stream where there is one. Use {argument('left_schema')}."
             )
         for number, schema in enumerate(given):
             if schema is not None:
@@ -73,7 +73,7 @@ class StreamJoin:
     def push(self, side: Any = None, events: Any = None) -> pa.Table:
         """Take events of one side, and give out what they make final.
 
-        Of one stream it is ``push(events)``.
+        For one stream it is ``push(events)``.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class StreamJoin:
         Returns
         -------
         pa.Table
-            As of `coincide.correlate_tables`, in no particular order.
+            As in `coincide.correlate_tables`, in no particular order.
 
         Raises
         ------
@@ -101,15 +101,15 @@ class StreamJoin:
         Warns
         -----
         LateRowsWarning
-            Of rows that came later than the delay allows.
+            About rows that came later than the delay allows.
         """
         if self._is_one and events is None:
             side, events = None, side
         elif events is None and not isinstance(side, str):
             raise ConditionError(
-                "push takes the side of the events first: push('left', events) or push('right',"
-                f" events); of one stream, which is made without {argument('right_delay')},"
-                " push(events)"
+                "push takes the side of the events first. Use push('left', events) or"
+                f" push('right', events). For one stream, made without {argument('right_delay')},"
+                " use push(events)."
             )
         number = self._number(side)
         words = self._sides[number]
@@ -118,7 +118,7 @@ class StreamJoin:
                 self._check_open()
                 return pa.table({}) if self._running is None else self.schema.empty_table()
         if not offers_arrow(events):
-            raise SchemaError(f"{words} events must be {TABLES}; found {type(events).__name__}")
+            raise SchemaError(f"{words} events must be {TABLES} (found {type(events).__name__}).")
         join, names = self._arguments.join, self._columns[number]
         if self._running is None and join.is_open:
             names = needed_names(events, names, join.words_of_needed)
@@ -187,7 +187,7 @@ class StreamJoin:
     def take_late(self, side: str | None = None) -> pa.Table:
         """The late rows of a side since they were last taken, as they were pushed.
 
-        Of one stream it is ``take_late()``.
+        For one stream it is ``take_late()``.
         """
         number = self._number(side)
         with self._lock:
@@ -210,7 +210,7 @@ class StreamJoin:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of what is given out.
+        """Names and types of the output columns.
 
         Raises
         ------
@@ -229,9 +229,8 @@ class StreamJoin:
             return side_index(side)
         if side is not None:
             raise ConditionError(
-                f"there is one stream, as {argument('right_delay')} was left out, and it has no"
-                " sides: say push(events), advance(time) and take_late(), or give"
-                f" {argument('right_delay')}"
+                f"one stream has no sides (found no {argument('right_delay')}). Use push(events),"
+                f" advance(time) and take_late(), or give {argument('right_delay')}."
             )
         return LEFT
 
@@ -280,7 +279,7 @@ class StreamJoin:
     def _warn(self, number: int, table: pa.Table, before: Running, after: Running) -> None:
         """Warn of late rows, before anything is kept: where that is an error, nothing is taken."""
         stream, side = after.streams[number], SIDES[number]
-        cure = f"Say {side}_delay={{delay}}, which takes them, or push rows in order of time"
+        cure = f"Use {side}_delay={{delay}}, which accepts them, or push rows in order of time"
         late = stream.late_count - before.streams[number].late_count
         name = self._sides[number]
         warn_of_late(name, table.num_rows, late, stream.behind, after.plan.tick, cure)
@@ -289,18 +288,20 @@ class StreamJoin:
         if self._running is None:
             if self._is_one:
                 raise ConditionError(
-                    f"{method} needs the columns of the stream, which are not known: push a table,"
-                    f" which may be empty, or give {argument('left_schema')}"
+                    f"{method} needs the columns of the stream, which are unknown yet. Push a"
+                    f" table, which may be empty, or give {argument('left_schema')}."
                 )
             missing = [side for side, s in zip(SIDES, self._schemas, strict=True) if s is None]
             raise ConditionError(
-                f"{method} needs the columns of both sides, and those of {' and '.join(missing)} are not"
-                f" known: push a table, which may be empty, or give {missing[0]}_schema="
+                f"{method} needs the columns of both sides (found none for"
+                f" {' and '.join(missing)}). Push a table, which may be empty, or give"
+                f" {missing[0]}_schema=."
             )
         return self._running
 
     def _check_open(self) -> None:
         if self._closed:
             raise DataError(
-                "this stream has been flushed and takes no more events; make a new one with stream_tables"
+                "this stream was flushed and takes no more events. Make a new one with"
+                " stream_tables."
             )

@@ -61,8 +61,9 @@ class TransitionArguments:
         twice = [name for name, n in Counter(self.result_columns).items() if n > 1]
         if twice:
             raise ConditionError(
-                f"the result would have two columns {twice[0]!r}: it has {', '.join(MADE_COLUMNS)} beside"
-                " those of query and stream; rename the column that query or stream names"
+                f"the result would have two columns named {twice[0]!r}, as it has"
+                f" {', '.join(MADE_COLUMNS)} next to those of query and stream. Rename the column"
+                " that query or stream names."
             )
 
     @property
@@ -73,7 +74,7 @@ class TransitionArguments:
         if len(found) not in (1, 2) or not all(isinstance(name, str) for name in found):
             raise ConditionError(
                 f"{argument('time')} must be the name of a column of exact instants, or a (min,"
-                f" max) pair of names; found {brief(self.time)}"
+                f" max) pair of names (found {brief(self.time)})."
             )
         return found[0], found[-1]
 
@@ -105,8 +106,8 @@ class TransitionArguments:
         lower, upper = clocks
         if lower.family != upper.family:
             raise SchemaError(
-                f"{SIDE}.{lower.name} is {lower.family} and {SIDE}.{upper.name} is {upper.family}; cast"
-                " one, so that both are of one kind"
+                f"{SIDE}.{lower.name} and {SIDE}.{upper.name} must have one kind (found"
+                f" {lower.family} and {upper.family}). Cast one."
             )
         tick = resolve_tick(clocks, self.options)
         scales = [scale_of(column, tick, self.options) for column in clocks]
@@ -122,8 +123,8 @@ def _check_within(within: Duration) -> None:
         size = size_of(within)
     if size < 0:
         raise ConditionError(
-            f"{argument('within')} is the longest dwell time of a transition and cannot be"
-            f" negative; found {brief(within)}"
+            f"{argument('within')} is the longest dwell time of a transition, so it cannot be"
+            f" negative (found {brief(within)})."
         )
 
 
@@ -135,8 +136,8 @@ def _check_options(options: CorrelateOptions) -> None:
             default, field.name
         ):
             raise ConditionError(
-                f"transitions take {', '.join(_OPTIONS)} of CorrelateOptions; {field.name} means nothing"
-                " here: leave it out"
+                f"transitions take {', '.join(_OPTIONS)} of CorrelateOptions (found"
+                f" {field.name}). Remove it."
             )
 
 
@@ -156,8 +157,8 @@ class EventColumns:
         words = type_of(schema, SIDE, arguments.event)
         if not is_string(words):
             raise SchemaError(
-                f"{SIDE}.{arguments.event} is {words}; it must be a text: 'I' where a stream enters, 'O'"
-                " where it leaves"
+                f"{SIDE}.{arguments.event} must be a text, 'I' where a stream enters and 'O'"
+                f" where it leaves (found {words})."
             )
         times = arguments.times(schema)
         tick = times.scales[0].tick

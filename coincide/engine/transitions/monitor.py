@@ -59,7 +59,7 @@ class TransitionMonitor:
     Parameters
     ----------
     within, confidence, query, stream, event, time, repeated, options
-        As of `coincide.transition_tables`.
+        As in `coincide.transition_tables`.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class TransitionMonitor:
         self._behind = 0
 
     def push(self, events: Any) -> pa.Table:
-        """Take events, and hand out what they decide.
+        """Take events, and return what they decide.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class TransitionMonitor:
         Returns
         -------
         pa.Table
-            As of `coincide.transition_tables`; without columns while their types are not known.
+            As in `coincide.transition_tables`; without columns while their types are not known.
 
         Raises
         ------
@@ -121,9 +121,9 @@ class TransitionMonitor:
         Warns
         -----
         LateRowsWarning
-            Of events that came too late, where ``invalid="drop"`` leaves them out.
+            About events that came too late, if ``invalid="drop"`` skips them.
         AmbiguousCrossingsWarning
-            Once, if events are told as crossed and as stayed.
+            Once, if events are reported as crossed and as stayed.
         """
         if is_nothing(events):
             columns = self._pushes.columns
@@ -209,7 +209,7 @@ class TransitionMonitor:
         now, columns = self._counts, self._pushes.known("push")
         late = now.dropped.get("late", 0) - before.dropped.get("late", 0)
         cure = (
-            "Push events in order of their times, as a BorderMonitor(..., delay={delay}) gives them"
+            "Push events in order of their times, like BorderMonitor(..., delay={delay}) gives them"
         )
         warn_of_late(SIDE, now.events - before.events, late, self._behind, columns.tick, cure)
         if not before.both:
@@ -220,8 +220,8 @@ class TransitionMonitor:
         if self._clock is not None and until < self._clock:
             scale = self._pushes.known("advance").times.scales[1]
             raise ConditionError(
-                f"the clock cannot go back from {time_words(self._clock, scale)} to"
-                f" {time_words(until, scale)}"
+                f"the clock cannot go back from {time_words(self._clock, scale)} (found"
+                f" {time_words(until, scale)}). Give a later time."
             )
         rows, counts = self._watches.pass_time(until)
         self._clock = until
@@ -352,9 +352,9 @@ class OpenWatches:
             return
         example = described(batch, int(order[np.argmax(behind)]), self._columns)
         raise DataError(
-            f"{SIDE}: {several(int(behind.sum()), 'row')} with events that come after a later one of their"
-            f" query and stream, for example {example}. Push events in order of their times, all at once"
-            f" by transition_tables, or {HINT}"
+            f"{SIDE}: {several(int(behind.sum()), 'row')} come after a later event of their query"
+            f" and stream (found {example}). Push events in order of their times, give all at once"
+            f" to transition_tables, or {HINT}."
         )
 
 
@@ -389,32 +389,32 @@ def transition_tables(
         The longest dwell time of a transition, 0 or more: ticks, or with a unit, as ``"3min"``.
     confidence : float, optional
         The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals. Up to 0.5 an event
-        may be told as crossed and as stayed, which is counted (`both`) and warned of.
+        may be reported as crossed and as stayed. This is counted (`both`), with a warning.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it: no event that is missing
         lies before it. By default the largest max_time of all events.
     query, stream : str
-        Columns of the region and of what moves; of any type that can be a key. A `stream` of None: all
-        events are of one, and the result has no such column.
+        Columns of the region and of what moves, of any type that can be a key. A `stream` of None: all
+        events belong to one, and the result has no such column.
     event : str
         Column of the words I (the stream enters the region) and O (it leaves it).
     time : str or (str, str)
         The min and max column of the timestamps; one name for exact instants.
     repeated : {"raise", "first", "last"}
-        What an I after an I, or an O after an O, is: an error; left out, so that the first one counts;
-        or the beginning anew of its dwell time, so that the one before can only be a stay.
+        What to do with an I after an I, or an O after an O. An error; or skip it, so that the first one
+        counts; or begin its dwell time again, so that the one before can only be a stay.
     options : CorrelateOptions
         Its `unit`, `tick` and `invalid`. Events with nulls, other words or impossible times are refused
-        or, with ``invalid="drop"``, left out and counted.
+        or, with ``invalid="drop"``, skipped and counted.
     report : TransitionReport, optional
-        Is told what was found, left out, and is undecided.
+        Receives what was found, left out, and is undecided.
 
     Returns
     -------
     pa.Table
-        The columns of query and stream; ``transition``, one of I>O, O>I, I>!O and O>!I; the first
-        event's ``first_min_time``, ``first_max_time``; and ``min_time``, ``max_time``, when it came
-        true: of a transition the second event's, of a stay the first event's and `within`. Times are
+        The columns of query and stream; ``transition``, one of I>O, O>I, I>!O and O>!I; and the first
+        event's ``first_min_time``, ``first_max_time``. Last come ``min_time``, ``max_time``, when it came
+        true: for a transition the second event's, for a stay the first event's and `within`. Times are
         timestamps, or int64 ticks where the columns hold numbers. Rows of one query and stream are in
         order of their first events.
 

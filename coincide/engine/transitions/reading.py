@@ -26,7 +26,7 @@ from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import ConditionError, DataError, argument, option, several
 from coincide.model.transitions import Crossings
 
-HINT = f"leave such rows out with {option('invalid', 'drop')}"
+HINT = f"skip such rows with {option('invalid', 'drop')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,8 @@ def words_of_invalid(
         assert clock is not None
         scale = columns.times.scales[0]
         before = time_words(clock, scale)
-        what = f"times in {scale.column.name} before {before}, to where the clock had gone,"
-    return f"{SIDE}: {what} in {several(count, 'row')}, for example {example}. Mend the data, or {HINT}"
+        what = f"times in {scale.column.name} before {before}, where the clock is,"
+    return f"{SIDE}: {what} in {several(count, 'row')} (found {example}). Fix the data, or {HINT}."
 
 
 def check_exact(batch: Batch, columns: EventColumns) -> None:
@@ -130,10 +130,10 @@ def check_exact(batch: Batch, columns: EventColumns) -> None:
     if uncertain.any():
         example = described(batch, int(np.argmax(uncertain)), columns)
         raise ConditionError(
-            f"{SIDE}: the timestamps are intervals in {several(int(uncertain.sum()), 'row')}, for"
-            f" example {example}; dwell times between them are uncertain. Say how certain a"
-            f" transition or stay must be, for example {argument('confidence', 0.9)}; above 0.5"
-            " none is told as both"
+            f"{SIDE}: the timestamps are intervals in {several(int(uncertain.sum()), 'row')}, so"
+            f" dwell times are uncertain (found {example}). Give how certain a transition or stay"
+            f" must be, for example {argument('confidence', 0.9)}. Above 0.5 an event is never"
+            " both."
         )
 
 
@@ -141,10 +141,10 @@ def refuse_repeated(batch: Batch, rows: np.ndarray, columns: EventColumns) -> No
     """Raise if events, by their rows, repeat the one before them, and are to be refused."""
     if rows.size and columns.arguments.repeated == "raise":
         raise DataError(
-            f"{SIDE}: {several(rows.size, 'row')} with events that repeat the one before, I after"
-            f" I or O after O, for example {described(batch, int(rows[0]), columns)}. I and O of"
-            " one query and stream alternate: mend the data, or let the first or the last of a"
-            f" run count, by {argument('repeated', 'first')} or {argument('repeated', 'last')}"
+            f"{SIDE}: {several(rows.size, 'row')} repeat the event before, I after I or O after O"
+            f" (found {described(batch, int(rows[0]), columns)}). Fix the data, or count the first"
+            f" or the last of a run with {argument('repeated', 'first')} or"
+            f" {argument('repeated', 'last')}."
         )
 
 

@@ -89,12 +89,12 @@ class TransitionReport(LaterReport[TransitionSummary]):
 
     @staticmethod
     def warn_of(summary: TransitionSummary) -> None:
-        """Warn of events that were left out or are told twice, and of times that were rounded."""
+        """Warn of events that were skipped or are reported twice, and of rounded times."""
         warn_of_losses(SIDE, summary.counts.events, losses_of(summary))
         warn_of_both(summary.counts)
 
 
-TWICE = "told twice, as crossed and as stayed. Say a confidence above 0.5, such as 0.9"
+TWICE = "reported as crossed and as stayed. Use a confidence above 0.5, such as 0.9"
 """What is wrong with events of which both reach the confidence."""
 
 
@@ -102,7 +102,7 @@ def warn_of_both(counts: TransitionCounts) -> None:
     """Warn of events that are told as crossed and as stayed, if there are any."""
     if counts.both:
         warn(
-            f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}",
+            f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}.",
             AmbiguousCrossingsWarning,
         )
 

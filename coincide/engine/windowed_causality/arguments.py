@@ -55,9 +55,9 @@ class WindowArguments:
         self._check_home()
         if self.options.max_stay is not None and self.arrival is None:
             raise ConditionError(
-                f"{argument('max_stay')} is a time, so the window must know when tuples arrive:"
-                f" name the column with {argument('arrival')}, or leave {argument('max_stay')} out"
-                " to count arrivals"
+                f"{argument('max_stay')} is a time, so the window must know when tuples arrive."
+                f" Name the column with {argument('arrival')}. To count arrivals instead, remove"
+                f" {argument('max_stay')}."
             )
 
     @property
@@ -135,19 +135,19 @@ class WindowArguments:
         given = _numbers(self.home)
         if given and len(given) != len(self.coordinates):
             raise ConditionError(
-                f"{argument('home')} has {len(given)} coordinates and place"
-                f" {len(self.coordinates)}: give as many"
+                f"{argument('home')} has {len(given)} coordinates, and place has"
+                f" {len(self.coordinates)}. Give the same number of both."
             )
         space = self.condition.space
         limits = space.limits(len(given)) if given else []
         if any(abs(one) > limit for one, limit in zip(given, limits, strict=True)):
             raise ConditionError(
-                f"{argument('home')} is no place of {space}; found {brief(self.home)}"
+                f"{argument('home')} must be a place of {space} (found {brief(self.home)})."
             )
         if not given and self.options.policy in BY_DISTANCE:
             raise ConditionError(
-                f"policy {self.options.policy!r} asks how far tuples are from the window: say where it"
-                " is, as by home=(0.5, 0.5), and name the coordinates in place"
+                f"policy {self.options.policy!r} needs the distance of tuples from the window."
+                " Give its place, for example home=(0.5, 0.5), and name the coordinates in place."
             )
 
 
@@ -159,6 +159,6 @@ def _numbers(given: object) -> tuple[float, ...]:
         found = (float("nan"),)
     if not all(np.isfinite(found)):
         raise ConditionError(
-            f"{argument('home')} must be numbers, one a coordinate; found {brief(given)}"
+            f"{argument('home')} must be numbers, one a coordinate (found {brief(given)})."
         )
     return found

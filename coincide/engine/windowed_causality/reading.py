@@ -99,7 +99,8 @@ class WindowColumns:
             kind = type_of(schema, EVENT, arguments.role)
             if not is_string(kind):
                 raise SchemaError(
-                    f"{EVENT}.{arguments.role} is {kind}; a role is one of the words cause and effect"
+                    f"{EVENT}.{arguments.role} must be one of the words cause and effect (found"
+                    f" {kind})."
                 )
 
     def __eq__(self, other: object) -> bool:
@@ -161,9 +162,10 @@ class WindowColumns:
         wrong = int(pc.sum(unknown).as_py() or 0)
         if wrong:
             raise DataError(
-                f"{EVENT}.{name} holds other words than cause and effect in"
-                f" {several(wrong, 'row')}, for example {words.filter(unknown)[0].as_py()!r}; write"
-                " these words, or null for a tuple that is neither"
+                f"{EVENT}.{name} must hold the words cause and effect, but"
+                f" {several(wrong, 'row')} hold others (found"
+                f" {words.filter(unknown)[0].as_py()!r}). Write one of these words, or null for a"
+                " tuple without a role."
             )
         roles = np.array([CAUSE, EFFECT])[found.fill_null(0).to_numpy(zero_copy_only=False)]
         roles[pc.is_null(found).to_numpy(zero_copy_only=False)] = 0
@@ -187,10 +189,9 @@ class WindowColumns:
         if count and self.arguments.options.invalid == "raise":
             row = int(rows[np.argmax(late)])
             raise DataError(
-                f"{EVENT}.{self.arguments.arrival} goes back in {several(count, 'row')}, for"
-                f" example in row {row:,} of the push; push tuples in the order in which they"
-                " arrived, or leave such rows out with"
-                f" {option('invalid', 'drop', 'WindowOptions')}"
+                f"{EVENT}.{self.arguments.arrival} goes back in {several(count, 'row')} (found"
+                f" row {row:,} of the push). Push tuples in the order of their arrival, or skip"
+                f" such rows with {option('invalid', 'drop', 'WindowOptions')}."
             )
         good[rows[late]] = False
         return good, count, int((clocks - own)[late].max(initial=0))

@@ -138,18 +138,18 @@ def window_recall(
     events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Tuples in the order in which they arrived.
     condition, time, place, arrival, role, home
-        As of `coincide.WindowedCausality`.
+        As in `coincide.WindowedCausality`.
     windows : sequence of int
     policies : sequence of str, optional
         None: all that need nothing which is not given; ``"fcfo"`` and ``"fhcfo"`` need `home`.
     options : WindowOptions
-        Of these, `policy` and `window` do not count here.
+        `policy` and `window` do not count here.
 
     Returns
     -------
     pa.Table
         Columns ``policy``, ``window``, ``pairs`` (found), ``exact`` (all there are) and ``recall``
-        (null where there are none). A row of policy ``bound`` for each window: no policy can find
+        (null without pairs). A row of policy ``bound`` for each window: no policy can find
         more, even if it knew the future (`cpu_fallback.windowed_causality.join`).
 
     Raises
@@ -184,5 +184,5 @@ def _of_any_policy(options: WindowOptions) -> WindowOptions:
 
 def _sequence(name: str, given: Any) -> Any:
     if isinstance(given, (str, int)) or not isinstance(given, Sequence):
-        raise ConditionError(f"{argument(name)} must be a sequence; found {brief(given)}")
+        raise ConditionError(f"{argument(name)} must be a sequence (found {brief(given)}).")
     return given

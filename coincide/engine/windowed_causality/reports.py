@@ -25,7 +25,7 @@ class WindowSummary:
     rows : SideCounts
         Rows pushed, those without time, place or role, and those left out.
     backwards : int
-        Rows left out since they arrived before the one before them.
+        Rows skipped since they arrived before the one before them.
     counts : WindowCounts
         What became of the others, and what is known of the pairs that were missed.
     pairs : int
@@ -73,7 +73,7 @@ def tell(rows: SideCounts, backwards: int, tick: Tick, behind: int = 0) -> None:
     if backwards:
         by = f" (by up to {length_words(behind, tick, digits=4)})" if behind else ""
         warn(
-            f"{EVENT}, {rows.rows:,} rows: {backwards:,} that arrived before the one before{by}, left out."
-            " Push rows in order of their arrival",
+            f"{EVENT}, {rows.rows:,} rows: skipped {backwards:,} that arrived before the one"
+            f" before{by}. Push rows in order of their arrival.",
             DroppedRowsWarning,
         )

@@ -42,7 +42,7 @@ class WindowedCausality:
     time : str
         Column of valid times: when it happened.
     place : sequence of str and float
-        The coordinates, as of `coincide.causality_tables`. A row where one is null or NaN matches nothing,
+        The coordinates, as in `coincide.causality_tables`. A row where one is null or NaN matches nothing,
         and takes no place in the window.
     arrival : str, optional
         Column of the times of arrival, which must not go back, of the same kind as valid times. ``"fcfo"``
@@ -54,7 +54,7 @@ class WindowedCausality:
     home : sequence of float
         Where the window is: ``"fcfo"`` and ``"fhcfo"`` let the nearest tuples go.
     columns : str or sequence of str
-        Columns to hand out, as ``cause_<name>`` and ``effect_<name>``.
+        Output columns, named ``cause_<name>`` and ``effect_<name>``.
     options : WindowOptions
 
     Raises
@@ -88,7 +88,7 @@ class WindowedCausality:
         self._before = WindowCounts()
 
     def push(self, events: Any) -> pa.Table:
-        """Take tuples in the order in which they arrived, and hand out the pairs that they show.
+        """Take tuples in the order in which they arrived, and return the pairs that they show.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class WindowedCausality:
         Returns
         -------
         pa.Table
-            Without rows: pairs are told as soon as they are found, and none wait.
+            No rows: pairs are returned as soon as they are found, so none wait.
         """
         if self._join is None:
             return pa.table({})

@@ -91,9 +91,9 @@ class Monitor:
         # entered it without an event. Whatever fails on the way, nothing has changed then.
         if self._open is not None and self.queries + lower.shape[0] > MOST_QUERIES:
             raise DataError(
-                f"{self.queries:,} queries were added so far, and {lower.shape[0]:,} are to be; with"
-                f" hysteresis a monitor takes {MOST_QUERIES:,} in all, removed ones among them: make a"
-                " new one of the live queries"
+                f"the monitor has added {self.queries:,} queries so far, and {lower.shape[0]:,}"
+                f" are to come. With hysteresis a monitor takes {MOST_QUERIES:,} in all, removed"
+                " ones included. Make a new monitor of the live queries."
             )
         numbers = np.arange(self.queries, self.queries + lower.shape[0])
         closed = np.zeros(numbers.size, np.uint8) if closed is None else closed

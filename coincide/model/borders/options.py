@@ -33,15 +33,15 @@ class BorderOptions:
         reading before it). ``"outside"``: the stream comes from outside all ranges, and enters those that
         hold it at the reading's own time.
     pass_through : bool
-        Whether a range that a stream goes through between two readings, and holds neither of them, is
-        told, as an I and an O with the same interval of time. In more than one dimension the stream is
-        taken to move in a straight line. The paper cancels them.
+        Whether to report a range that a stream crosses between two readings, and that holds neither of
+        them. It is an I and an O with the same interval of time. In more than one dimension the stream
+        is taken to move in a straight line. The paper cancels them.
     interpolate : bool
-        Whether the instant is told at which a stream that moves in a straight line from reading to
-        reading meets the border, rounded down to ticks: column `crossing_time`.
+        Whether to add the column `crossing_time`: when a stream that moves in a straight line from
+        reading to reading meets the border, rounded down to ticks.
     closed : {"left", "right", "both", "neither"}
-        Which of its borders a range holds: ``"left"`` is [lower, upper), and ``"both"`` [lower, upper], as
-        SQL's BETWEEN.
+        Which of its borders a range holds: ``"left"`` is [lower, upper), and ``"both"`` [lower, upper]
+        like SQL's BETWEEN.
     hysteresis : float or sequence of float
         How far beyond a border a stream must be to have left, in the unit of the values; one for all
         dimensions, or one for each. A stream has entered as without it.
@@ -50,11 +50,11 @@ class BorderOptions:
         the paper). ``"three-sided"``: by peaks of the other borders, in O(log N + found).
         ``"auto"``: by the number of borders on the way.
     invalid : {"raise", "drop"}
-        What to do with readings that are none (no stream, no time, an infinite value): an error, or
-        leave them out and count them. A value that is null or NaN is a gap: the stream is taken to be
-        where it was, and gaps are counted.
+        What to do with invalid readings (no stream, no time, an infinite value): raise an error, or
+        skip and count them. A value that is null or NaN is a gap: the stream is taken to be where it
+        was, and gaps are counted.
     unit, tick : str or None
-        As `CorrelateOptions`.
+        Like those of `CorrelateOptions`.
     backend : {"auto", "cpu", "gpu"}
     batch_events : int
         Crossings in one output batch.
@@ -84,7 +84,7 @@ class BorderOptions:
         for name in ("pass_through", "interpolate"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ConditionError(
-                    f"{argument(name)} must be True or False; found {brief(value)}"
+                    f"{argument(name)} must be True or False (found {brief(value)})."
                 )
         name_units(self, "unit", "tick")
         check_count("batch_events", self.batch_events)
@@ -92,9 +92,9 @@ class BorderOptions:
         object.__setattr__(self, "hysteresis", _margins(self.hysteresis))
         if self.pass_through and self.has_margin:
             raise ConditionError(
-                f"{argument('pass_through', True)} and hysteresis cannot go together: a stream"
-                " that goes through a range and stops within the margin behind it has entered and"
-                " not left. Leave out one of them"
+                f"{argument('pass_through', True)} and hysteresis exclude each other. A stream"
+                " that crosses a range and stops within the margin behind it has entered, but has"
+                " not left. Remove one of them."
             )
 
     @property
@@ -114,7 +114,7 @@ class BorderOptions:
         if margins.size not in (1, dimensions):
             raise ConditionError(
                 f"{argument('hysteresis')} has {margins.size} margins, but there are {dimensions}"
-                " value columns: give one margin for all, or one for each"
+                " value columns. Give one margin for all, or one for each."
             )
         return np.broadcast_to(margins, (dimensions,))
 
@@ -148,8 +148,8 @@ def with_words(options: BorderOptions, words: Mapping[str, Any]) -> BorderOption
     for name in words:
         if name not in known:
             raise ConditionError(
-                f"there is no argument {name!r}; beside columns and a report there are the options"
-                f" {', '.join(known)}"
+                f"there is no argument {name!r}. Use a column, a report, or one of the options"
+                f" {', '.join(known)}."
             )
     return replace(options, **words)
 
@@ -164,7 +164,7 @@ def _margin(given: object) -> float:
     margin = as_float(given) if isinstance(given, Real) and not isinstance(given, bool) else -1.0
     if not 0 <= margin < math.inf:
         raise ConditionError(
-            f"{argument('hysteresis')} must be a finite number of at least 0, or one for each"
-            f" dimension; found {brief(given)}"
+            f"{argument('hysteresis')} must be a finite number of at least 0, or one number for"
+            f" each dimension (found {brief(given)})."
         )
     return margin

@@ -37,8 +37,8 @@ class CausalityCondition:
     space : Plane or Sphere
         What coordinates are, and what the distance of two places is.
     confidence : float
-        Of interval timestamps: the least probability, 0 < confidence <= 1, that delta lies in the
-        window that the predicates leave at the pair's distance. Of exact instants every pair has 0 or 1.
+        The least probability, 0 < confidence <= 1, that delta lies in the window that the predicates
+        leave at the pair's distance. A pair of exact instants has probability 0 or 1.
     """
 
     predicates: tuple[Predicate, ...]
@@ -52,12 +52,13 @@ class CausalityCondition:
         if wrong or not given:
             names = ", ".join(kind.__name__ for kind in PREDICATES)
             raise ConditionError(
-                f"the predicates of a causality condition are {names}; found"
-                f" {brief(wrong[0]) if wrong else 'none'}"
+                f"the predicates of a causality condition are {names} (found"
+                f" {brief(wrong[0]) if wrong else 'no predicate'})."
             )
         if not isinstance(self.space, (Plane, Sphere)):
             raise ConditionError(
-                f"{argument('space')} must be Plane(...) or Sphere(...); found {brief(self.space)}"
+                f"{argument('space')} must be Plane(...) or Sphere(...) (found"
+                f" {brief(self.space)})."
             )
         object.__setattr__(self, "predicates", given)
         object.__setattr__(self, "confidence", _checked_confidence(self.confidence))
@@ -110,18 +111,21 @@ class CausalityModel:
     reach: float  # No pair that is farther apart qualifies; infinity if there is no such distance
     window: tuple[int, int]
     deltas: tuple[int, int]  # The same, exactly
-    is_forward: bool = False  # As of `Limits`
-    is_symmetric: bool = False  # As of `Limits`
+    is_forward: bool = False  # As in `Limits`
+    is_symmetric: bool = False  # As in `Limits`
 
 
 def _checked_confidence(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise ConditionError(f"the confidence must be a number, such as 0.9; found {brief(given)}")
+        raise ConditionError(
+            f"the confidence must be a number, such as 0.9 (found {brief(given)})."
+        )
     confidence = as_float(given)
     if math.isnan(confidence) or not SMALLEST_CONFIDENCE < confidence <= 1.0:
         raise ConditionError(
-            f"the confidence must lie in (0, 1], above 2^-49; found {confidence}. 0.5 asks for pairs that"
-            f" are more likely than not{percent(confidence)}"
+            "the confidence must lie in (0, 1], above 2^-49 (found"
+            f" {confidence}{percent(confidence)}). Use 0.5 for pairs that are more likely than"
+            " not."
         )
     return confidence
 
@@ -156,7 +160,9 @@ class Temporal:
         for name in ("lo", "hi"):
             _check_duration(name, getattr(self, name), optional=True)
         if self.lo is None and self.hi is None:
-            raise ConditionError("Temporal needs at least one bound; found none. Leave it out")
+            raise ConditionError(
+                "Temporal needs at least one bound (found no bound). Give one, or remove Temporal."
+            )
         _check_strict(self.strict)
 
     def limits(self, tick: Tick) -> Limits:
@@ -172,9 +178,9 @@ class Temporal:
         lo = whole.lo if self.lo is None else tick.count(self.lo) + strict
         hi = whole.hi if self.hi is None else tick.count(self.hi) - strict
         if lo > hi:
-            wider = f"Widen it, or use {argument('strict', False)}"
-            hint = "Swap the two" if lo > hi + 2 * strict else wider
-            raise ConditionError(f"the window of {self} holds no tick. {hint}")
+            wider = f"Widen it, or use {argument('strict', False)}."
+            hint = "Swap the two bounds." if lo > hi + 2 * strict else wider
+            raise ConditionError(f"the window of {self} contains no tick. {hint}")
         return Limits(lo, hi)
 
 
@@ -230,8 +236,8 @@ class Propagation:
     def __post_init__(self) -> None:
         if (self.time is None) == (self.speed is None):
             raise ConditionError(
-                "Propagation takes either time, a constant propagation time, or speed; found"
-                f" {'both' if self.speed is not None else 'neither'}"
+                "Propagation takes a propagation time or a speed (found"
+                f" {'both' if self.speed is not None else 'neither'}). Give one of them."
             )
         _check_duration("tolerance", self.tolerance, least=0)
         _check_duration("time", self.time, optional=True, least=0)
@@ -300,13 +306,13 @@ class SpeedRange:
         v_min, v_max = self._speeds
         if v_min == 0 and v_max == math.inf:
             raise ConditionError(
-                "SpeedRange needs a lowest or a highest speed; found neither. Leave it out, or say"
-                " Temporal(lo, None) for effects that are not before their cause"
+                "SpeedRange needs a lowest or a highest speed (found neither). Give one. If an"
+                " effect must only not be before its cause, use Temporal(0, None) instead."
             )
         if v_min > v_max:
             raise ConditionError(
-                f"{argument('v_min')} ({v_min:g}) is above {argument('v_max')}"
-                f" ({v_max:g}). Swap the two"
+                f"{argument('v_min')} ({v_min:g}) is above {argument('v_max')} ({v_max:g}). Swap"
+                " the two."
             )
         _check_duration("slack", self.slack, least=0)
         _check_per(self)
@@ -371,8 +377,8 @@ def _check_duration(
     size = size_of(value)  # type: ignore[arg-type]  # refuses what is no duration
     if least is not None and (size < least if least == 0 else size <= 0):
         raise ConditionError(
-            f"{argument(name)} must {'not be negative' if least == 0 else 'be above 0'}; found"
-            f" {brief(value)}"
+            f"{argument(name)} must {'not be negative' if least == 0 else 'be above 0'} (found"
+            f" {brief(value)})."
         )
 
 
@@ -380,11 +386,11 @@ def _check_per(predicate: Propagation | SpeedRange) -> None:
     if predicate.per is not None:
         if not isinstance(predicate.per, str):
             raise ConditionError(
-                f"{argument('per')} must be a unit of time, or None; found {brief(predicate.per)}"
+                f"{argument('per')} must be a unit of time, or None (found {brief(predicate.per)})."
             )
         object.__setattr__(predicate, "per", unit_name(predicate.per))
 
 
 def _check_strict(strict: object) -> None:
     if not isinstance(strict, bool):
-        raise ConditionError(f"{argument('strict')} must be True or False; found {brief(strict)}")
+        raise ConditionError(f"{argument('strict')} must be True or False (found {brief(strict)}).")

@@ -220,7 +220,7 @@ class PairRule(NamedTuple):
         return comparable(probability_of(self, gap, dh, s, left, right))
 
     def apart(self, s, left, right):
-        """Twice the difference of a pair's middles, half ticks; parameters as of `meets`."""
+        """Twice the difference of a pair's middles, half ticks; parameters as in `meets`."""
         return 2 * s - right + left
 
     def window_at(self, distance2):
@@ -228,11 +228,11 @@ class PairRule(NamedTuple):
         return window_between(self, distance2, distance2)
 
     def distance2_of(self, gap, dh):
-        """The squared distance of a pair; parameters as of `meets`."""
+        """The squared distance of a pair; parameters as in `meets`."""
         return squared_distance(self.curvature, gap, dh)
 
     def distance_of(self, gap, dh):
-        """The distance of a pair; parameters as of `meets`."""
+        """The distance of a pair; parameters as in `meets`."""
         return distance_between(self.curvature, gap, dh)
 
 

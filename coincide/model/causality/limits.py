@@ -173,26 +173,27 @@ class Limits:
         lo, hi = self.window
         if lo > hi:
             raise ConditionError(
-                f"no difference of times meets {condition}: it would have to be at least {lo} and"
-                f" at most {hi} ticks. Widen the windows, or use {argument('strict', False)}"
+                f"no time difference meets {condition}. It would have to be at least {lo} and at"
+                f" most {hi} ticks. Widen the windows, or use {argument('strict', False)}."
             )
         speeds = max(
             [sum(front.is_ahead == kind for front in self.fronts) for kind in (True, False)]
         )
         if speeds > MOST_SPEEDS or len(self.ellipsoids) > MOST_ELLIPSOIDS:
             raise ConditionError(
-                f"a condition has at most {MOST_SPEEDS} predicates on speeds and {MOST_ELLIPSOIDS}"
-                f" ellipsoids; found {speeds} and {len(self.ellipsoids)}. Join by some of them, then filter"
+                f"a condition has at most {MOST_SPEEDS} predicates on speeds and"
+                f" {MOST_ELLIPSOIDS} ellipsoids (found {speeds} and {len(self.ellipsoids)}). Join"
+                " by some of them, then filter the result."
             )
         if self.bound < 0:
             raise ConditionError(
-                f"no distance meets {condition}: the radius is 0 and strict. Use"
-                f" {argument('strict', False)}"
+                f"no distance meets {condition}, as the radius is 0 and strict. Use"
+                f" {argument('strict', False)}."
             )
         if math.isinf(self.reach) and max(-lo, hi) >= UNBOUNDED:
             raise ConditionError(
-                f"{condition} bounds neither the time nor the distance between cause and effect, so that"
-                " nearly every pair would match. Add Temporal(lo, hi), or Spatial(radius)"
+                f"{condition} limits neither the time nor the distance between cause and effect,"
+                " so nearly every pair would match. Add Temporal(lo, hi) or Spatial(radius)."
             )
         return self
 
@@ -211,9 +212,9 @@ def ticks_per(per: str | None, tick: Tick) -> tuple[Fraction, str]:
         return Fraction(1), "tick"
     if tick.nanoseconds is None:
         raise ConditionError(
-            f"speeds are per {per}, but the time columns are plain numbers of unknown unit. Give"
-            f" the unit of the columns, as by {option('unit', 'us')}, or speeds per tick, with"
-            f" {argument('per', None)}"
+            f"speeds are per {per}, but the unit of the time columns is unknown, as they hold"
+            f" plain numbers. Give the unit of the columns, for example {option('unit', 'us')}, or"
+            f" give speeds per tick with {argument('per', None)}."
         )
     return Fraction(NANOSECONDS_PER_UNIT[per], tick.nanoseconds), per
 

@@ -63,13 +63,14 @@ class Plane:
             return
         if isinstance(self.scale, str) or not isinstance(self.scale, Sequence):
             raise ConditionError(
-                f"{argument('scale')} must be a sequence of numbers, one a coordinate; found"
-                f" {brief(self.scale)}"
+                f"{argument('scale')} must be a sequence of numbers, one a coordinate (found"
+                f" {brief(self.scale)})."
             )
         scale = tuple(checked_number("scale", each) for each in self.scale)
         if not 1 <= len(scale) <= 3:
             raise ConditionError(
-                f"a plane has one to three coordinates; scale has {len(scale)} numbers"
+                f"a plane has one to three coordinates (found {len(scale)} numbers in scale)."
+                " Give one number for each coordinate."
             )
         object.__setattr__(self, "scale", scale)
 
@@ -102,7 +103,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Great-circle distance of latitudes and longitudes in degrees, with a height or depth beside it.
+    """Great-circle distance of latitudes and longitudes in degrees, and perhaps a height or depth.
 
     With a third coordinate, distance² = great-circle distance² + (difference of heights)², so that events
     of equal height are as far apart as without it.
@@ -110,7 +111,7 @@ class Sphere:
     Parameters
     ----------
     radius : float
-        Of the sphere, in the unit of distances; the Earth's in kilometres unless given.
+        The radius of the sphere, in the unit of distances. Default: the Earth's, in kilometres.
     height_scale : float
         What one unit of the height is worth in the unit of distances: 0.001 of metres.
     """
@@ -281,7 +282,7 @@ DISTANCE_LIMIT = 1e100
 def checked_number(name: str, value: object, *, zero: bool = False, hint: str = "") -> float:
     """A positive number as a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ConditionError(f"{argument(name)} must be a number{hint}; found {brief(value)}")
+        raise ConditionError(f"{argument(name)} must be a number{hint} (found {brief(value)}).")
     number = as_float(value)
     if zero and number == 0:
         return 0.0
@@ -289,7 +290,7 @@ def checked_number(name: str, value: object, *, zero: bool = False, hint: str = 
         least = "0, or from" if zero else "from"
         raise ConditionError(
             f"{argument(name)} must be {least} 1e-100 to 1e100, a positive and finite"
-            f" number{hint}; found {brief(value)}"
+            f" number{hint} (found {brief(value)})."
         )
     return number
 

@@ -27,7 +27,7 @@ from coincide.model.units import UNBOUNDED
 
 
 class TemplateRule(NamedTuple):
-    """Decides pairs of histograms: methods as of `PairRule`, shapes being numbers of templates."""
+    """Decides pairs of histograms: methods as in `PairRule`, shapes being numbers of templates."""
 
     pair: PairRule  # Of exact instants, and the window of a distance
     left: Buckets  # Of the templates of causes and of effects
@@ -85,7 +85,7 @@ def length_of(buckets, template):
 
 @compiled
 def qualifies_within(rule, gap, dh, s, left, right):
-    """Whether a pair qualifies; parameters as of `PairRule.meets`."""
+    """Whether a pair qualifies; parameters as in `PairRule.meets`."""
     lo, hi = window_of(rule.pair, gap, dh)
     # Most candidates are out of reach, or within the window wherever in their supports they lie.
     first, last = s - length_of(rule.right, right), s + length_of(rule.left, left)
@@ -105,7 +105,7 @@ def qualifies_within(rule, gap, dh, s, left, right):
 
 @compiled
 def probability_within(rule, gap, dh, s, left, right):
-    """The probability that a pair qualifies, good to 1e-13; parameters as of `PairRule.meets`."""
+    """The probability that a pair qualifies, good to 1e-13; parameters as in `PairRule.meets`."""
     lo, hi = window_of(rule.pair, gap, dh)
     if lo > hi:
         return 0.0

@@ -187,7 +187,7 @@ class StreamCorrelator(ABC):
             or abs(index(time)) >= TIME_LIMIT
         ):
             raise ConditionError(
-                f"{argument('time')} must be an int below 2^61 ticks; found {time!r}"
+                f"{argument('time')} must be an int below 2^61 ticks (found {time!r})."
             )
         with self._lock:
             self._check_open()
@@ -259,16 +259,17 @@ class StreamCorrelator(ABC):
     def _check_whole(self) -> None:
         if self._halfway:
             raise DataError(
-                "an exception ended an earlier call while events were being correlated, so pairs may"
-                " be missing; make a new correlator with stream_correlator and push the events again"
+                "an exception ended an earlier call while it correlated events, so pairs may be"
+                " missing. Make a new correlator with stream_correlator, and push the events"
+                " again."
             )
 
     def _check_open(self) -> None:
         self._check_whole()
         if self._closed:
             raise DataError(
-                "this correlator has been flushed and takes no more events; make a new one with"
-                " stream_correlator"
+                "this correlator was flushed and takes no more events. Make a new one with"
+                " stream_correlator."
             )
 
     def _keep_late(self, batch: Batch, late: np.ndarray) -> None:
@@ -414,8 +415,8 @@ def deferred_correlator(
     """A correlator of a block at a time; `live_blocks` is the backend."""
     if algorithm == "lookup" and not options.model.shape_is_length:
         raise ConditionError(
-            "the look-up table is for intervals on both sides: what it concludes for a neighbour follows"
-            " from lengths (Lee & Lee (2010), Corollary 2). Use 'lazy' or 'classes' with templates"
+            "the look-up table works for intervals on both sides only, as it concludes from their"
+            " lengths (Lee & Lee (2010), Corollary 2). Use 'lazy' or 'classes' with templates."
         )
     live = live_blocks(cast(Deferred, algorithm))
     return (ClassedCorrelator if algorithm == "classes" else LazyCorrelator)(options, live)

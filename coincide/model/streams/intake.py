@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
     name: str
     kind: str = "integers (ticks)"
-    hint: str = "Round times to int64 ticks first"
+    hint: str = "Round times to int64 ticks first."
 
 
 ARRIVALS = Column("arrival")
@@ -39,8 +39,8 @@ def integers(column: Column, values: npt.ArrayLike) -> np.ndarray:
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         _check_range(column.name, array)
         raise SchemaError(
-            f"{column.name} must be a one-dimensional array of {column.kind}; found {array.dtype} of"
-            f" shape {array.shape}. {column.hint}"
+            f"{column.name} must be a one-dimensional array of {column.kind} (found {array.dtype}"
+            f" of shape {array.shape}). {column.hint}"
         )
     if array.dtype.kind == "u" and array.size:
         _check_range(column.name, array)
@@ -53,12 +53,12 @@ def marks_of(sides: npt.ArrayLike) -> np.ndarray:
     expected = f"{argument('sides')} must be a one-dimensional array of 0 (left) and 1 (right)"
     if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
         raise SchemaError(
-            f"{expected}, one for each event; found {array.dtype} of shape {array.shape}"
+            f"{expected}, one for each event (found {array.dtype} of shape {array.shape})."
         )
     wrong = np.flatnonzero((array != LEFT) & (array != RIGHT))
     if wrong.size:
         at = int(wrong[0])
-        raise SchemaError(f"{expected}; found {array[at]} at position {at}")
+        raise SchemaError(f"{expected} (found {array[at]} at position {at}).")
     return _plain(array, np.uint8)
 
 
@@ -71,8 +71,8 @@ def _array(name: str, values: npt.ArrayLike) -> np.ndarray:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise SchemaError(
-            f"{argument(name)} must be a one-dimensional array of integers; found a"
-            f" {type(values).__name__} that is no array ({error}). Give one int for each event"
+            f"{argument(name)} must be a one-dimensional array of integers (found a"
+            f" {type(values).__name__}: {error}). Give one int for each event."
         ) from error
     if array.dtype.kind == "f":
         _refuse_null(name, np.isnan(array))
@@ -86,8 +86,8 @@ def _refuse_null(name: str, nulls: np.ndarray) -> None:
     at = np.flatnonzero(nulls)
     if at.size:
         raise DataError(
-            f"{name}: nulls, masked entries and NaN are not allowed; found one at position"
-            f" {int(at[0])}. Leave such events out"
+            f"{name} must hold no nulls, masked entries or NaN (found one at position"
+            f" {int(at[0])}). Remove such events."
         )
 
 
@@ -112,7 +112,7 @@ def _check_range(name: str, array: np.ndarray) -> None:
             isinstance(value, int) and abs(value) >= TIME_LIMIT for value in array.ravel().tolist()
         )
     if beyond:
-        raise DataError(f"{name}: a time reaches 2^61 ticks; use a coarser unit")
+        raise DataError(f"{name}: a time reaches 2^61 ticks. Use a coarser unit.")
 
 
 def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
@@ -124,7 +124,7 @@ def check_size(name: str, array: np.ndarray, like: str, size: int) -> None:
     """Refuse an array that has not one entry for each event."""
     if array.size != size:
         raise SchemaError(
-            f"{name} has {array.size} entries, but {like} has {size}; give one for each event"
+            f"{name} has {array.size} entries, but {like} has {size}. Give one for each event."
         )
 
 
@@ -286,15 +286,15 @@ def refuse_groups(group: object) -> None:
     """Refuse events that have groups."""
     if group is not None:
         raise DataError(
-            "a stream correlator knows no groups; coincide.stream_tables joins tables by keys. Push events"
-            " without group"
+            "a stream correlator has no groups. Push events without group, or use"
+            " coincide.stream_tables, which joins tables by keys."
         )
 
 
 def where_tables_go(events: object) -> str:
     """For messages: what takes tables, if it is one that was given."""
     if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
-        return ". coincide.stream_tables takes tables"
+        return " Use coincide.stream_tables for tables."
     return ""
 
 
@@ -303,12 +303,12 @@ def _untimely(
 ) -> str:
     arrival, side = int(instants[at]), int(marks[at])
     if trouble == ARRIVAL:
-        return f"arrives at {arrival}, beyond 2^61 ticks; use a coarser unit"
+        return f"arrives at {arrival}, beyond 2^61 ticks. Use a coarser unit."
     earlier = instants[:at][marks[:at] == side]
     last = int(max(clock[side], earlier.max(initial=clock[side])))
     return (
-        f"arrives at {arrival}, before an earlier event or heartbeat of its side, at {last};"
-        " push the events of a side in order of arrival"
+        f"arrives at {arrival}, before an earlier event or heartbeat of its side, at {last}. Push"
+        " the events of a side in order of arrival."
     )
 
 
@@ -334,7 +334,7 @@ class IntervalIntake(OneKindIntake):
             return events
         raise SchemaError(
             f"{argument('events')} must be IntervalEvents or a pair of arrays (min_time,"
-            f" max_time); found {type(events).__name__}{where_tables_go(events)}"
+            f" max_time) (found {type(events).__name__}).{where_tables_go(events)}"
         )
 
     def _first_trouble(
@@ -354,17 +354,17 @@ class IntervalIntake(OneKindIntake):
         name, length = SIDES[side], second - first
         shortest, longest = self._lengths[side].tolist()
         if trouble == OUT_OF_RANGE:
-            return "reaches 2^61 ticks; use a coarser unit"
+            return "reaches 2^61 ticks. Use a coarser unit."
         if trouble == REVERSED:
-            return "has min_time above max_time; swap the two or leave the event out"
+            return "has min_time above max_time. Swap the two, or remove the event."
         if trouble == TOO_LONG:
             return (
-                f"is {length} ticks long, but {name}_longest is {longest};"
-                f" declare a larger {name}_longest or leave the event out"
+                f"is {length} ticks long, but {name}_longest is {longest}. Give a larger"
+                f" {name}_longest, or remove the event."
             )
         return (
-            f"is {length} ticks long, but {name}_shortest is {shortest};"
-            f" declare a smaller {name}_shortest or leave the event out"
+            f"is {length} ticks long, but {name}_shortest is {shortest}. Give a smaller"
+            f" {name}_shortest, or remove the event."
         )
 
 
@@ -404,10 +404,10 @@ class LengthNumbers:
         if count > self._most:
             name, other = SIDES[self._side], SIDES[1 - self._side]
             raise MemoryBudgetError(
-                f"{name}: {count:,} different lengths of intervals have come, each of which counts as a"
-                f" template, and {self._most:,} are allowed beside the {len(self._table):,} of"
-                f" {other}_templates; round the intervals to fewer lengths, or give a larger"
-                f" {argument('most_lengths')} (at most {MOST_PAIRS // len(self._table):,})"
+                f"{name}: the intervals have {count:,} different lengths, and each counts as a"
+                f" template. Next to the {len(self._table):,} of {other}_templates, {self._most:,}"
+                " are allowed. Round the intervals to fewer lengths, or give a larger"
+                f" {argument('most_lengths')} (at most {MOST_PAIRS // len(self._table):,})."
             )
         solved = solved_times(*self._tables(new), self._window)
         times = beside(self._known.lengths.times, solved, self._side)
@@ -471,9 +471,9 @@ class MixedIntake:
         marks = marks_of(sides)
         if not isinstance(events, tuple) or len(events) != 2:
             raise SchemaError(
-                "where one side has intervals and the other one templates, a mixed push takes a pair"
-                " (left events, right events), each as push takes them, and sides says in which order"
-                f" they came; found {type(events).__name__}"
+                "a mixed push of intervals and templates takes a pair (left events, right events)"
+                f" (found {type(events).__name__}). Give each side as push takes it, and their"
+                " order of arrival as sides."
             )
         instants = NO_ARRIVAL
         if arrival is not None:
@@ -486,9 +486,9 @@ class MixedIntake:
             part = self._kinds[side].one_sided(side, events[side], when, clock)
             if part.sides.size != rows[side].size:
                 raise SchemaError(
-                    f"{argument('sides')} has {rows[side].size} entries of {side} ({SIDES[side]}),"
-                    f" but there are {part.sides.size} events of that side; give one for each"
-                    " event"
+                    f"{argument('sides')} has {rows[side].size} entries for side {side}"
+                    f" ({SIDES[side]}), but that side has {part.sides.size} events. Give one entry"
+                    " for each event."
                 )
             parts.append(part)
         # Lengths are numbered last, when nothing else can be wrong.
@@ -513,7 +513,7 @@ class MixedIntake:
 _TEMPLATE = Column(
     "template",
     "integers (numbers of templates) or of text (their ids)",
-    "Give the ids, or number them by TemplateTable.numbered(ids)",
+    "Give the ids, or number them with TemplateTable.numbered(ids).",
 )
 
 
@@ -542,7 +542,7 @@ class TemplateIntake(OneKindIntake):
             return events[0], self._numbered(events[1], sides)
         raise SchemaError(
             f"{argument('events')} must be HistogramEvents or a pair of arrays (max_time,"
-            f" template); found {type(events).__name__}{where_tables_go(events)}"
+            f" template) (found {type(events).__name__}).{where_tables_go(events)}"
         )
 
     def _numbered(self, template: npt.ArrayLike, sides: tuple[int, ...]) -> npt.ArrayLike:
@@ -552,16 +552,17 @@ class TemplateIntake(OneKindIntake):
         table, name = self._tables[sides[0]], SIDES[sides[0]]
         if any(self._tables[side] != table for side in sides):
             raise SchemaError(
-                "template: ids do not say of which side's templates they are in a mixed push; number"
-                " them by TemplateTable.numbered(ids) of each side, or push one side at a time"
+                "template: in a mixed push an id does not name its side. Number the ids with"
+                " TemplateTable.numbered(ids) of each side, or push one side at a time."
             )
         ids = [None if is_null(each) else each for each in np.asarray(template).tolist()]
         numbers = table.numbered(ids)
         if (unknown := np.flatnonzero(numbers < 0)).size:
             at = int(unknown[0])
             raise DataError(
-                f"{name}: event {at} of this push has the template {brief(ids[at])}, which is none of the"
-                f" {len(table):,} of {name}_templates; leave the event out, or add a template"
+                f"{name}: event {at} of this push has a template that is not among the"
+                f" {len(table):,} of {name}_templates (found {brief(ids[at])}). Remove the event,"
+                " or add a template."
             )
         return numbers
 
@@ -569,8 +570,8 @@ class TemplateIntake(OneKindIntake):
         own = self._tables[side]
         if table is not own and table != own and without_offsets(table) != own:
             raise SchemaError(
-                f"the events have another TemplateTable than {SIDES[side]}_templates; number their"
-                f" templates by {SIDES[side]}_templates.numbered(ids)"
+                f"the events have another TemplateTable than {SIDES[side]}_templates. Number"
+                f" their templates with {SIDES[side]}_templates.numbered(ids)."
             )
 
     def _first_trouble(
@@ -588,12 +589,12 @@ class TemplateIntake(OneKindIntake):
 
     def _complaint(self, trouble: int, side: int, first: int, second: int) -> str:
         if trouble == OUT_OF_RANGE:
-            return "reaches 2^61 ticks; use a coarser unit"
+            return "reaches 2^61 ticks. Use a coarser unit."
         name, count = SIDES[side], int(self._counts[side])
         unknown = "; TemplateTable.numbered gives -1 for an unknown id" if second == -1 else ""
         return (
-            f"has a template that is none of {name}_templates, which are numbered 0 to {count - 1}"
-            f"{unknown}; leave the event out, or add a template"
+            f"has a template that is not in {name}_templates, which are numbered 0 to"
+            f" {count - 1}{unknown}. Remove the event, or add a template."
         )
 
 

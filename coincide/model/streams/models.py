@@ -124,11 +124,12 @@ class StreamOptions:
                 object.__setattr__(self, name, count_of(name, value))
         if self.classes is not None and self.classes > MAX_CLASSES:
             raise ConditionError(
-                f"{argument('classes')} must be at most {MAX_CLASSES}; found {self.classes}"
+                f"{argument('classes')} must be at most {MAX_CLASSES} (found {self.classes})."
             )
         if self.block is None and self.every is None:
             raise ConditionError(
-                "no re-evaluation condition: give block (events), every (ticks), or both"
+                "the re-evaluation condition is missing. Give block (events), every (ticks), or"
+                " both."
             )
 
 

@@ -30,7 +30,7 @@ def side_limits(side: str, delay: object, shortest: object, longest: object) -> 
     )
     if shortest > longest:
         raise ConditionError(
-            f"{side}_shortest ({shortest}) is above {side}_longest ({longest}); swap the two"
+            f"{side}_shortest ({shortest}) is above {side}_longest ({longest}). Swap the two."
         )
     return SideLimits(delay, shortest, longest)
 
@@ -42,13 +42,13 @@ def window_in_ticks(condition: Window | TimingCondition) -> Window:
         return condition.window(Tick())
     if not isinstance(condition, Window):
         raise ConditionError(
-            f"the condition must be a TimingCondition or a Window; found {condition!r}. Wrap a"
-            " predicate as TimingCondition(predicate, confidence=...)"
+            f"the condition must be a TimingCondition or a Window (found {condition!r}). Wrap a"
+            " predicate as TimingCondition(predicate, confidence=...)."
         )
     _refuse_text(condition)
     lo, hi = Tick().count(condition.lo), Tick().count(condition.hi)
     if lo > hi:
-        raise ConditionError(f"the window is empty: lo ({lo}) is above hi ({hi}). Swap the two")
+        raise ConditionError(f"the window is empty: lo ({lo}) is above hi ({hi}). Swap the two.")
     return Window(lo, hi, TimingCondition(within(0, 0), condition.confidence).confidence)
 
 
@@ -56,8 +56,8 @@ def _refuse_text(ends: Window | Within) -> None:
     for end in (ends.lo, ends.hi):
         if isinstance(end, str):
             raise ConditionError(
-                f"the duration {end!r} has a unit, but a stream's times are bare ticks; give it as an"
-                " int in ticks"
+                f"the duration {end!r} has a unit, but a stream's times are bare ticks. Give it"
+                " as an int in ticks."
             )
 
 
@@ -65,7 +65,7 @@ def count_of(name: str, value: object) -> int:
     """A whole number of at least 1."""
     number = _whole(name, value)
     if number < 1:
-        raise ConditionError(f"{argument(name)} must be at least 1; found {number}")
+        raise ConditionError(f"{argument(name)} must be at least 1 (found {number}).")
     return number
 
 
@@ -74,7 +74,7 @@ def _ticks(name: str, value: object) -> int:
     # Times lie within 2^61 of zero, so they can be twice as far apart.
     if not 0 <= number < 2 * TIME_LIMIT:
         raise ConditionError(
-            f"{argument(name)} must be 0 or more and below 2^62 ticks; found {number}"
+            f"{argument(name)} must be 0 or more and below 2^62 ticks (found {number})."
         )
     return number
 
@@ -85,8 +85,10 @@ def _whole(name: str, value: object) -> int:
             raise TypeError
         return index(value)  # type: ignore[arg-type]
     except TypeError:
-        hint = "; a stream's times are bare ticks, give an int" if isinstance(value, str) else ""
-        raise ConditionError(f"{argument(name)} must be an int; found {value!r}{hint}") from None
+        hint = (
+            ". The times of a stream are bare ticks. Give an int" if isinstance(value, str) else ""
+        )
+        raise ConditionError(f"{argument(name)} must be an int (found {value!r}){hint}.") from None
 
 
 FARTHEST = 2**63 - 1

@@ -49,8 +49,8 @@ class Side(NamedTuple):
         if isinstance(self.templates, Templates):
             return without_offsets(_in_bare_ticks(self.name, self.templates))
         raise ConditionError(
-            f"{self.name}_templates must be Templates or a TemplateTable; found"
-            f" {type(self.templates).__name__}"
+            f"{self.name}_templates must be Templates or a TemplateTable (found"
+            f" {type(self.templates).__name__})."
         )
 
     @property
@@ -59,14 +59,15 @@ class Side(NamedTuple):
         if (table := self.table) is None:
             if self.longest is None:
                 raise ConditionError(
-                    f"give {self.name}_longest, the longest interval of that stream in ticks, or"
-                    f" {self.name}_templates if its timestamps are histograms"
+                    f"the length of timestamps is missing. Give {self.name}_longest, the longest"
+                    " interval of that stream in ticks. For histogram timestamps give"
+                    f" {self.name}_templates."
                 )
             return side_limits(self.name, self.delay, self.shortest, self.longest)
         if self.longest is not None or self.shortest != 0:
             raise ConditionError(
-                f"{self.name}_longest and {self.name}_shortest are of intervals, but the lengths of"
-                f" {self.name}_templates are known; leave them out"
+                f"{self.name}_longest and {self.name}_shortest apply to intervals, but"
+                f" {self.name}_templates have known lengths. Remove them."
             )
         return side_limits(self.name, self.delay, 0, len(table) - 1)
 
@@ -80,8 +81,9 @@ def _in_bare_ticks(name: str, templates: Templates) -> TemplateTable:
         ):
             raise
         raise ConditionError(
-            f"{name}_templates have edges with a unit, but a stream's times are bare ticks; say how long"
-            f" one is, as by {name}_templates=templates.table(Tick('us')); a fit has .templates"
+            f"the edges of {name}_templates have a unit, but the times of a stream are bare"
+            f" ticks. Give the tick, for example {name}_templates=templates.table(Tick('us')). A"
+            " fit has .templates."
         ) from error
 
 

@@ -36,7 +36,8 @@ class TemplateFit:
         on its difference from the density's.
     error : mapping of str to float
         How far the probability of a pair may be off because of this template. Errors of both sides
-        add. Of samples: with 95 % confidence (Dvoretzky-Kiefer-Wolfowitz), the fit's distance added.
+        add. For samples it holds with 95 % confidence (Dvoretzky-Kiefer-Wolfowitz), and includes the
+        fit's distance.
     """
 
     templates: Templates
@@ -59,22 +60,22 @@ def fitted_to_delays(
     check_count("fewest", fewest)
     check_choice("method", method, ("quantile", "width"))
     if not isinstance(pool, bool):
-        raise ConditionError(f"{argument('pool')} must be True or False; found {brief(pool)}")
+        raise ConditionError(f"{argument('pool')} must be True or False (found {brief(pool)}).")
     few = {name for name, values in delays.items() if values.size < fewest}
     if few and not pool:
         name = min(few)
         others = f" (and {len(few) - 1} more such)" if len(few) > 1 else ""
         raise DataError(
-            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest}{others};"
-            f" measure more, lower {argument('fewest')}, or give those the histogram of all delays"
-            f" together with {argument('pool', True)}"
+            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest}{others}."
+            f" Measure more, lower {argument('fewest')}, or use {argument('pool', True)}, which"
+            " gives such ids the histogram of all delays."
         )
     everything = np.sort(np.concatenate([np.empty(0, np.int64), *delays.values()]))
     if everything.size < fewest:
         whose = f"template {brief(min(few))}: " if few else ""
         raise DataError(
-            f"{whose}all ids together have {everything.size} delays, fewer than {fewest}; measure"
-            f" more, or lower {argument('fewest')}"
+            f"{whose}all ids together have {everything.size} delays, fewer than {fewest}. Measure"
+            f" more, or lower {argument('fewest')}."
         )
     given, distance, error = {}, {}, {}
     for name, values in delays.items():
@@ -154,9 +155,9 @@ def fitted_to_density(
         worst, start, stop = heapq.heappop(queue)
         if len(queue) + 1 >= most or stop - start < 2:
             raise ConditionError(
-                f"{len(queue) + 1} buckets come within {2 * (beyond - worst):.3g} of the density's"
-                f" probabilities, not within {error:.3g}; allow more buckets or a larger error, or count"
-                " edges in a finer tick"
+                f"{len(queue) + 1} buckets differ from the density's probabilities by"
+                f" {2 * (beyond - worst):.3g}, more than {error:.3g}. Allow more buckets or a"
+                " larger error, or count edges in a finer tick."
             )
         middle = (start + stop) // 2
         values[middle] = float(cdf(np.array([middle / scale]))[0])
@@ -204,18 +205,18 @@ def templates_from_densities(
     Parameters
     ----------
     densities : mapping of str to distribution
-        By template id. A distribution has ``cdf`` and ``ppf``, as those that SciPy freezes
-        (``scipy.stats.gamma(2, scale=3)``), or ``cdf`` and ``inv_cdf``, as `statistics.NormalDist`.
+        By template id. A distribution has ``cdf`` and ``ppf``, like those that SciPy freezes
+        (``scipy.stats.gamma(2, scale=3)``), or ``cdf`` and ``inv_cdf``, like `statistics.NormalDist`.
     unit : str
-        Of the densities' numbers, such as ``"ms"``.
+        The unit of the densities' numbers, such as ``"ms"``.
     error : float
         Most by which the probability of a pair may be off because of a template; the errors of both
         sides add.
     tick : str
         Unit in which edges are whole numbers: that of the time columns, or a coarser one.
     delays : bool
-        Whether the densities are of delays of detection; else of times, of which the end of the
-        support comes to lie at an event's time.
+        Whether the densities describe delays of detection. If not, they describe times, and the end of
+        the support comes to lie at an event's time.
     most : int
         Upper limit on the buckets of a template.
 
@@ -237,28 +238,32 @@ def templates_from_densities(
     True
     """
     if not isinstance(error, Real) or not 0.0 < error < 1.0:
-        raise ConditionError(f"{argument('error')} must lie between 0 and 1; found {brief(error)}")
+        raise ConditionError(
+            f"{argument('error')} must lie between 0 and 1 (found {brief(error)})."
+        )
     check_count("most", most)
     if not isinstance(densities, Mapping):
         raise ConditionError(
-            f"{argument('densities')} must be a mapping from ids to distributions; found"
-            f" {brief(densities)}"
+            f"{argument('densities')} must be a mapping from ids to distributions (found"
+            f" {brief(densities)})."
         )
     if not densities:
-        raise DataError("there is no density; give at least one")
+        raise DataError("there is no density. Give at least one.")
     scale = NANOSECONDS_PER_UNIT[unit_name(unit)] / NANOSECONDS_PER_UNIT[unit_name(tick)]
     given, distance = {}, {}
     for key, density in densities.items():
         name = str(key)
         if name in given:
-            raise DataError(f"the template {brief(name)} is there twice; give each density one id")
+            raise DataError(
+                f"the template {brief(name)} is given twice. Give each density its own id."
+            )
         quantile = _quantile_function(name, density)
         tail = error / 2 * _TAIL_SHARE
         ends = _ends(name, quantile, tail)
         if not all(abs(end) * scale < TIME_LIMIT // 2 for end in ends):  # NaN is not either
             raise ConditionError(
-                f"density {brief(name)} reaches from {ends[0]:g} to {ends[1]:g} {unit}; its ends must be"
-                f" finite and below 2^60 {tick}"
+                f"density {brief(name)} must have finite ends below 2^60 {tick} (found"
+                f" {ends[0]:g} to {ends[1]:g} {unit}). Cut off its tails, or use a coarser tick."
             )
         edges, masses, distance[name] = fitted_to_density(
             _of_arrays(name, density.cdf), *ends, scale, error, most
@@ -284,8 +289,8 @@ def _quantile_function(name: str, density: Any) -> Callable[[float], Any]:
     found = getattr(density, "ppf", None) or getattr(density, "inv_cdf", None)
     if found is None or not hasattr(density, "cdf"):
         raise ConditionError(
-            f"density {brief(name)} must have cdf and ppf (or inv_cdf), as SciPy's frozen distributions;"
-            f" found a {type(density).__name__}"
+            f"density {brief(name)} must have cdf and ppf (or inv_cdf), like SciPy's frozen"
+            f" distributions (found a {type(density).__name__})."
         )
     return found
 
@@ -300,7 +305,10 @@ def _of_arrays(name: str, cdf: Callable[[Any], Any]) -> Callable[[np.ndarray], n
             found = _one_by_one(name, cdf, points)
         if np.isnan(found).any():
             at = points[np.isnan(found)][0]
-            raise ConditionError(f"density {brief(name)}: its cdf is NaN at {at:g}")
+            raise ConditionError(
+                f"density {brief(name)} has a cdf that is NaN at {at:g}. Give a density whose cdf"
+                " is a number everywhere."
+            )
         return found
 
     return over

@@ -116,9 +116,9 @@ def tail_quantiles(
     """Where the tails of the difference of each pair fall to what a confidence allows outside."""
     if len(left) * len(right) > MOST_PAIRS:
         raise MemoryBudgetError(
-            f"{len(left):,} times {len(right):,} templates make a table of more than {MOST_PAIRS:,}"
-            " entries; join fewer templates at once, or round lengths of intervals, each of which counts"
-            " as a template, to fewer different ones"
+            f"{len(left):,} times {len(right):,} templates make a table of more than"
+            f" {MOST_PAIRS:,} entries. Join fewer templates at once, or round lengths of"
+            " intervals: each length counts as a template."
         )
     below = _least_beyond(right, left, confidence)
     return _least_beyond(left, right, confidence), np.ascontiguousarray(below.T)

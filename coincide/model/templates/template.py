@@ -85,10 +85,12 @@ class Template:
             ticks = index(edge)  # type: ignore[arg-type]
         except TypeError as error:
             raise DataError(
-                f"{self._words}: an edge must be a whole number of ticks; found {brief(edge)}"
+                f"{self._words}: an edge must be a whole number of ticks (found {brief(edge)})."
             ) from error
         if abs(ticks) >= TIME_LIMIT // 2:
-            raise DataError(f"{self._words}: the edge {brief(ticks)} reaches 2^60 ticks")
+            raise DataError(
+                f"{self._words}: the edge {brief(ticks)} reaches 2^60 ticks. Use a coarser tick."
+            )
         return ticks
 
     def _mass(self, mass: object) -> float:
@@ -96,28 +98,28 @@ class Template:
             value = float(mass)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(
-                f"{self._words}: a mass must be a number; found {brief(mass)}"
+                f"{self._words}: a mass must be a number (found {brief(mass)})."
             ) from error
         if not 0.0 <= value < math.inf:
             raise DataError(
-                f"{self._words}: a mass is a probability, at least 0; found {brief(mass)}"
+                f"{self._words}: a mass is a probability, so at least 0 (found {brief(mass)})."
             )
         return value
 
     def _check(self) -> None:
         if not self.masses or len(self.edges) != len(self.masses) + 1:
             raise DataError(
-                f"{self._words}: n buckets have n + 1 edges and n masses, n at least 1; found"
-                f" {len(self.edges)} edges and {len(self.masses)} masses"
+                f"{self._words}: n buckets have n + 1 edges and n masses, n at least 1 (found"
+                f" {len(self.edges)} edges and {len(self.masses)} masses)."
             )
         for low, high in zip(self.edges, self.edges[1:], strict=False):
             if low > high:
-                raise DataError(f"{self._words}: edges must not fall; found {high} after {low}")
+                raise DataError(f"{self._words}: edges must not fall (found {high} after {low}).")
         total = math.fsum(self.masses)
         if abs(total - 1.0) > MASS_TOLERANCE:
             raise DataError(
-                f"{self._words}: the masses sum to {total:.12g}; they must sum to 1. Divide them by"
-                " their sum if they are counts"
+                f"{self._words}: the masses must sum to 1 (found {total:.12g}). If they are"
+                " counts, divide them by their sum."
             )
 
 
@@ -221,7 +223,7 @@ class TemplateTable:
         twice = set(self.ids) & set(more.ids)
         if twice:
             raise DataError(
-                f"the template {brief(min(twice))} is in both tables; give it one id once"
+                f"the template {brief(min(twice))} is in both tables. Give it one id, once."
             )
         return TemplateTable(
             self.ids + more.ids,
@@ -246,7 +248,7 @@ class TemplateTable:
 def template_table(templates: Mapping[str, Template]) -> TemplateTable:
     """A table of checked templates, in ticks. Templates of near spread become neighbours."""
     if not templates:
-        raise DataError("the table of templates is empty; give at least one template histogram")
+        raise DataError("the table of templates is empty. Give at least one histogram.")
     each = list(templates.values())
     sizes = [len(template.edges) for template in each]
     edges = np.array([edge - t.edges[-1] for t in each for edge in t.edges], np.int64)
@@ -342,7 +344,8 @@ class Templates:
     ----------
     given : mapping of str to GivenTemplate
     unit : str or None
-        Of edges that are numbers: ``"ns"`` ... ``"d"``. None: the ticks of the join's time columns.
+        The unit of edges that are numbers: ``"ns"`` ... ``"d"``. None: the ticks of the join's time
+        columns.
 
     Raises
     ------
@@ -359,7 +362,7 @@ class Templates:
         if self.unit is not None:
             object.__setattr__(self, "unit", unit_name(self.unit))
         if not self.given:
-            raise DataError("the table of templates is empty; give at least one template histogram")
+            raise DataError("the table of templates is empty. Give at least one histogram.")
 
     def __len__(self) -> int:
         return len(self.given)
@@ -370,7 +373,7 @@ class Templates:
         Parameters
         ----------
         tick : Tick
-            Of the time columns that are joined.
+            The tick of the time columns that are joined.
 
         Raises
         ------
@@ -393,24 +396,24 @@ class Templates:
         number = _exact(edge)
         if number is None:
             raise DataError(
-                f"template {brief(name)}: an edge must be a finite number or a duration such as '40ms';"
-                f" found {brief(edge)}"
+                f"template {brief(name)}: an edge must be a finite number or a duration such as"
+                f" '40ms' (found {brief(edge)})."
             )
         if self.unit is not None:
             return self._of_nanoseconds(name, number * NANOSECONDS_PER_UNIT[self.unit], tick)
         if number.denominator != 1:
             raise ConditionError(
-                f"template {brief(name)}: the edge {edge} is no whole number of ticks; say in which unit"
-                " edges are (unit='s')"
+                f"template {brief(name)}: the edge {edge} is not a whole number of ticks. Give"
+                " the unit of the edges (unit='s')."
             )
         return int(number)
 
     def _of_nanoseconds(self, name: str, nanoseconds: Fraction, tick: Tick) -> int:
         if tick.nanoseconds is None:
             raise ConditionError(
-                f"template {brief(name)}: its edges have a unit, but the time columns are plain"
-                " numbers of unknown unit. Give the unit of the columns, as by"
-                f" {option('unit', 'us')}"
+                f"template {brief(name)}: its edges have a unit, but the unit of the time columns"
+                " is unknown, as they hold plain numbers. Give the unit of the columns, for"
+                f" example {option('unit', 'us')}."
             )
         return round(nanoseconds / tick.nanoseconds)
 

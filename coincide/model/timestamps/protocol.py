@@ -212,4 +212,4 @@ def _type_of(hint: Any) -> Any:
         return _NUMBERS[hint]
     if hasattr(hint, "_fields"):
         return numba_type(hint)
-    raise TypeError(f"a field of a rule cannot be annotated as {hint!r}")
+    raise TypeError(f"a field of a rule cannot be annotated as {hint!r}.")

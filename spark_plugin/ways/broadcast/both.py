@@ -92,7 +92,7 @@ def _thinned(sample: Sample) -> Sample:
 def both_join(job: Job, plan: BothPlan) -> tuple[DataFrame, Shipment]:
     """The result in wire types, and what it needs."""
     spark, result, stage = job.sides[0].spark, job.result, job.stage
-    shipment = ship(plan.rows, spark, "both sides", f"leave {argument('way')} to us")
+    shipment = ship(plan.rows, spark, "both sides", f"remove {argument('way')}")
     parts = len(plan.bounds) - 1
     task = PartTask(
         job.spec, result.layout, result.names, stage.metrics, rows=shipment, bounds=plan.bounds

@@ -29,7 +29,7 @@ from spark_plugin.frames.statistics import SideStatistics
 from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
 
 _log = logging.getLogger("coincide")
-_STRANGE = "the column {!r} cannot be sent on by the driver"
+_STRANGE = "the driver cannot send on the column {!r}"
 _TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
 
 
@@ -65,8 +65,8 @@ def collected_sides(
     strange = [name for side, table in of_sides for name in _strange(side, table)]
     if strange and most is None:
         raise SchemaError(
-            f"{argument('way', 'broadcast-both')} cannot take the column {strange[0]!r} along; leave"
-            f" {argument('way')} or the column out"
+            f"{argument('way', 'broadcast-both')} cannot take the column {strange[0]!r} along."
+            f" Remove {argument('way')} or the column."
         )
     if strange:
         _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
@@ -95,7 +95,7 @@ def _collected(
         # That of what Spark has taken for small: its driver has a bound of its own.
         if "maxResultSize" not in str(error):
             raise
-        why = "spark.driver.maxResultSize bounds what the driver takes"
+        why = "spark.driver.maxResultSize limits what the driver takes"
         _log_unused_job(wanted, "collected", why)
         return None
     if tables is None or _are_too_large([(t.nbytes, t.num_rows) for t in tables], most):
@@ -133,7 +133,8 @@ def _are_too_large(sizes: Sequence[tuple[int, int]], most: tuple[int, int]) -> b
 
 def _log_unused_job(wanted: Sequence[Wanted], done: str, why: str) -> None:
     _log.info(
-        "correlate: %s %s %s in vain: Spark estimates few bytes, but %s; naming a way spares this",
+        "correlate: %s %s %s without use: Spark estimates few bytes, but %s. Name a way to avoid"
+        " this",
         " and ".join(each.called for each in wanted),
         "were" if len(wanted) > 1 else "was",
         done,

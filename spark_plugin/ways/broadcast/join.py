@@ -28,7 +28,7 @@ from spark_plugin.ways.broadcast.near_times import near_cells
 from spark_plugin.ways.join_sides import Job
 from spark_plugin.ways.partial_results import PartialResult
 
-_TOO_LARGE = "the side to broadcast", f"leave {argument('way')} to us"
+_TOO_LARGE = "the side to broadcast", f"remove {argument('way')}"
 
 
 @dataclass(frozen=True)

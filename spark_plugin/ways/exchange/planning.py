@@ -52,9 +52,10 @@ def plan_slices(
     plan = work.dealt(plan)
     if plan.count > MOST_SLICES:
         raise MemoryBudgetError(
-            f"so many events can meet so many that slices of {argument('slice_rows', options.slice_rows)}"
-            f" rows would be {plan.count:,}; allow a worker more rows ({argument('slice_rows')},"
-            f" {argument('slice_bytes')}), or ask for a narrower window"
+            f"slices of {argument('slice_rows', options.slice_rows)} rows would be"
+            f" {plan.count:,}, as too many events are within reach of each other. Allow a worker"
+            f" more rows ({argument('slice_rows')}, {argument('slice_bytes')}), or narrow the"
+            " window."
         )
     return plan
 
@@ -294,15 +295,15 @@ def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> N
     if plan.replication <= MOST_COPIES or rows <= options.slice_rows:
         return
     problem = (
-        f"each of the {right.rows:,} right events would go to {plan.replication:.1f} slices on average"
-        f" ({rows:,.0f} rows, which pays up to {MOST_COPIES:g} slices), since so many events are"
-        f" within reach of so many, or of such lengths: up to {plan.reach.left[1]:,} ticks (left) and"
+        f"each of the {right.rows:,} right events would go to {plan.replication:.1f} slices on"
+        f" average ({rows:,.0f} rows, and up to {MOST_COPIES:g} slices pay), since many events are"
+        f" within reach of each other, or are long: up to {plan.reach.left[1]:,} ticks (left) and"
         f" {plan.reach.right[1]:,} ticks (right)"
     )
     cure = (
-        "Ask for a narrower window or more confidence, join by keys, leave out events that are"
-        f" too long ({argument('left_longest')}, {argument('right_longest')} and"
-        f" {argument('invalid', 'drop')}), or allow slices more rows ({argument('slice_rows')})"
+        "Narrow the window, raise the confidence, join by keys, skip events that are too long"
+        f" ({argument('left_longest')}, {argument('right_longest')} and"
+        f" {argument('invalid', 'drop')}), or allow slices more rows ({argument('slice_rows')})."
     )
     if plan.replication > _TOO_MANY_COPIES * MOST_COPIES and rows > _TOO_MANY_ROWS:
         raise MemoryBudgetError(f"{problem}. {cure}")

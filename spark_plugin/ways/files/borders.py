@@ -48,7 +48,7 @@ def plan_file_crossings(
 ) -> BorderPlan:
     """Plan a search for the border crossings of Parquet files whose row groups hold few streams each."""
     if arguments.stream is None:
-        raise NotDirect(f"all {READINGS} are of one stream, and a task reads whole streams")
+        raise NotDirect(f"all {READINGS} belong to one stream, and a task reads whole streams.")
     planned = _planned_files(find_files(READINGS, readings), arguments, parallelism(spark))
     check_workers(spark)
     schema, count = planned.files.schema, len(planned.parts)
@@ -80,7 +80,10 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     _check_types(files, footers, columns)
     parts = stream_parts(footers, arguments.streams[0], tasks)
     if parts is None:
-        raise NotDirect(f"{READINGS}: row groups have no statistics of {arguments.streams[0]}")
+        raise NotDirect(
+            f"{READINGS}: row groups have no statistics of {arguments.streams[0]}. Write the"
+            " files with statistics."
+        )
     _check_order(parts, arguments, tasks)
     return StreamFiles(PlannedFiles.of(files, schema, footers), parts, columns)
 
@@ -90,7 +93,9 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
     arguments, schema = columns.arguments, footers[0].schema
     stored = {footer.ranges[arguments.streams[0]][0] for footer in footers}
     if len(stored) > 1 or not all(one is not None and _is_label(one) for one in stored):
-        raise NotDirect(f"{READINGS}.{arguments.streams[0]} is no integer or text in all files")
+        raise NotDirect(
+            f"{READINGS}.{arguments.streams[0]} is not an integer or a text in all files. Cast it."
+        )
     for name in arguments.columns:
         kind = schema.field(name).type
         old = any(
@@ -98,7 +103,9 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
             for footer in footers
         )
         if old or _is_unlike(kind):
-            raise NotDirect(f"{READINGS}.{name} is {kind}, which Spark alone reads as it does")
+            raise NotDirect(
+                f"{READINGS}.{name} has a type that only Spark reads its own way (found {kind})."
+            )
     for name in (arguments.streams[0], arguments.time):
         try:
             spark_type(name, schema.field(name).type)
@@ -127,8 +134,8 @@ def _check_order(parts: StreamParts, arguments: BorderArguments, tasks: int) -> 
         stream = arguments.streams[0]
         ordered = f'df.sort("{stream}", "{arguments.time}").write.parquet("ordered")'
         raise NotDirect(
-            f"{READINGS}: the files are so little ordered by {stream}, or in so large row groups,"
-            f" that a task would read {most:,} rows where it should {aimed:,}, and each row be read"
-            f" {parts.reads:.1f} times on average; ordered once, as by {ordered}, they would be read"
-            " without an exchange"
+            f"{READINGS}: the files are not in order of {stream}, or have too large row groups. A"
+            f" task would read {most:,} rows where it should read {aimed:,}, and each row would be"
+            f" read {parts.reads:.1f} times on average. Order the files once, for example by"
+            f" {ordered}, and they are read without an exchange."
         )

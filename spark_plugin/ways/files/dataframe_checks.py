@@ -15,7 +15,7 @@ from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _MOST_MILLISECONDS = (2**63 - 1) // 1000
-_DIRECTLY = "write the files so that the direct way is open, which takes them"
+_DIRECTLY = "write the files so that way='files' is possible, which reads it"
 
 
 def check_for_dataframes(
@@ -31,15 +31,15 @@ def check_for_dataframes(
         for field in schema:
             if field.name in names and pa.types.is_duration(field.type):
                 raise SchemaError(
-                    f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads these as"
-                    f" plain numbers; {_DIRECTLY}"
+                    f"{side}: Spark reads the column {field.name!r} as plain numbers (found"
+                    f" {field.type} in {path}). Cast it, or {_DIRECTLY}."
                 )
             is_fine = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
             # Also in columns that are not needed: Spark takes its schema from all columns of some file.
             if is_fine and not reads_nanoseconds:
                 raise SchemaError(
-                    f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads no"
-                    f" nanoseconds; write it in microseconds, or {_DIRECTLY}"
+                    f"{side}: Spark reads no nanoseconds, which the column {field.name!r} has"
+                    f" (found {field.type} in {path}). Write it in microseconds, or {_DIRECTLY}."
                 )
     refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
 
@@ -56,8 +56,8 @@ def refuse_beyond_microseconds(
             if any(is_beyond_microseconds(end) for ends in ranges for end in ends or ()):
                 raise BeyondMicroseconds(
                     f"{files.side}: the column {name!r} holds times in milliseconds beyond"
-                    f" ±{_MOST_MILLISECONDS:,} in {path}, and {SPARK_COUNTS}; leave such rows out of the"
-                    f" file, or {instead}"
+                    f" ±{_MOST_MILLISECONDS:,} in {path}, and {SPARK_COUNTS}. Remove such rows"
+                    f" from the file, or {instead}."
                 )
 
 

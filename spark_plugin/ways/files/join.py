@@ -96,9 +96,12 @@ class FilesJoin:
         except NotDirect as closed:
             if way == "files":
                 raise
-            _log.warning("correlate_files: by DataFrames, since %s", closed)
+            _log.warning(
+                "correlate_files: way 'files' is not possible, so Spark reads DataFrames: %s",
+                closed,
+            )
             return None, marked(closed)
-        _log.info("correlate_files: directly, %s", join.plan.describe())
+        _log.info("correlate_files: by files, %s", join.plan.describe())
         return join, join.plan.describe()
 
     def _by_dataframes(self, observe: bool) -> Correlation:
@@ -124,7 +127,7 @@ class FilesJoin:
         rows, size = folder.rows(), folder.size()
         folder.publish()
         seconds = time.perf_counter() - started
-        why = f"{plan.plan.describe()}; not direct: {why}"
+        why = f"{plan.plan.describe()}; not by files: {why}"
         return replace(plan.summary(), rows=rows, size=size, seconds=seconds, why=why)
 
 
@@ -197,8 +200,8 @@ def _observation(
     if report is None:
         if join.tables.invalid == "drop":
             warn(
-                "invalid rows are left out when this DataFrame is computed; to learn how many, give"
-                " report=JoinReport() and ask its summary() then",
+                "this DataFrame skips invalid rows when it is computed. To learn how many, give"
+                " report=JoinReport(), and call its summary() then.",
                 DroppedRowsWarning,
             )
         return None

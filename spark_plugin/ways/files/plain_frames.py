@@ -33,9 +33,9 @@ def plan_plain_frames(
         if asked:
             raise
         # What is wrong with the arguments is told by the way that is taken then.
-        _log.debug("correlate: not directly, since %s", closed)
+        _log.debug("correlate: way 'files' is not possible: %s", closed)
         return None
-    _log.info("correlate: directly, %s", join.plan.describe())
+    _log.info("correlate: by files, %s", join.plan.describe())
     if not counts:
         _log.info(TELLS_NOTHING)
     return join
@@ -46,11 +46,13 @@ def _planned(
 ) -> DirectJoin:
     spark, options = left.sparkSession, arguments.options
     if options.way not in ("auto", "files"):
-        raise NotDirect("another way was asked for")
+        raise NotDirect("you chose another way.")
     if is_accelerated(spark) and options.way != "files":
-        raise NotDirect("the RAPIDS Accelerator reads the files")
+        raise NotDirect("the RAPIDS Accelerator reads the files.")
     if options.invalid == "drop" and not counts:
-        raise NotDirect("without a report nobody would learn how many rows were dropped")
+        raise NotDirect(
+            "only a report can tell how many rows are skipped. Pass report=JoinReport()."
+        )
     frames = (left,) if right is None else (left, right)
     arguments = settled(arguments, frames[0], frames[-1])
     given = list(zip(arguments.sides, frames, arguments.columns, strict=False))
@@ -67,8 +69,8 @@ def _read_by(side: str, frame: DataFrame, needed: Sequence[str]) -> PlainRead:
     read = plain_read(frame, needed)
     if read is None:
         raise NotDirect(
-            f"{side} is a DataFrame that does more than read local Parquet files; take"
-            " correlate_files, or another way"
+            f"{side} is a DataFrame that does more than read local Parquet files. Use"
+            " correlate_files, or another way."
         )
     return read
 
@@ -79,5 +81,5 @@ def _check_types(frame: DataFrame, schema: pa.Schema, needed: Sequence[str]) -> 
         own, of_file = frame.schema[name].dataType, spark_type(name, schema.field(name).type)
         if own != of_file:
             raise NotDirect(
-                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored"
+                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored."
             )

@@ -73,7 +73,7 @@ def register_source(spark: SparkSession) -> None:
     Raises
     ------
     BackendError
-        If Spark's Python workers lack Coincide or what it needs, or are of another version.
+        If Spark's Python workers lack Coincide or what it needs, or have another version.
     """
     check_workers(spark)
     spark.dataSource.register(CoincideSource)
@@ -179,8 +179,8 @@ def _in_spark(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
                 column.cast(field.type)
             except pa.ArrowInvalid:
                 raise DataError(
-                    f"the column {field.name!r} has timestamps finer than Spark's microseconds; round them,"
-                    " or leave it out"
+                    f"the column {field.name!r} has timestamps finer than Spark's microseconds."
+                    " Round them, or remove it."
                 ) from None
     return batch.cast(wanted)
 
@@ -207,8 +207,8 @@ def _planned(options: dict[str, str]) -> DirectJoin:
             join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
         _log.warning(
-            "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
-            " how many, join by correlate_files with report=JoinReport(), or by coincide join"
+            "coincide: the data source skips invalid rows without counting them. To learn how"
+            " many, use correlate_files with report=JoinReport(), or coincide join."
         )
     return join.with_spec(threads=arguments.options.threads or 1)
 
@@ -216,21 +216,22 @@ def _planned(options: dict[str, str]) -> DirectJoin:
 def _check_options(given: dict[str, str]) -> None:
     if "matching" in given:
         raise ConditionError(
-            "the data source reads slices one by one, and a matching compares pairs of all: join with"
-            " coincide.correlate or coincide join --matching, and read what they write"
+            "the data source reads slices one by one, but a matching compares pairs of all"
+            " slices. Join with coincide.correlate or coincide join --matching, and read what they"
+            " write."
         )
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown and (unknown[0] == "format" or "csv" in unknown[0]):
         raise ConditionError(
-            f"the data source reads Parquet alone, so there is no option {unknown[0]!r}."
+            f"the data source reads Parquet only, so there is no option {unknown[0]!r}."
             f" {as_parquet(given.get('left', 'a.csv'))}"
         )
     if unknown:
         raise ConditionError(
-            f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
+            f"there is no option {unknown[0]!r}. Use one of {', '.join(sorted(OPTIONS))}."
         )
     if "left" not in given:
-        raise ConditionError("the option 'left' is missing: files, a folder or a glob")
+        raise ConditionError("the option 'left' is missing. Give files, a folder or a glob.")
 
 
 def _words(given: dict[str, str]) -> dict[str, Any]:
@@ -276,12 +277,14 @@ def _number(name: str, text: str, kind: type[int] | type[float]) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise ConditionError(f"the option {name!r} must be a number; found {brief(text)}") from None
+        raise ConditionError(
+            f"the option {name!r} must be a number (found {brief(text)})."
+        ) from None
 
 
 def _truth(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ConditionError(f"the option {name!r} must be true or false; found {text!r}")
+        raise ConditionError(f"the option {name!r} must be true or false (found {text!r}).")
     return text.lower() == "true"
 
 
@@ -291,7 +294,8 @@ def _two(text: str) -> tuple[str, str]:
         return both_ends(ends[0])
     if len(ends) != 2:
         raise ConditionError(
-            f"the option 'within' takes LO,HI, such as '-250ms,250ms', or one duration; found {text!r}"
+            "the option 'within' takes LO,HI, such as '-250ms,250ms', or one duration (found"
+            f" {text!r})."
         )
     return ends[0], ends[1]
 
@@ -299,8 +303,9 @@ def _two(text: str) -> tuple[str, str]:
 _PARQUET = FORMATS["parquet"]
 _TABLE = re.compile(r"`?\w+`?(\.`?\w+`?){0,2}")
 _NO_TABLES = (
-    "it names no file, and of tables and views Spark tells a data source nothing. In Python,"
-    " correlate(spark.table('{}'), ...).createOrReplaceTempView('pairs') joins one for SQL"
+    "It does not name a file, and Spark does not give tables and views to a data source. In"
+    " Python, correlate(spark.table('{}'), ...).createOrReplaceTempView('pairs') joins one for"
+    " SQL."
 )
 
 
@@ -313,11 +318,12 @@ def _naming_other_inputs(left: list[str], right: list[str] | None) -> Iterator[N
         inputs = [(EVENT, left)] if right is None else zip(SIDES, (left, right), strict=True)
         for side, given in inputs:
             for word in filter(_TABLE.fullmatch, given):
-                if str(error) == f"{side}: {word} does not exist":
+                if str(error) == f"{side}: {word} does not exist. Check its name.":
                     raise DataError(f"{error}; {_NO_TABLES.format(word)}") from None
             if (path := _no_parquet(side, given, str(error))) is not None:
                 raise DataError(
-                    f"{side}: {path} is no Parquet, which alone the data source reads. {as_parquet(path)}"
+                    f"{side}: the data source reads Parquet only (found another format in"
+                    f" {path}). {as_parquet(path)}"
                 ) from None
         raise
 

@@ -45,16 +45,20 @@ def beside(interval_side: str, **options: Any) -> StreamCorrelator:
         (
             {"left_longest": 9},
             ConditionError,
-            "left_longest and left_shortest are of intervals, but",
+            "left_longest and left_shortest apply to intervals, but",
         ),
-        ({"right_shortest": 1}, ConditionError, "the lengths of right_templates are known; leave"),
+        (
+            {"right_shortest": 1},
+            ConditionError,
+            "right_longest and right_shortest apply to intervals, but",
+        ),
         ({"left_templates": None}, ConditionError, "give left_longest, .* or left_templates"),
         (
             {"left_templates": {}},
             ConditionError,
-            "left_templates must be Templates or .*; found dict",
+            "left_templates must be Templates or .* .found dict",
         ),
-        ({"most_lengths": 0}, ConditionError, "most_lengths must be at least 1; found 0"),
+        ({"most_lengths": 0}, ConditionError, "most_lengths must be at least 1 .found 0"),
         ({"left_delay": -1}, ConditionError, "left_delay must be 0 or more"),
     ],
 )
@@ -82,19 +86,18 @@ def test_the_look_up_table_is_for_intervals(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (([3, 4], [0, 2]), DataError, "left: event 1 of this push, of template 2 at 4, has a template"
-         " that is none of left_templates, which are numbered 0 to 1; leave"),
+        (([3, 4], [0, 2]), DataError, "left: event 1 of this push, of template 2 at 4, has a template"),
         (([3], [-1]), DataError, "numbered gives -1 for an unknown id"),
         (([2**61], [1]), DataError, r"reaches 2\^61 ticks"),
-        (([3, 4], [0, None]), DataError, "template: nulls, masked .* at position 1"),
-        (([3, 4], ["a", "c"]), DataError, "left: event 1 .* has the template 'c', which is none of"),
-        (([3, 4], ["a", None]), DataError, "left: event 1 of this push has the template None"),
-        (([3], [1.5]), SchemaError, r"template must be .* \(their ids\); found float64 .*numbered"),
+        (([3, 4], [0, None]), DataError, "template must hold no nulls, masked .* at position 1"),
+        (([3, 4], ["a", "c"]), DataError, "left: event 1 .* not among .*found 'c'"),
+        (([3, 4], ["a", None]), DataError, "left: event 1 of this push has a template that is not"),
+        (([3], [1.5]), SchemaError, r"template must be .* \(their ids\) .found float64 .*numbered"),
         (([3, 4], [0]), SchemaError, "template has 1 entries, but max_time has 2"),
-        (([3.5], [0]), SchemaError, "max_time must be .*ticks.*; found float64"),
-        ([[3], [0]], SchemaError, r"HistogramEvents or a pair .*\(max_time, template\); found list"),
+        (([3.5], [0]), SchemaError, "max_time must be .*ticks.* .found float64"),
+        ([[3], [0]], SchemaError, r"HistogramEvents or a pair .*\(max_time, template\) .found list"),
         (of_table(ANOTHER), SchemaError, "another TemplateTable than left"),
-        (of_table(TABLE, np.array([0])), DataError, "knows no groups"),
+        (of_table(TABLE, np.array([0])), DataError, "a stream correlator has no groups"),
     ],
 )  # fmt: skip
 def test_bad_events(given: Any, error: type[Exception], message: str) -> None:
@@ -145,7 +148,9 @@ def test_bad_mixed_pushes() -> None:
 def test_too_many_lengths(side: str) -> None:
     made = beside(side, most_lengths=3)
     made.push(side, ([0, 0], [1, 2]))
-    message = f"{side}: 4 different lengths of intervals .* 3 are allowed .* larger most_lengths"
+    message = (
+        f"{side}: the intervals have 4 different lengths.* 3 are allowed.* larger most_lengths"
+    )
     with pytest.raises(MemoryBudgetError, match=message):
         made.push(side, ([0, 0], [3, 4]))
     assert sum(made.stats.arrived) == 2
@@ -173,7 +178,7 @@ def test_two_tables_in_one_mixed_push() -> None:
     made = templates(right_templates=ANOTHER)
     with pytest.raises(SchemaError, match="another TemplateTable than right_templates"):
         made.push_mixed([0], of_table(TABLE))
-    with pytest.raises(SchemaError, match="ids do not say of which side"):
+    with pytest.raises(SchemaError, match="template: in a mixed push an id does not name its side"):
         made.push_mixed([0, 1], ([3, 4], ["a", "b"]))
     assert made.push_mixed([0, 1], ([3, 4], [0, 1])).count == 1
 

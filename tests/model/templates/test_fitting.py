@@ -138,7 +138,7 @@ def test_delays_by_template_and_in_any_unit() -> None:
 
 def test_too_few_delays() -> None:
     rows = pa.table({"d": [1, 2, 3, *range(50)], "k": ["few"] * 3 + ["many"] * 50})
-    with pytest.raises(DataError, match="'few' has 3 delays, fewer than 30; measure more"):
+    with pytest.raises(DataError, match=r"'few' has 3 delays, fewer than 30. Measure more"):
         coincide.templates_from_delays(rows, delay="d", by="k")
     both = pa.concat_tables([rows, pa.table({"d": [4], "k": ["fewer"]})])
     with pytest.raises(DataError, match=r"'few' has 3 delays, fewer than 30 \(and 1 more such\)"):
@@ -158,11 +158,11 @@ def test_what_is_refused() -> None:
         coincide.templates_from_delays(pa.table({"d": [1, None]}), delay="d")
     with pytest.raises(ConditionError, match="unit='s'"):
         coincide.templates_from_delays(pa.table({"d": [1.5] * 40}), delay="d")
-    with pytest.raises(DataError, match="not finite"):
+    with pytest.raises(DataError, match="must be finite"):
         coincide.templates_from_delays(pa.table({"d": [1.5, math.nan]}), delay="d", unit="s")
     with pytest.raises(SchemaError, match="no column 'x'"):
         coincide.templates_from_delays(pa.table({"d": [1]}), delay="x")
-    with pytest.raises(ConditionError, match="not within 1e-06"):
+    with pytest.raises(ConditionError, match="more than 1e-06"):
         coincide.templates_from_densities({"a": NormalDist()}, unit="s", error=1e-6)
     with pytest.raises(ConditionError, match="must have cdf and ppf"):
         coincide.templates_from_densities({"a": 3}, unit="s")
@@ -184,14 +184,16 @@ def test_delays_beyond_all_ticks_are_refused(values: Any, unit: str | None) -> N
 
 
 def test_delays_that_are_no_table_of_theirs() -> None:
-    with pytest.raises(SchemaError, match="expected a table that offers Arrow's C stream"):
+    with pytest.raises(
+        SchemaError, match="delays must be a table that offers Arrow's C stream, such"
+    ):
         coincide.templates_from_delays([1, 2], delay="d")
     twice = pa.table([[1, 2], [3, 4]], ["d", "d"])
     with pytest.raises(SchemaError, match="2 columns called 'd'"):
         coincide.templates_from_delays(twice, delay="d")
     for ids in ([True, False], [b"\xff", b"a"]):
         table = pa.table({"d": [1, 2], "device": ids})
-        with pytest.raises(SchemaError, match="ids of templates are text or integers"):
+        with pytest.raises(SchemaError, match=r"ids of templates must be text or integers \(found"):
             coincide.templates_from_delays(table, delay="d", by="device")
 
 
@@ -212,13 +214,13 @@ def test_densities_that_make_no_template() -> None:
     def made(densities: dict) -> Any:
         return coincide.templates_from_densities(densities, unit="ms")
 
-    with pytest.raises(ConditionError, match="'a': its cdf is NaN at"):
+    with pytest.raises(ConditionError, match="density 'a' has a cdf that is NaN at"):
         made({"a": Undefined()})
     for mean in (1e30, math.inf):
-        with pytest.raises(ConditionError, match=r"must be finite and below 2\^60 us"):
+        with pytest.raises(ConditionError, match=r"must have finite ends below 2\^60 us"):
             made({"a": NormalDist(mean, 1)})
     assert list(made({7: NormalDist(40, 10)}).templates.given) == ["7"]
-    with pytest.raises(DataError, match="'7' is there twice"):
+    with pytest.raises(DataError, match="the template '7' is given twice"):
         made({7: NormalDist(40, 10), "7": NormalDist(40, 10)})
 
 
@@ -238,7 +240,7 @@ class _Raising:
         ({"a": _Raising()}, {}, "its cdf fails"),
         ({"a": NormalDist(40, 5)}, {"error": "a"}, "error must lie"),
         ({"a": NormalDist(40, 5)}, {"most": "x"}, "most must be an int"),
-        ({"a": NormalDist(40, 5)}, {"unit": ["ms"]}, "unknown unit"),
+        ({"a": NormalDist(40, 5)}, {"unit": ["ms"]}, "is unknown. Use one of"),
     ],
 )
 def test_odd_arguments_of_densities(densities: Any, arguments: dict[str, Any], words: str) -> None:

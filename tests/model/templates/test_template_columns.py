@@ -63,11 +63,11 @@ def test_names_of_files_in_capitals(tmp_path: Path, name: str) -> None:
 
 
 def test_decimals_that_make_no_template() -> None:
-    with pytest.raises(DataError, match=r"template .a.: the masses sum to 1\.01"):
+    with pytest.raises(DataError, match=r"template .a.: the masses must sum to 1 \(found"):
         templates_of(rows(mass=["1.01"]), "ms").table(MICRO)
     with pytest.raises(DataError, match="template 'a': edges must not fall"):
         templates_of(rows(lower=["3.5"]), "ms").table(MICRO)
-    with pytest.raises(ConditionError, match=r"the edge 0\.5000 is no whole number of ticks"):
+    with pytest.raises(ConditionError, match=r"the edge 0.5000 is not a whole number of ticks"):
         templates_of(rows()).table(Tick())
     with pytest.raises(DataError, match="an edge must be a finite number"):
         templates_of({"a": ([Decimal("NaN"), Decimal(1)], [1.0])}).table(Tick())

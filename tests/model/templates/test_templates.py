@@ -146,28 +146,30 @@ def test_units() -> None:
         }
     )
     assert templates_of(table).table(micro).lengths.tolist() == [3000]
-    with pytest.raises(ConditionError, match="plain numbers of unknown unit"):
+    with pytest.raises(ConditionError, match="unit of the time columns is unknown"):
         templates_of({"a": (["0ms", "1ms"], [1.0])}).table(BARE)
-    with pytest.raises(ConditionError, match=r"no whole number of ticks; say in which unit"):
+    with pytest.raises(ConditionError, match="is not a whole number of ticks"):
         templates_of({"a": ([0.0, 0.5], [1.0])}).table(BARE)
     with pytest.raises(ConditionError, match=r"template 'a': cannot read the duration '0'"):
         templates_of({"a": (["0", "10us"], [1.0])}).table(micro)
-    with pytest.raises(ConditionError, match="unknown unit"):
+    with pytest.raises(ConditionError, match=r"is unknown\. Use one of"):
         templates_of(EXAMPLE, "fortnight")
     seconds = templates_of({"a": ([0, 1], [1.0])}, "s")
     assert templates_of(seconds, "s") == templates_of(seconds) == seconds
-    with pytest.raises(ConditionError, match=r"count s already, and unit='ms' says otherwise"):
+    with pytest.raises(
+        ConditionError, match=r"templates: the edges have the unit s already \(found unit='ms'"
+    ):
         templates_of(seconds, "ms")
 
 
 @pytest.mark.parametrize(
     ("edges", "masses", "words"),
     [
-        ([0, 10], [0.9], "sum to 0.9; they must sum to 1"),
-        ([0, 10, 20], [1.5, -0.5], "a mass is a probability, at least 0; found -0.5"),
+        ([0, 10], [0.9], "found 0.9"),
+        ([0, 10, 20], [1.5, -0.5], "a mass is a probability, so at least 0 .found -0.5"),
         ([0, 10], [math.nan], "a mass is a probability"),
         ([0, 10], [math.inf], "a mass is a probability"),
-        ([0, 20, 10], [0.5, 0.5], "edges must not fall; found 10 after 20"),
+        ([0, 20, 10], [0.5, 0.5], "edges must not fall .found 10 after 20"),
         ([0], [], "n buckets have n \\+ 1 edges"),
         ([0, 1, 2], [1.0], "found 3 edges and 1 masses"),
         ([0, 2**60], [1.0], "reaches 2\\^60 ticks"),
@@ -191,12 +193,12 @@ def test_masses_that_nearly_sum_to_1_are_normalised() -> None:
 @pytest.mark.parametrize(
     ("table", "error", "words"),
     [
-        ({"id": [1]}, SchemaError, "expected a row per bucket"),
+        ({"id": [1]}, SchemaError, "Give a row per bucket"),
         ({"template": [], "edges": [], "masses": []}, (SchemaError, DataError), "template"),
         (
             {"template": ["a", "a"], "edges": [[0, 1]] * 2, "masses": [[1.0]] * 2},
             DataError,
-            "'a' is there twice",
+            "the id 'a' is given twice",
         ),
         (
             {"template": ["a", "a"], "lower": [0, 5], "upper": [10, 15], "mass": [0.5, 0.5]},
@@ -216,7 +218,7 @@ def test_masses_that_nearly_sum_to_1_are_normalised() -> None:
                 "mass": [1.0],
             },
             SchemaError,
-            "give both as durations, or both as numbers",
+            "Give both as durations, or both as numbers",
         ),
         (
             {"template": [None], "edges": [[0, 1]], "masses": [[1.0]]},
@@ -239,17 +241,17 @@ def test_tables_that_are_refused(table: dict, error: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("source", "error", "words"),
     [
-        ({7: ([0, 1], [1.0]), "7": ([0, 2], [1.0])}, DataError, "'7' is there twice"),
-        ({None: ([0, 1], [1.0])}, SchemaError, "an id must be text or an integer; found None"),
-        ({"a": (5, [1.0])}, SchemaError, "must be sequences; found 5"),
-        ({"a": ([0, 5], 1.0)}, SchemaError, "must be sequences; found 1.0"),
+        ({7: ([0, 1], [1.0]), "7": ([0, 2], [1.0])}, DataError, "the id '7' is given twice"),
+        ({None: ([0, 1], [1.0])}, SchemaError, "an id must be text or an integer .found None"),
+        ({"a": (5, [1.0])}, SchemaError, "must be sequences .found 5"),
+        ({"a": ([0, 5], 1.0)}, SchemaError, "must be sequences .found 1.0"),
         ({"a": ([0, 5], [10**400])}, DataError, "a mass must be a number"),
         ({"a": ([0, 10**400], [1.0])}, DataError, "reaches 2\\^60 ticks"),
-        ({"a": ([0, Fraction(5, 2)], [1.0])}, ConditionError, "no whole number of ticks"),
+        ({"a": ([0, Fraction(5, 2)], [1.0])}, ConditionError, "is not a whole number of ticks"),
         ({"a": (np.array([0, 5], "m8[ns]"), [1.0])}, ConditionError, "its edges have a unit"),
         ({"a": ([True, 5], [1.0])}, DataError, "an edge must be a finite number"),
-        ([1, 2], SchemaError, "expected a mapping, the path of a file or a table"),
-        (None, SchemaError, "expected a mapping, the path of a file or a table"),
+        ([1, 2], SchemaError, "templates must be a mapping, the path of a file, or a"),
+        (None, SchemaError, "templates must be a mapping, the path of a file, or a"),
     ],
 )
 def test_mappings_that_are_refused(source: Any, error: Any, words: str) -> None:
@@ -303,7 +305,7 @@ def test_durations_beside_numbers_are_refused() -> None:
     """Of one unit nobody spoke."""
     lower, upper = pa.array([5]), pa.array([10], pa.duration("us"))
     table = pa.table({"template": ["a"], "lower": lower, "upper": upper, "mass": [1.0]})
-    with pytest.raises(SchemaError, match=r"lower is int64 and upper is duration\[us\]"):
+    with pytest.raises(SchemaError, match=r"found int64 and duration\[us\]"):
         templates_of(table)
     far = pa.array([10**13], pa.duration("s"))
     table = pa.table({"template": ["a"], "lower": far, "upper": far, "mass": [1.0]})
@@ -314,7 +316,7 @@ def test_durations_beside_numbers_are_refused() -> None:
 def test_files_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         templates_of(tmp_path / "none.parquet")
-    with pytest.raises(SchemaError, match="of no known kind"):
+    with pytest.raises(SchemaError, match=r"is unknown. Give a .parquet, .csv, .arrow or .feather"):
         templates_of("templates.txt")
     (tmp_path / "bad.parquet").write_bytes(b"no")
     with pytest.raises(DataError, match="cannot be read"):

@@ -171,7 +171,11 @@ def test_no_profile_where_none_is_needed(backend: str, settings: dict[str, str])
     [
         ({"master": "local[2]", "workers": "2"}, BackendError, r"master 'local\[2\]' cannot"),
         ({"workers": "2"}, BackendError, "standalone, YARN or Kubernetes cluster"),
-        ({"master": "yarn", "workers": "2"}, BackendError, "the executors have none"),
+        (
+            {"master": "yarn", "workers": "2"},
+            BackendError,
+            "needs executors with GPUs, but they have none",
+        ),
         ({"master": "yarn", "executor": "1", "workers": "0"}, ConditionError, "found '0'"),
         ({"master": "yarn", "executor": "1", "workers": "half"}, ConditionError, "found 'half'"),
     ],

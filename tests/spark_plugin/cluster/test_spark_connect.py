@@ -238,8 +238,8 @@ WORKS = (
     *("a_side_by_itself", "crossings", "dwell_times", "histograms"),
 )
 REFUSALS = {
-    "a_side_as_asked": ["ConditionError", "it travels with the plan, of which the server takes"],
-    "gpus_of_the_scheduler": ["BackendError", "which master 'local[2]' cannot"],
+    "a_side_as_asked": ["ConditionError", "bytes. Spark Connect sends it with the plan, and the"],
+    "gpus_of_the_scheduler": ["BackendError", "but master 'local[2]' cannot"],
     "too_many_queries": ["ConditionError", "the table of queries takes 5,000,"],
     "invalid_rows": ["DataError", "left: min above max in min_time and max_time in 1 row"],
 }
@@ -266,7 +266,7 @@ def test_a_client_without_its_packages() -> None:
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     *_, last = done.stderr.splitlines()
-    assert last.startswith("coincide.model.errors.BackendError: a client of Spark Connect needs")
+    assert last.startswith("coincide.model.errors.BackendError: a client of Spark Connect lacks")
     assert "pip install 'pyspark[connect]'" in last
 
 
@@ -276,9 +276,7 @@ def test_a_thin_client_without_a_server(tmp_path: Path, monkeypatch: pytest.Monk
         importlib.util, "find_spec", lambda name: None if name == "pyspark.core" else find(name)
     )
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
-    with pytest.raises(
-        BackendError, match="say where a server of Spark Connect is, as master 'sc://HOST'"
-    ):
+    with pytest.raises(BackendError, match="the installed pyspark-client has no Spark of its own"):
         local_session()
 
 

@@ -221,7 +221,7 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     expected = correlate_tables(stream(1), stream(2), CONDITION)
     pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
     assert len(pairs) > 5000
-    assert answer["cells"].pop("plan") == "4 slices of cells in time, no look at either side"
+    assert answer["cells"].pop("plan") == "4 slices of cells in time, no planning job"
     for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None), ("cells", 4)):
         assert [tuple(pair) for pair in answer[way]["pairs"]] == pairs
         assert (answer[way]["counted"], answer[way]["slices"]) == (len(pairs), slices)

@@ -78,7 +78,7 @@ def test_nothing_runs_before_the_result_is_used(spark: SparkSession) -> None:
     with jobs(spark, "planning") as started:
         found = border_crossings(frame(spark, readings(value=[1.0, math.inf, 2.0, 3.0])), QUERIES)
     assert started == []
-    assert refusal(found).startswith("readings: infinite values in value in 1 row, for example")
+    assert refusal(found).startswith("readings: infinite values in value in 1 row (found")
 
 
 INVALID = pa.table(
@@ -120,7 +120,7 @@ def test_integers_beyond_floats_are_refused_even_where_others_are_dropped(
     given = frame(spark, readings(value=[1, 2**53 + 1, -(2**63), 2**53]))
     words = refusal(border_crossings(given, QUERIES, options=BorderOptions(invalid="drop")))
     assert words.startswith("readings.value has integers beyond 2^53")
-    assert "in 2 rows, for example stream_id=1, time=" in words
+    assert "in 2 rows (found stream_id=1, time=" in words
 
 
 def test_integers_may_stand_beside_readings_that_are_left_out(spark: SparkSession) -> None:
@@ -162,7 +162,7 @@ def test_names_that_need_quotes(spark: SparkSession) -> None:
     [
         ({"value": ["a"] * 4}, {}, coincide.SchemaError, "readings.value is string"),
         ({"stream_id": [1.0] * 4}, {}, coincide.SchemaError, "compared exactly"),
-        ({"time": ["a"] * 4}, {}, coincide.SchemaError, "readings.time is string; a time"),
+        ({"time": ["a"] * 4}, {}, coincide.SchemaError, "readings.time must be"),
         ({"time": [1.0] * 4}, {}, coincide.SchemaError, "float time columns need a unit"),
         ({}, {"values": "speed"}, coincide.SchemaError, "no column 'speed'"),
         ({}, {"stream": "event"}, coincide.ConditionError, "two columns 'event'"),
@@ -172,7 +172,7 @@ def test_names_that_need_quotes(spark: SparkSession) -> None:
             {"time": pa.array(np.arange(4), pa.timestamp("us"))},
             {"options": BorderOptions(unit="ns")},
             coincide.ConditionError,
-            "counted in us, not in ns, as asked",
+            "found ns",
         ),
     ],
 )
@@ -187,7 +187,7 @@ def test_what_cannot_be_is_said_before_a_job_runs(
 
 def test_columns_that_spark_cannot_tell_apart(spark: SparkSession) -> None:
     queries = QUERIES.rename_columns(["Stream_ID", "lower", "upper"])
-    with pytest.raises(coincide.ConditionError, match="cannot tell apart"):
+    with pytest.raises(coincide.ConditionError, match="Spark cannot tell some columns"):
         border_crossings(frame(spark, readings()), queries, query="Stream_ID")
 
 
@@ -222,8 +222,8 @@ def test_ranges_that_hold_other_ends_and_readings_of_one_stream(spark: SparkSess
     assert wanted.num_rows > 100
     bad = given.set_column(1, "x", pa.array([math.inf] * given.num_rows))
     told = refusal(border_crossings(frame(spark, bad), queries, **asked))
-    assert "infinite values in x in 300 rows, for example at=" in told
-    with pytest.raises(coincide.DataError, match="ends that is none of left"):
+    assert "infinite values in x in 300 rows (found at=" in told
+    with pytest.raises(coincide.DataError, match="ends other than"):
         border_crossings(frame(spark, given), queries.set_column(3, "ends", [["no"] * 20]), **asked)
 
 
@@ -237,4 +237,4 @@ def test_why_no_crossing_is_found(spark: SparkSession) -> None:
         border_crossing_tables(given, far, report=expected)
     with pytest.warns(coincide.NoPairsWarning, match="is 270 away"):
         assert counts_of(report.summary()) == counts_of(expected.summary())
-    assert report.summary().why_none[0] == "1 of 2 streams have one reading alone"
+    assert report.summary().why_none[0] == "1 of 2 streams have one reading only"

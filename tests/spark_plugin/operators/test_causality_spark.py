@@ -308,8 +308,8 @@ def test_what_cannot_be_is_refused_at_plan_time(spark: SparkSession) -> None:
     text = frame(spark, EFFECTS.set_column(2, "x", pa.array(["far"] * EFFECTS.num_rows)))
     refused: list[tuple[Any, type[Exception], str]] = [
         ((causes, EFFECTS, NEAR, XY), SchemaError, "effects must be a Spark DataFrame"),
-        ((causes, text, NEAR, XY), SchemaError, "effect.x is string; a coordinate must be a number"),
-        ((causes, effects, NEAR, {}), ConditionError, "name the coordinates in cause_place and"),
+        ((causes, text, NEAR, XY), SchemaError, "effect.x must be a number, as it is a coordinate"),
+        ((causes, effects, NEAR, {}), ConditionError, "Name them in cause_place and"),
         (
             (causes, effects, NEAR, {**XY, "effect_columns": "nam"}),
             SchemaError, "effect has no column 'nam'",

@@ -243,7 +243,7 @@ def test_columns_that_change() -> None:
     numbers = requests((0, "a")).set_column(1, "order", pa.array([1]))
     with pytest.raises(SchemaError, match=r"left.order is int64 and was string in the first table"):
         stream.push("left", numbers)
-    with pytest.raises(SchemaError, match="left has no column 'order'; it has 'sent'"):
+    with pytest.raises(SchemaError, match=r"left has no column 'order' .found 'sent'"):
         stream.push("left", requests((0, "a")).drop(["order"]))
     assert stream.summary().left.rows == 1
 
@@ -277,7 +277,7 @@ def refused(match: str, error: type[Exception], **changed: Any) -> None:
 
 def test_what_is_refused_when_it_is_made() -> None:
     refused("right_columns must be a column name", ConditionError, right_columns=3)
-    refused("left_schema must be a pyarrow.Schema; found int", SchemaError, left_schema=5)
+    refused("left_schema must be a pyarrow.Schema .found int", SchemaError, left_schema=5)
     refused(
         "left has no column 'order'", SchemaError, left_schema=pa.schema([("sent", pa.int64())])
     )
@@ -290,14 +290,16 @@ def test_what_is_refused_when_it_is_made() -> None:
 def test_a_correlator_of_arrays_says_what_takes_tables() -> None:
     limits = {"left_delay": 0, "right_delay": 0, "left_longest": 9, "right_longest": 9}
     correlator = stream_correlator("lazy", Window(0, 1, 0.5), **limits)
-    with pytest.raises(SchemaError, match=r"found Table. coincide.stream_tables takes tables"):
+    with pytest.raises(
+        SchemaError, match=r"must be a Spark DataFrame \(found Table\). Use coincide.stream_tables"
+    ):
         correlator.push("left", requests())
 
 
 def test_what_is_refused_when_it_runs() -> None:
     stream = deadlines()
     with pytest.raises(
-        ConditionError, match=r"advance needs the columns of both sides, and those of"
+        ConditionError, match=r"advance needs the columns of both sides \(found none for"
     ):
         stream.advance(START)
     with pytest.raises(SchemaError, match=r"left events must be a table .* found int"):
@@ -305,13 +307,13 @@ def test_what_is_refused_when_it_runs() -> None:
     with pytest.raises(ConditionError, match="side must be 'left' or 'right'"):
         stream.push("middle", requests())
     stream.push("left", requests((0, "a")))
-    with pytest.raises(ConditionError, match=r"flush needs .* those of right are not known"):
+    with pytest.raises(ConditionError, match=r"flush needs .*found none for right"):
         stream.flush()
     stream.push("right", pd.DataFrame({"seen": [pd.Timestamp(START)], "order": ["a"]}))
-    with pytest.raises(ConditionError, match=r"time must be a time as left.sent holds them"):
+    with pytest.raises(ConditionError, match=r"time must be a time like those of left.sent"):
         stream.advance(5)
     stream.flush()
-    with pytest.raises(DataError, match="has been flushed and takes no more events"):
+    with pytest.raises(DataError, match="was flushed and takes no more events"):
         stream.push("left", requests())
 
 

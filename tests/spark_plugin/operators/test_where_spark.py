@@ -133,7 +133,7 @@ def test_it_is_checked_when_the_join_is_planned(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     for where, words in (
         ("left_size = 3", "a pair has no column 'left_size'"),
-        ("left_text = 3", r"makes no sense of these columns \(left_text is string\)"),
+        ("left_text = 3", r"where does not fit these columns, left_text is string \("),
     ):
         with pytest.raises(SchemaError, match=words):
             correlate(left, right, within=5, confidence=0.5, where=where)

@@ -171,9 +171,9 @@ def test_timestamps_and_no_rows(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"by": []}, ConditionError, "name the columns of the key with by"),
+        ({"by": []}, ConditionError, "Name the columns of the key with by"),
         ({"arrival": None}, ConditionError, "the column of arrival times with arrival"),
-        ({"by": "x"}, SchemaError, "event.x is double, which cannot be compared exactly"),
+        ({"by": "x"}, SchemaError, "event.x has a type that cannot be compared exactly"),
         ({"by": "nobody"}, SchemaError, "nobody"),
         ({"arrival": "floor"}, SchemaError, "event.floor"),
         ({"report": 3}, ConditionError, r"report must be a WindowReport\(\)"),

@@ -118,11 +118,11 @@ def test_planning_runs_no_more_jobs_than_the_inputs_themselves(
 def test_many_rows_are_exchanged_without_a_look(
     spark: SparkSession, planned: Any, caplog: Any
 ) -> None:
-    """What was collected in vain is all that planning computes."""
+    """What was collected without use is all that planning computes."""
     sides = computed(spark, table(1)), computed(spark, table(2))
     done = planned(sides, SURE, slice_rows=100)
     assert max(done.made) <= ROWS
-    assert "slices of cells in time, no look" in caplog.text
+    assert "slices of cells in time, no planning job" in caplog.text
     assert told(caplog) == "2 times: left collected, right collected"
     before = [side.made.value for side in sides]
     found_like_tables(done.found, SURE)

@@ -191,13 +191,13 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
     stream = spark.readStream.format("rate").load()
     stream = stream.selectExpr("value AS id", "value AS min_time", "value AS max_time")
     longest = CorrelateOptions(way="broadcast-right", left_longest=0, right_longest=9)
-    with pytest.raises(ConditionError, match=r"left is streaming.*leave out matching"):
+    with pytest.raises(ConditionError, match=r"left is streaming.*Remove matching"):
         correlate(
             stream, frame(spark, SIDES[1]), CONDITION, matching="mutual", options=longest
         )  # fmt: skip
-    with pytest.raises(ConditionError, match="leave out way='broadcast-left'"):
+    with pytest.raises(ConditionError, match="Remove way='broadcast-left'"):
         joined(spark, "broadcast-left", matching="optimal")
-    with pytest.raises(NotDirect, match="slices of files do not know each other's pairs"):
+    with pytest.raises(NotDirect, match="compares pairs of different slices of files"):
         joined_directly(spark, tmp_path, matching="optimal")
 
 
@@ -205,14 +205,17 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
     ("asked", "told"),
     [
         ({"case_fold": True, "by": "key"}, "column of the keys in lower case"),
-        ({"where": "left_more > 0"}, "'more' tells them apart besides: add it to left_columns"),
+        (
+            {"where": "left_more > 0"},
+            "on Spark identifies events by their output columns. Add 'more'",
+        ),
         (
             {
                 "left_time": histograms(
                     "min_time", template="key", templates={"a": ([-1, 0], [1.0])}
                 )
             },
-            "'key' tells them apart besides: add it to left_columns",
+            "on Spark identifies events by their output columns. Add 'key'",
         ),
     ],
     ids=["case", "where", "histograms"],

@@ -158,9 +158,7 @@ def test_the_result_is_the_same_by_any_way(spark: SparkSession) -> None:
 
 def test_dataframes_are_not_read_directly(spark: SparkSession) -> None:
     left = frame(spark, LEFT)
-    with pytest.raises(
-        NotDirect, match="does more than read local Parquet files; take correlate_files"
-    ):
+    with pytest.raises(NotDirect, match="is a DataFrame that does more than read local Parquet"):
         correlate(left, left, CONDITION, options=CorrelateOptions(way="files"))
 
 

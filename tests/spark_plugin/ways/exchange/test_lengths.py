@@ -167,7 +167,7 @@ def test_a_plan_that_multiplies_rows_says_so_or_is_refused(
     with pytest.warns(CopiedRowsWarning, match=r"20,000,000 right events would go to .* slices"):
         plan, _ = planned(left, right, LONG_ARE_RARE, weight=1000.0, **given)
     with pytest.raises(
-        MemoryBudgetError, match=r"rows, which pays up to 4 slices\).* Ask for a narrower"
+        MemoryBudgetError, match=r"rows, and up to 4 slices pay\).* Narrow the window"
     ):
         planned(left, right, LONG_ARE_RARE, weight=6000.0, **given)
     monkeypatch.setattr(planning, "MOST_COPIES", plan.replication)

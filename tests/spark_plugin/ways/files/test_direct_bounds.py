@@ -365,7 +365,8 @@ def test_some_wild_times_on_the_right_cost_some_reading(
     right = ordered(tmp_path / "right.parquet", 100, dict.fromkeys(range(100), 2**63 - 1))
     monkeypatch.setattr(planning, "MOST_READS", 4.0)
     with pytest.raises(
-        NotDirect, match=r"right: 100 of 100 row groups hold NaN, .* read \d+\.\d times .*mend such"
+        NotDirect,
+        match=r"right: 100 of 100 row groups hold NaN, .* read \d+\.\d times .*Correct such",
     ):
         plan_files(left, right, condition, parallelism=1, options=options)
 

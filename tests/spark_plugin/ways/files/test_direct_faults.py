@@ -131,7 +131,7 @@ def test_bad_files(
     [
         (_truncate, "cannot read .* as Parquet"),
         (_pages, "cannot read .* as Parquet"),
-        (Path.unlink, "is gone; was it replaced"),
+        (Path.unlink, "is gone. If it was replaced, run the join again"),
         (lambda path: write(path, stream(4001, 1)[1:700]), "has changed since"),
     ],
     ids=["truncated", "corrupt pages", "gone", "another"],
@@ -294,9 +294,9 @@ def _closed_folder(path: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "spoil", "words"),
     [
-        ("plan", lambda path: path.chmod(0), "right: no permission to read {}"),
-        ("plan", _closed_folder, "right: no permission to read {}"),
-        ("read", lambda path: None, "left: no permission to read /"),
+        ("plan", lambda path: path.chmod(0), "right: you have no permission to read {}"),
+        ("plan", _closed_folder, "right: you have no permission to read {}"),
+        ("read", lambda path: None, "left: you have no permission to read /"),
         (
             "enter",
             lambda path: path.with_name("results").chmod(0o555),

@@ -219,7 +219,7 @@ def test_spark_itself_is_given_no_credentials(
     ):
         assert run(["join", *words, *common]) == 2
         said = capsys.readouterr()
-        assert "would be opened by Spark itself" in said.err
+        assert "would be opened by Spark, which takes no credentials or" in said.err
         assert_hidden(said.out + said.err)
     assert list(tmp_path.iterdir()) == []
 

@@ -120,28 +120,28 @@ def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"colour": "red"}, "unknown option 'colour'"),
+        ({"colour": "red"}, "there is no option 'colour'"),
         ({"left": None}, "the option 'left' is missing"),
         ({"confidence": "high"}, "'confidence' must be a number"),
         ({"within": "1,2,3"}, "'within' takes LO,HI"),
         ({"probability": "yes"}, "must be true or false"),
         ({"emit": "all"}, "emit"),
-        ({"within": None}, "one of within 'LO,HI' and mutual_deadline D; found neither"),
-        ({"confidence": None}, "say how probable a pair must be, with confidence;"),
+        ({"within": None}, "one of within 'LO,HI' and mutual_deadline D .found neither"),
+        ({"confidence": None}, "confidence is missing, which says how probable a pair must be"),
         ({"left_time": "a,b,c"}, "left_time takes the columns MIN,MAX"),
         ({"left": "/nowhere.parquet"}, "/nowhere.parquet does not exist"),
         (
             {"left": "badges"},
-            r"left: badges does not exist; it names no file, .* correlate\(spark.table",
+            r"left: badges does not exist. .*does not name a file, .* correlate\(spark.table",
         ),
         ({"right": "db.`badges`"}, r"createOrReplaceTempView\('pairs'\) joins one for SQL"),
         ({"left_columns": "name"}, "left has no column 'name'"),
-        ({"by": ""}, "by has an empty entry in ''"),
-        ({"by": ","}, "by has an empty entry in ','"),
+        ({"by": ""}, "by has an empty entry"),
+        ({"by": ","}, "by has an empty entry"),
         ({"right_columns": "id,,at"}, "right_columns has an empty entry"),
         ({"within": "0,,5"}, "the option within has an empty entry"),
         ({"left": "a.parquet,"}, "the option left has an empty entry"),
-        ({"slices": "9" * 5000}, "the option 'slices' must be a number; found '999"),
+        ({"slices": "9" * 5000}, "the option 'slices' must be a number .found '999"),
         ({"slices": "9" * 30}, "slices must be at most 1,000,000"),
         ({"confidence": "1e400"}, "must lie in"),
     ],
@@ -186,8 +186,12 @@ def test_what_never_was_parquet(
         spark.read.format("coincide").options(**options).load()
     said = str(raised.value)
     is_named_parquet = name.endswith(".parquet")
-    assert (f"right: {other} is no Parquet, which alone" in said) == (not is_named_parquet)
-    assert ("Make it Parquet, such as by: python -c" in said) == (not is_named_parquet)
+    assert (
+        f"right: the data source reads Parquet only (found another format in {other}" in said
+    ) == (not is_named_parquet)
+    assert ("Convert it to Parquet, for example by: python -c 'import" in said) == (
+        not is_named_parquet
+    )
     assert ("cannot read" in said) == is_named_parquet
 
 

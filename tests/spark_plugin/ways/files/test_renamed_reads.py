@@ -151,7 +151,7 @@ def test_a_condition_on_renamed_columns(spark: SparkSession, sides: tuple[Path, 
     assert sorted(found.column("right_id").to_pylist()) == sorted(
         pair["right_id"] for pair in wanted if keys[pair["left_id"]] == pair["right_id"]
     )
-    with pytest.raises(ConditionError, match="would be called left_id"):
+    with pytest.raises(ConditionError, match="would be named left_id"):
         correlate(
             left.withColumnRenamed("key", "left_id"), right, CONDITION, by=[("left_id", "key")]
         )
