@@ -74,7 +74,8 @@ def _time_kernels(bench: Bench, resident: _Resident) -> None:
     with recorded() as launches:
         resident.count()
         resident.fill()
-    for name, (kernel, blocks, arguments) in launches.items():
+    # The last first: what a kernel writes is scanned in place, and read so by those after it.
+    for name, (kernel, blocks, arguments) in reversed(launches.items()):
         seconds = _median_seconds(partial(kernel.launch, blocks, *arguments), bench.pick(5, 1))
         bench.figure(f"{name}, on the device", seconds * 1e3, "ms")
 
