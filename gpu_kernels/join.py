@@ -292,8 +292,9 @@ def tile_owners(scan: Any, items: int) -> Any:
 
 
 _PAIRS_AHEAD = 1 << 22
-_PAIRS_AT_ONCE = 1 << 22
-"""Matches of a block: so many that they take longer to leave than a block takes to begin."""
+_PAIRS_AT_ONCE = 1 << 21
+"""Matches of a block: so many that they take longer to leave than a block takes to begin, and few enough
+that those of one block leave while the next is filled."""
 
 _FILLED_KEPT = 2
 """Threads of the caller may ask for a batch when another has asked for one further on."""
@@ -483,6 +484,9 @@ class EventJoin(BlockJoin):
     Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit.
     All arrays that it returns are in host memory.
     """
+
+    best_rows: ClassVar[int] = 1 << 20
+    """Base events to ask for the best matches of at once; their candidates are bounded here."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import logging
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -182,10 +182,12 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
         return
     step = -(-target.size // parts)
     pieces = [slice(a, a + step) for a in range(0, target.size, step)]
-    copied = [_copiers().submit(np.copyto, target[each], source[each]) for each in pieces]
+    copied: list[Future[None]] = []
     try:
-        for each in copied:
-            each.result()
+        for each in pieces:
+            copied.append(_copiers().submit(np.copyto, target[each], source[each]))
+        for copy in copied:
+            copy.result()
     finally:
         # Also where this thread is interrupted: a buffer must not be used again before that.
         wait(copied)

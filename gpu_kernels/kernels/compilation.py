@@ -19,13 +19,13 @@ class _Array(NamedTuple):
 
     dtype: np.dtype
     dimensions: int
-    strides: tuple[int, ...]  # Of an array of one dimension
+    strides: tuple[int, ...]  # Of one dimension; no array has those of others
 
     @classmethod
     def of(cls, declared: types.Array) -> _Array:
         """From what Numba knows."""
         dtype = as_dtype(declared.dtype)
-        return cls(dtype, declared.ndim, (dtype.itemsize,))
+        return cls(dtype, declared.ndim, (dtype.itemsize,) if declared.ndim == 1 else ())
 
     def add(self, array: Any, values: list[Any]) -> None:
         """As Numba passes arrays: two owners, size, bytes of an item, address, shape, strides."""

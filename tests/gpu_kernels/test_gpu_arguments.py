@@ -37,7 +37,16 @@ from gpu_kernels.kernels.compilation import (
     launch_each,
     launch_tiles,
 )
-from gpu_kernels.kernels.join import BASE, I64_ARRAY, RECIPROCAL_BITS, RUN, TARGETS, Base, Run
+from gpu_kernels.kernels.join import (
+    BASE,
+    I64_ARRAY,
+    I64_TABLE,
+    RECIPROCAL_BITS,
+    RUN,
+    TARGETS,
+    Base,
+    Run,
+)
 from tests.helpers.gpu_compilation import KERNELS
 
 RULE = numba_type(IntervalRule)
@@ -135,6 +144,7 @@ def array(kind: type = np.int64, dimensions: int = 1) -> DeviceArray:
         (I64_ARRAY, array(np.int32), "C-contiguous int64 array of 1 dimensions, not int32"),
         (I64_ARRAY, array(np.uint64), "not uint64"),
         (I64_ARRAY, array(np.int64, 2), "of 1 dimensions, not int64, 2"),
+        (I64_TABLE, array(np.int64), "of 2 dimensions, not int64, 1"),
         (I64_ARRAY, DeviceArray(np.zeros(8, np.int64)[::2]), r"strides \(16,\)"),
         (types.int64, 0.5, "takes int, not 0.5"),
         (types.boolean, 2, "takes bool, not 2"),

@@ -6,9 +6,12 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import cpu_fallback
@@ -238,6 +241,31 @@ def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> N
     for run in runs:
         found.pairs(*run, found.left_order, found.right_order)
     assert len(runs) > 30 > len(sizes)
+
+
+@pytest.mark.parametrize("emit", ["pairs", "counts", "best"])
+def test_a_join_lets_go_of_its_memory_at_its_end(
+    emit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the collector of cycles: pinned and device memory would wait for it."""
+    made: list[weakref.ref[Any]] = []
+
+    class Noted(gpu_kernels.EventJoin):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(gpu_kernels, "EventJoin", Noted)
+    times = pa.table({"id": np.arange(9), "min_time": np.arange(9), "max_time": np.arange(9) + 3})
+    gc.disable()
+    try:
+        correlate_tables(
+            times, times, within=(-5, 5), confidence=0.5, emit=emit, probability=emit == "pairs",
+            backend="gpu",
+        )  # fmt: skip
+        assert [each() for each in made] == [None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("threads", [1, 3])

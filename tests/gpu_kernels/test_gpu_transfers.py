@@ -60,6 +60,10 @@ def test_the_same_answers(link: DeferredLink, classes: int, batch_pairs: int) ->
     assert [room.size for room in link.rooms] == [8 * ITEMS] * 2
 
 
+def test_a_fill_has_blocks_that_can_overlap() -> None:
+    assert join._PAIRS_AHEAD >= 2 * join._PAIRS_AT_ONCE
+
+
 def test_results_leave_while_the_next_block_is_filled(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:

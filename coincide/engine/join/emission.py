@@ -333,6 +333,7 @@ def _lists_of(bounds: np.ndarray, values: pa.Array) -> pa.Array:
 
 
 _BEST_ROWS = 1 << 14
+"""Left events of a run, unless a join says how many keep it busy."""
 
 
 class Best(Emission):
@@ -357,7 +358,8 @@ class Best(Emission):
         if self.pairing.counts_for_best:
             return super()._runs()
         # A burst has very many candidates: no thread works on one run for long.
-        return self._even_runs(min(self._spec.batch_pairs, _BEST_ROWS))
+        step = getattr(self.pairing.join, "best_rows", _BEST_ROWS)
+        return self._even_runs(min(self._spec.batch_pairs, step))
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         found, pairs, counters = self.pairing.best(self.join, start, stop, self._ranks)

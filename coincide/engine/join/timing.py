@@ -71,15 +71,19 @@ class TimingPairing(Pairing):
         given: dict[str, Any] = {
             "classes": spec.classes, "threads": spec.threads, "empty": arrow_int64
         }  # fmt: skip
+        # Not by way of self: in a cycle a GPU's memory would wait for the collector.
+        sides, model = self._events, self._model
         join = resilient(
             self._backend,
-            lambda package: import_module(package).EventJoin(*self._events, self._model, **given),
+            lambda package: import_module(package).EventJoin(*sides, model, **given),
         )
         self.join = filtered(self, join, spec.is_one_stream and not is_enough)
 
     def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:  # noqa: D102
         left, right = self._events
         given = left, left_rows, right, right_rows, self._model
+        if self.spec.threads > 1:  # they would take turns at a GPU, to the same bits
+            return event_probabilities(*given)
         try:
             found: np.ndarray = self._backend.event_probabilities(*given)
         except MemoryBudgetError:
