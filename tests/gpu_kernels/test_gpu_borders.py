@@ -182,7 +182,7 @@ def test_a_monitor_goes_on_on_the_cpu(
         with monkeypatch.context() as patch:
             allocating(patch, lambda n, _, last=last: n > last)
             assert pushed(new_search) == expected
-        assert [record.message[:24] for record in caplog.records] == ["the CPU takes over: the"]
+        assert [record.message[:23] for record in caplog.records] == ["the CPU takes over: the"]
         assert new_search.backend == "cpu"
 
 

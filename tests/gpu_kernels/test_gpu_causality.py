@@ -255,7 +255,7 @@ def test_a_join_goes_on_on_the_cpu(
         with monkeypatch.context() as patch:
             allocating(patch, lambda n, _, last=last: n > last)
             assert rows("gpu") == expected
-        assert [record.message[:24] for record in caplog.records] == ["the CPU takes over: the"]
+        assert [record.message[:23] for record in caplog.records] == ["the CPU takes over: the"]
 
 
 def test_no_memory_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_no_memory_for_what_a_copy_brings(
     monkeypatch.setattr(live_blocks, "live_on_device", full)
     other = copy.deepcopy(made)
     assert isinstance(other._live._live, HostBlocks)
-    assert [record.message[:24] for record in caplog.records] == ["the CPU takes over: the"]
+    assert [record.message[:23] for record in caplog.records] == ["the CPU takes over: the"]
     found += [other.push("right", case.right.events, arrival=case.right.arrival), other.flush()]
     np.testing.assert_array_equal(sorted_pairs(found), pairs_by_join(case))
 
