@@ -99,7 +99,7 @@ def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
 def tell_closed(why: str) -> None:
     """Say on stderr, before a slower way begins, why it is taken, and what would help."""
     print(
-        f"coincide: --way files is not possible, so Spark takes another way: {in_options(why)}",
+        f"coincide: --way files is not possible, so another way is taken: {in_options(why)}",
         file=sys.stderr,
     )
 

@@ -366,7 +366,7 @@ def on_the_wire(name: str, column: pa.Array, kind: T.DataType) -> pa.Array:
             return column.cast(carried_type(column.type)).view(pa.int64())
         except pa.ArrowInvalid as error:
             raise DataError(
-                f"the column {name!r} has times finer than Spark's microseconds; round them"
+                f"the column {name!r} has times finer than Spark's microseconds. Round them."
             ) from error
     if isinstance(kind, T.DateType):
         column = column.cast(pa.date32()).view(pa.int32())

@@ -233,7 +233,7 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
             example = example_row(rows[0].asDict()) if rows else "none"
             messages.append(describe_invalid(events.times, reason, count, example))
     if messages:
-        raise DataError("; ".join(messages))
+        raise DataError(" ".join(messages))
 
 
 def example(columns: Sequence[tuple[str, T.StructField]]) -> str:

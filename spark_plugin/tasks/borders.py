@@ -197,4 +197,4 @@ class ReadingRows(FaultyRows):
                 words_of_invalid(self._columns, self.reason(code), count, self.examples[code])
                 for code, count in sorted(self.codes.items())
             )
-            raise DataError("; ".join(words))
+            raise DataError(" ".join(words))

@@ -102,7 +102,7 @@ class EventRows(FaultyRows):
                 for why in REASONS
                 if why in counts
             )
-            raise DataError("; ".join(words))
+            raise DataError(" ".join(words))
 
 
 _NULL = FIRST_NULL - FIRST_FAULT

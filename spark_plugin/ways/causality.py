@@ -65,8 +65,8 @@ def check_spark_coordinates(frame: DataFrame, side: str, place: tuple[Coordinate
         kind = field_of(frame, side, name).dataType
         if not isinstance(kind, _NUMBERS):
             raise SchemaError(
-                f"{side}.{name} is {kind.simpleString()}; a coordinate must be a number. Cast it, or name"
-                " another column"
+                f"{side}.{name} must be a number, as it is a coordinate (found {kind.simpleString()}). Cast"
+                " it, or name another column."
             )
 
 

@@ -82,9 +82,7 @@ def test_disorder_and_other_formats_are_read_whole(work):
     told = json.loads(out)
     assert told["way"] == "in memory"
     assert "has no statistics of min_time and max_time" in told["why"]
-    assert (
-        err == f"coincide: --way files is not possible, so Spark takes another way: {told['why']}\n"
-    )
+    assert err == f"coincide: --way files is not possible, so another way is taken: {told['why']}\n"
     assert work.join(*WINDOW, "--way", "exchange", "--overwrite", "--json")[2] == ""
     assert "--way files is not possible: left: " in work.refused(
         *WINDOW, "--way", "files", "--overwrite"
@@ -92,7 +90,7 @@ def test_disorder_and_other_formats_are_read_whole(work):
     work.right = work.folder / "right.csv"
     pyarrow.csv.write_csv(stream(100, 1), work.right)
     code, out, err = work.join(*WINDOW, "--overwrite", "--json")
-    assert (code, json.loads(out)["why"], err) == (0, "right is not Parquet", "")
+    assert (code, json.loads(out)["why"], err) == (0, "right is not Parquet.", "")
 
 
 def test_types_that_differ_between_files_are_left_to_the_other_way(work):
@@ -102,7 +100,7 @@ def test_types_that_differ_between_files_are_left_to_the_other_way(work):
     pq.write_table(narrow, work.left / "1.parquet")
     told = summary(work)
     assert told["way"] == "in memory"
-    assert "the column 'min_time' is int32 in" in told["why"]
+    assert "the column 'min_time' must have one type in all files (found int32 in" in told["why"]
 
 
 @pytest.mark.parametrize("way", ["auto", "files", "broadcast", "exchange"])
@@ -159,8 +157,8 @@ def test_why_not_directly_names_options_of_the_command_line(work):
     code, out, err = work.join(*WINDOW, *by_row, "--json")
     assert code == 0
     told = json.loads(out)["why"]
-    assert "declare the longest length, --right-longest" in told
-    assert err == f"coincide: --way files is not possible, so Spark takes another way: {told}\n"
+    assert "Declare the longest length, --right-longest" in told
+    assert err == f"coincide: --way files is not possible, so another way is taken: {told}\n"
     _, out, _ = work.join(*WINDOW, *by_row, "--overwrite")
     assert "--right-longest" in out
     assert "right_longest" not in out
@@ -176,7 +174,7 @@ def test_spark_warns_of_disorder_before_it_exchanges(work, spark):
     assert code == 0
     assert json.loads(out)["way"] == "exchange"
     assert (
-        "coincide: --way files is not possible, so Spark takes another way: the files are not in order of"
+        "coincide: --way files is not possible, so another way is taken: the files are not in order of"
         in err
     )
 

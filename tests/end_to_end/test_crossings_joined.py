@@ -36,5 +36,5 @@ def test_crossings_that_are_joined_without_a_word_on_columns(tmp_path: Path, cap
     words = ["join", str(tmp_path / "crossings.parquet"), "-o", str(tmp_path / "out.parquet")]
     words += ["--within", "-20", "20", "--confidence", "0.5", "--by", "query_id"]
     assert run(words) == 2
-    assert "say --left-columns '*' and --right-columns '*' for all" in capsys.readouterr().err
+    assert "use --left-columns '*' and --right-columns '*' for all" in capsys.readouterr().err
     assert run([*words, "--left-columns", "*", "--right-columns", "*"]) == 0

@@ -114,7 +114,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "names of files that are not there": (lambda: joined("a.parquet"), "a.parquet does not exist"),
     "tables for Spark DataFrames": (
         lambda: c.correlate(LEFT, LEFT, CONDITION),
-        "to make one, or correlate_tables, which takes tables as",
+        "or correlate_tables, which takes tables as",
     ),
     "around nothing": (lambda: c.around("t"), r"such as '10ms'"),
     "templates that are none": (

@@ -66,7 +66,7 @@ def test_the_answer_is_that_of_arrow(kind: str, side: str) -> None:
 def test_what_is_not_there_yet_is_told_apart() -> None:
     frame = polars(TABLE).lazy()
     with pytest.raises(
-        coincide.SchemaError, match=r"right must be a table.*polars.LazyFrame\. \.col"
+        coincide.SchemaError, match=r"right must be a table.*polars.LazyFrame.. Use .col"
     ):
         coincide.correlate_tables(TABLE, frame, CONDITION)
 

@@ -145,7 +145,9 @@ def test_a_change_of_types_names_the_columns_and_both_types() -> None:
     for name in ("time", "value"):
         at = changed.column_names.index(name)
         changed = changed.set_column(at, name, pa.array([1, 2, 3]))
-    with pytest.raises(SchemaError, match=r"first push: time is int64 and was double. Cast them$"):
+    with pytest.raises(
+        SchemaError, match=r"first push: time is int64 and was double. Cast them\.$"
+    ):
         pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), READINGS, changed)
     unknown = [{**readings[-1], "time": 9.5, "value": None}]
     assert pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), readings, [], unknown).num_rows == 0
@@ -206,10 +208,16 @@ def test_whole_numbers_of_dicts_are_floats_after_floats(name: str) -> None:
         parts = [one.push(each) for each in rows]
         assert parts[1].schema.equals(parts[0].schema)
     assert monitor.summary() == other.summary()
-    with pytest.raises(SchemaError, match=f"{time} is int64 and was double"):
+    with pytest.raises(
+        SchemaError,
+        match=rf"{time} (is int64 and was double|was double in the first table .found int64)",
+    ):
         pushed(make, fine, whole)
     back = [{**later[0], **dict.fromkeys(times, 21.5)}]
-    with pytest.raises(SchemaError, match=rf"{time} is double and was int64.* give floats in"):
+    with pytest.raises(
+        SchemaError,
+        match=rf"{time} (is double and was int64|was int64 in the first table).* give floats in",
+    ):
         pushed(make, later, back)
 
 

@@ -99,7 +99,8 @@ def test_late_readings_are_warned_of_and_given_out() -> None:
         {"stream_id": ["b", None, "a"], "time": [20, 101, 98], "value": [10.0, 1.0, 30.0]}
     )
     with pytest.warns(
-        coincide.LateRowsWarning, match=r"1 came too late, by up to 1.333 min.*delay='80s'"
+        coincide.LateRowsWarning,
+        match=r"skipped 1 that came too late, by up to 1.333 min.*delay='80s'",
     ):
         monitor.push(late)
     assert told(monitor.take_late()) == [("b", 20, 10.0)]
@@ -112,7 +113,9 @@ def test_late_readings_without_a_delay_are_warned_of() -> None:
     """The delay that is told takes all readings."""
     rows = [("a", 100, 10.0), ("b", 60, 10.0), ("a", 95, 30.0), ("b", 61, 30.0)]
     monitor = BorderMonitor(QUERIES)
-    with pytest.warns(coincide.LateRowsWarning, match=r"4 rows: 1 came too late.*delay=40\)"):
+    with pytest.warns(
+        coincide.LateRowsWarning, match=r"4 rows: skipped 1 that came too late.*delay=40\)"
+    ):
         monitor.push(table(rows))
     again = BorderMonitor(QUERIES, delay=40)
     with warnings.catch_warnings():

@@ -131,7 +131,7 @@ def test_gaps_repeated_times_and_invalid_rows_are_counted() -> None:
             coincide.DataError,
             r"beyond 2\^53, .* in 1 row .found 9007199254740993",
         ),
-        ({"value": ["a"] * 4}, coincide.SchemaError, "readings.value is string"),
+        ({"value": ["a"] * 4}, coincide.SchemaError, "readings.value must be an integer"),
         ({"stream_id": [1.0] * 4}, coincide.SchemaError, "compared exactly"),
         ({"time": [2**61, 1, 2, 3]}, coincide.DataError, "reach 2\\^61"),
         ({"time": ["a"] * 4}, coincide.SchemaError, "must be a timestamp"),
@@ -154,7 +154,7 @@ def test_readings_that_are_none(changes: dict[str, Any], error: type, words: str
         ({"lower": [math.nan], "upper": [1.0]}, coincide.DataError, "NaN borders"),
         ({"query_id": pa.nulls(1, pa.string())}, coincide.DataError, "null ids"),
         ({"query_id": ["a", "a"], "lower": [1, 2], "upper": [3, 4]}, coincide.DataError, "id=a"),
-        ({"lower": ["x"]}, coincide.SchemaError, "queries.lower is string"),
+        ({"lower": ["x"]}, coincide.SchemaError, "queries.lower must be"),
         ({"query_id": [1.5]}, coincide.SchemaError, "compared exactly"),
     ],
 )
@@ -170,8 +170,8 @@ def test_queries_that_are_none(columns: dict[str, Any], error: type, words: str)
         ({"values": ()}, "one to 9"),
         ({"values": [str(k) for k in range(10)]}, "one to 9"),
         ({"values": 3}, "names of the value columns"),
-        ({"stream": "time"}, "two columns 'time'"),
-        ({"query": "event"}, "two columns 'event'"),
+        ({"stream": "time"}, "two columns named 'time'"),
+        ({"query": "event"}, "two columns named 'event'"),
         ({"options": 3}, "BorderOptions"),
         ({"options": {}}, "BorderOptions"),
     ],
@@ -233,7 +233,7 @@ def test_ids_of_queries_may_be_uuids() -> None:
     assert set(told(monitor.push(readings()))) == {
         (middle, 1, "O", 0, 10), (middle, 1, "I", 10, 20), (middle, 1, "O", 20, 30), (low, 1, "I", 20, 30),
     }  # fmt: skip
-    with pytest.raises(coincide.DataError, match="of no query"):
+    with pytest.raises(coincide.DataError, match="belong to no query"):
         monitor.remove(ids.slice(2))
     with pytest.raises(coincide.DataError, match="1 row have ids of live queries"):
         monitor.add(pa.table({"query_id": ids.slice(0, 1), "lower": [0], "upper": [1]}))
@@ -247,9 +247,9 @@ def test_changes_that_a_monitor_refuses() -> None:
         monitor.remove(["hot", "tepid"])
     with pytest.raises(coincide.SchemaError, match="string"):
         monitor.remove([1])
-    with pytest.raises(coincide.SchemaError, match=r"write \['hot'\]"):
+    with pytest.raises(coincide.SchemaError, match=r"Write \['hot'\]"):
         monitor.remove("hot")  # not its letters
-    with pytest.raises(coincide.SchemaError, match="was string before"):
+    with pytest.raises(coincide.SchemaError, match="changed its type from string"):
         monitor.add(pa.table({"query_id": [1], "lower": [0], "upper": [1]}))
     monitor.push(readings())
     with pytest.raises(coincide.SchemaError, match="first push"):

@@ -204,7 +204,7 @@ DEGREES: dict[str, list[float]] = {"lat": [45.0, 45.1, 45.2], "lon": [7.0, 7.1, 
             r"distances are measured in degrees \(found the places 'lat' and 'lon'",
         ),
         (Sphere(), ("lon", "lat"), "takes the latitude first"),
-        (Sphere(), ("x", "y"), r"'x' and 'y'\). Remove Sphere\(\)"),
+        (Sphere(), ("x", "y"), r"'x' and 'y'\). If they are lengths, remove Sphere\(\)"),
     ],
 )
 @pytest.mark.parametrize("operator", ["pairs", "clusters", "windows"])

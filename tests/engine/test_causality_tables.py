@@ -445,9 +445,9 @@ def test_clusters() -> None:
 
 def test_clusters_refuse() -> None:
     events = causes()
-    with pytest.raises(ConditionError, match="name the coordinates in place"):
+    with pytest.raises(ConditionError, match="Name them in place"):
         clusters(events, NEAR)
-    with pytest.raises(SchemaError, match="the key 'x' is double"):
+    with pytest.raises(SchemaError, match=r"the key .x. .*found double"):
         clusters(events, NEAR, place=("x", "y"), by="x")
     with pytest.raises(ConditionError, match="two output columns would be named cluster"):
         clusters(
@@ -473,7 +473,7 @@ def test_one_stream() -> None:
     causality_tables(events, None, NEAR, how="anti", report=report, **arguments)
     told = report.summary()
     assert (told.left.rows if told.left else 0, told.right, told.sides) == (3, None, ("event",) * 2)
-    with pytest.raises(ConditionError, match="leave effect_place out"):
+    with pytest.raises(ConditionError, match="Remove effect_place"):
         causality_tables(events, None, NEAR, cause_place=("x", "y"), effect_place=("y", "x"))
 
 

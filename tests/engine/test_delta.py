@@ -101,8 +101,14 @@ def test_stamps_are_as_of_causality() -> None:
     [
         ({"pair_columns": "delay"}, "pair_columns takes 'delta'"),
         ({"pair_columns": 3}, "pair_columns must be a column name"),
-        ({"pair_columns": "delta", "how": "anti"}, "how='anti' has no pair to give delta of"),
-        ({"pair_columns": "delta", "emit": "counts"}, "emit='counts' has no pair to give delta of"),
+        (
+            {"pair_columns": "delta", "how": "anti"},
+            "how='anti' gives no pairs, so there is no delta",
+        ),
+        (
+            {"pair_columns": "delta", "emit": "counts"},
+            "emit='counts' gives no pairs, so there is no delta",
+        ),
     ],
 )
 def test_refused(asked: dict[str, Any], words: str) -> None:

@@ -196,7 +196,7 @@ def test_command_line_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     words = ["join", "l.parquet", "r.parquet", "-o", str(tmp_path / "out"), "--within", "-3", "5"]
     words += ["--confidence", "0.5", "--left-template", "device"]
     assert run(words) == 2
-    assert "--left-templates is missing" in capsys.readouterr().err
+    assert "Add --left-templates" in capsys.readouterr().err
     assert run([*words, "--left-templates", "t.parquet"]) == 2
     assert "--left-time takes the one column" in capsys.readouterr().err
     assert run([*words, "--left-templates", "t.parquet", "--left-time", "seen_at"]) == 2

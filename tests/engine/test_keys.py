@@ -111,7 +111,7 @@ def test_case_fold() -> None:
         ({"case_fold": True}, ConditionError, "case_fold applies to keys, but keys are missing"),
         ({"by": "t", "case_fold": True}, SchemaError, "case_fold applies to string keys"),
         ({"by": [("station", "t")]}, SchemaError, "'station' is string on the left and int64 on the right"),
-        ({"by": [("station", "sta")]}, SchemaError, r"no column 'sta'; .* is by=\[\('LEFT', 'RIGHT'\)\]"),
+        ({"by": [("station", "sta")]}, SchemaError, r"no column 'sta' .* use by=\[\('LEFT', 'RIGHT'\)\]"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense(given: dict[str, Any], error: Any, words: str) -> None:

@@ -162,7 +162,7 @@ def histogram_sides() -> tuple[pa.Table, tuple[pa.Table, pa.Table]]:
 def test_a_group_that_is_too_large_is_named() -> None:
     left, right = bursts(60, 1), bursts(60, 2)
     with pytest.raises(
-        DataError, match=r"found 1\d\d events .*ticks -?\d+ to \d+.*largest_group=20:"
+        DataError, match=r"largest_group=20 events .found one of 1\d\d, .*ticks -?\d+ to \d+"
     ):
         correlate_tables(left, right, CONDITION, matching="optimal", largest_group=20)
     found = correlate_tables(left, right, CONDITION, matching="optimal", largest_group=120)
@@ -181,9 +181,9 @@ def test_nothing_is_matched_of_nothing() -> None:
     ("given", "cure"),
     [
         ({"prefer": "nearst"}, "prefer must be one of probability, nearest, first, last"),
-        ({"prefer": "first"}, "add emit='best'"),
-        ({"prefer": "first", "emit": "lists"}, "add emit='best'"),
-        ({"k": 2}, "add emit='best'"),
+        ({"prefer": "first"}, "Add emit='best'"),
+        ({"prefer": "first", "emit": "lists"}, "Add emit='best'"),
+        ({"k": 2}, "Add emit='best'"),
         ({"k": 0, "emit": "best"}, "k must be an int of at least 1"),
         ({"k": 10_001, "emit": "best"}, "k must be at most 10,000"),
         ({"k": None, "emit": "best"}, "k must be an int of at least 1"),
@@ -191,15 +191,15 @@ def test_nothing_is_matched_of_nothing() -> None:
         ({"matching": "best"}, "matching must be one of mutual, optimal"),
         ({"k": 2, "matching": "unambiguous"}, "Remove k=2"),
         ({"prefer": "-id", "matching": "unambiguous"}, "Remove prefer='-id'"),
-        ({"prefer": "-id", "matching": "optimal"}, "use matching='mutual'"),
+        ({"prefer": "-id", "matching": "optimal"}, "or matching='mutual'"),
         ({"prefer": "-", "emit": "best"}, "found '-'"),
         ({"prefer": "lastt", "emit": "best"}, "lastt'"),
         ({"how": "right", "matching": "mutual"}, "or swap the sides and mirror the window"),
-        ({"how": "right", "emit": "counts"}, "swap the sides and mirror the window"),
+        ({"how": "right", "emit": "counts"}, "swap the sides, and mirror the window"),
         ({"how": "full", "emit": "best"}, "gives a row for each left event"),
         ({"matching": "mutual", "how": "anti"}, "Remove how='anti'"),
         ({"matching": "mutual", "emit": "counts"}, "Remove emit='counts'"),
-        ({"matching": "optimal", "prefer": "last"}, "use matching='mutual'"),
+        ({"matching": "optimal", "prefer": "last"}, "or matching='mutual'"),
         ({"largest_group": 1}, "largest_group must be an int of at least 2"),
         ({"largest_group": 50_000}, "largest_group must be at most 20,000"),
     ],

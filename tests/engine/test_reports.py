@@ -69,7 +69,7 @@ def test_tables() -> None:
     report = JoinReport()
     with told(*BOTH, *BOTH) as texts:
         found = correlate_tables(events(), events(1), CONDITION, options=DROP, report=report)
-    assert texts[0] == f"left, {N:,} rows: 2 without time or key"
+    assert texts[0] == f"left, {N:,} rows: 2 without time or key."
     assert texts[3] == f"right, {N:,} rows: skipped 2 invalid rows (2 whose min is above max)."
     done = report.summary()
     assert (done.left, done.right, done.way, done.no_pairs) == (COUNTS, COUNTS, "in memory", None)
@@ -120,7 +120,9 @@ def test_events_without_a_match_may_be_what_is_wanted() -> None:
     ],
 )
 def test_dropped_rows_in_words(reason: str, words: str) -> None:
-    assert side_words(SideCounts(5, 0, {reason: 2}), Tick("us")) == ["skipped 2 invalid rows ("]
+    assert side_words(SideCounts(5, 0, {reason: 2}), Tick("us")) == [
+        f"skipped 2 invalid rows ({words})"
+    ]
 
 
 def test_rounding_and_range_are_told() -> None:
@@ -135,7 +137,7 @@ def test_rounding_and_range_are_told() -> None:
     options = CorrelateOptions(unit="s", tick="us")
     with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
         correlate_tables(floats, floats, condition, options=options, **given)
-    assert texts[0] == "left, 3 rows: times rounded by up to 400 ns"
+    assert texts[0] == "left, 3 rows: times rounded by up to 400 ns."
 
 
 def test_a_report_is_a_report() -> None:

@@ -60,7 +60,7 @@ def test_tables(kind: Any, unit: str) -> None:
 
 def test_ticks() -> None:
     left, numbers, _ = sides(pa.int64())
-    with pytest.raises(ConditionError, match="use options=CorrelateOptions"):
+    with pytest.raises(ConditionError, match="Use options=CorrelateOptions"):
         correlate_tables(
             left, numbers, options=CorrelateOptions(right_unit="ns", tick="us"), **ASKED
         )
@@ -72,7 +72,7 @@ def test_ticks() -> None:
 
 def test_what_is_no_instant() -> None:
     left, numbers, _ = sides(pa.int64())
-    with pytest.raises(SchemaError, match="Say with right_unit='s' what a number of right counts"):
+    with pytest.raises(SchemaError, match="Give with right_unit='s' what a number of right counts"):
         correlate_tables(left, numbers, **ASKED)
     clocks = left.set_column(1, "t", left["t"].cast(pa.timestamp("us")))
     with pytest.raises(SchemaError, match="the time zone of the clocks of left"):
@@ -95,7 +95,7 @@ def test_on_the_command_line(endings: tuple[str, str], tmp_path: Path, capsys: A
     ]  # fmt: skip
     assert run(words) == 2
     assert (
-        "Say with --right-unit s what a number of right counts since 1970"
+        "Give with --right-unit s what a number of right counts since 1970"
         in capsys.readouterr().err
     )
     assert run([*words, "--right-unit", "s"]) == 0

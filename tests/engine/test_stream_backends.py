@@ -174,7 +174,7 @@ def test_without_a_gpu() -> None:
 @pytest.mark.parametrize("algorithm", ["simple", "simple-sort", "eager"])
 def test_algorithms_of_comparisons_say_where_they_are(algorithm: str) -> None:
     with pytest.raises(
-        ConditionError, match=f"'{algorithm}' .* bench/papers/streams.py .* Use 'classes'"
+        ConditionError, match=f"'{algorithm}' .*bench/papers/streams.py.* Use 'classes'"
     ):
         coincide.stream_correlator(algorithm, CONDITION, **LIMITS)
 

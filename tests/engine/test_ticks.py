@@ -320,7 +320,7 @@ def test_units_and_ticks_of_the_command_line(work) -> None:
     assert json.loads(out)["tick"] == "ms"
     out = work.join(*options, "--left-time", "min_time", "--tick", "us", "--json", "--overwrite")[1]
     assert json.loads(out)["tick"] == "us"
-    assert "use --tick s " in work.refused(*options, "--tick", "min", "--overwrite")
+    assert "Use --tick s " in work.refused(*options, "--tick", "min", "--overwrite")
 
 
 @pytest.mark.spark
@@ -355,10 +355,10 @@ def test_kinds_that_do_not_go_together_say_what_makes_them_one(
     assert mended["id"].equals(table["id"])
     numbers = pa.table({"min_time": [0.0], "max_time": [0.0], "id": [9]})
     with pytest.raises(
-        SchemaError, match="Say with left_unit='s' what a number of left"
+        SchemaError, match="Give with left_unit='s' what a number of left"
     ) as refused:
         correlate_tables(numbers, other, condition)
-    assert "Say with --left-unit s what a number of left" in in_options(refused.value)
+    assert "Give with --left-unit s what a number of left" in in_options(refused.value)
     options = CorrelateOptions(left_unit="s")
     assert correlate_tables(numbers, other, condition, options=options).num_rows == 1
 
@@ -388,7 +388,7 @@ def test_placeholders_in_nanoseconds_are_shown(zone: str | None) -> None:
     shown = "2262-04-11 23:47:16.854775807" + "Z" * (zone is not None)
     assert f"left.t has timestamps finer than 1 us in 2 rows (found {shown})" in str(refused.value)
     said = in_options(refused.value)
-    assert said.endswith("Round them, or count in nanoseconds with")
+    assert said.endswith("--invalid drop then skips 2 of them, which are out of range.")
     with pytest.raises(DataError, match="reach 2\\^61") as refused:
         correlate_tables(table, table, condition, **times, options=CorrelateOptions(unit="ns"))
     # Ticks of 1 us would be refused again.
@@ -401,11 +401,11 @@ def test_placeholders_in_nanoseconds_are_shown(zone: str | None) -> None:
 
 def test_fine_times_that_are_no_placeholders() -> None:
     table = at([1_000, 1_001, 1_002], pa.timestamp("ns"))
-    with pytest.raises(DataError, match=r"in 2 rows .found 1970-01-01 00:00:00.000001001;.*"):
+    with pytest.raises(DataError, match=r"in 2 rows .found 1970-01-01 00:00:00.000001001."):
         correlate_tables(
             table, table, TimingCondition(within(0, 0), 1.0), left_time="t", right_time="t"
         )
-    with pytest.raises(DataError, match=r"in 1 row, .*unit='ns'\)$"):
+    with pytest.raises(DataError, match=r"in 1 row .*unit='ns'\)\.$"):
         correlate_tables(
             table.slice(0, 2), table, TimingCondition(within(0, 0), 1.0), left_time="t", right_time="t"
         )  # fmt: skip

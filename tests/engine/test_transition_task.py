@@ -118,7 +118,7 @@ def test_events_that_planning_did_not_see_are_refused() -> None:
     for until, changed in ((50, False), (49, True), (None, True)):
         measured = replace(task_of(columns, until), is_measured=True)
         if changed:
-            with pytest.raises(DataError, match=r"events has changed since.*say until"):
+            with pytest.raises(DataError, match=r"events has changed since.*as until"):
                 answered(measured, wire, 1)
         else:
             assert answered(measured, wire, 1)[0].num_rows == 1
@@ -202,9 +202,9 @@ def test_all_that_is_refused_is_counted(
     columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
     with pytest.raises(DataError) as raised:
         answered(task_of(columns, 50), with_wrong(events, size, monkeypatch), 1)
-    nulls, words, times = str(raised.value).split("; events: ")
-    assert nulls.startswith("events: nulls in query_id and stream_id in 2 rows (found number=1.")
-    assert words.startswith("words other than 'I' and 'O' in event in 2 rows (found number=0.")
+    nulls, words, times = str(raised.value).split(" events: ")
+    assert nulls.startswith("events: nulls in query_id and stream_id in 2 rows (found number=1).")
+    assert words.startswith("words other than 'I' and 'O' in event in 2 rows (found number=0).")
     assert " in 1 row (found number=4" in times
 
 

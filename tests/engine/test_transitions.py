@@ -205,11 +205,13 @@ def test_late_events_that_are_left_out_are_warned_of() -> None:
     monitor = TransitionMonitor(within=5, options=options)
     late = event_table([(0, "", "I", 100, 100), (0, "", "O", 40, 40), (0, "b", "I", 90, 90)])
     with pytest.warns(
-        LateRowsWarning, match=r"3 rows: 1 came too late, by up to 1 min.*delay='60s'"
+        LateRowsWarning, match=r"3 rows: skipped 1 that came too late, by up to 1 min.*delay='60s'"
     ):
         monitor.push(late)
     monitor.advance(200)
-    with pytest.warns(LateRowsWarning, match=r"1 rows: 1 came too late, by up to 1.5 min"):
+    with pytest.warns(
+        LateRowsWarning, match=r"1 rows: skipped 1 that came too late, by up to 1.5 min"
+    ):
         monitor.push(event_table([(0, "c", "I", 110, 110)]))
     assert monitor.summary().counts.dropped == {"late": 2}
 

@@ -41,7 +41,7 @@ BAD_ROWS = [
     ({"stream_id": ["a", "a", None, None]}, "nulls in stream_id in 2 rows"),
     ({"event": ["I", "O", None, None]}, "nulls in event in 2 rows"),
     ({"min_time": [0, 5, None, None]}, "nulls in min_time in 2 rows"),
-    ({"event": ["I", "O", "in", "i"]}, "words other than 'I' and 'O' in event in 2 rows, .*event=in"),
+    ({"event": ["I", "O", "in", "i"]}, "words other than 'I' and 'O' in event in 2 rows .*event=in"),
     ({"min_time": [0, 5, 22, 22]}, "min above max in min_time and max_time in 2 rows"),
     ({"max_time": [0, 5, 2**61, 2**62]}, "times that reach 2\\^61 ticks in .* in 2 rows"),
 ]  # fmt: skip
@@ -64,7 +64,7 @@ def test_bad_rows_are_refused_or_dropped(changed: dict[str, Any], message: str) 
 def test_each_bad_row_counts_once() -> None:
     table = columns(event=["I", None, "x", "O"], min_time=[0, 9, 9, 30], query_id=[1, None, 1, 1])
     with pytest.raises(
-        DataError, match=r"nulls in query_id and event in 1 row.*; .*words.*; .*min above"
+        DataError, match=r"nulls in query_id and event in 1 row.* events: words.* events: min above"
     ):
         transition_tables(table, within=10)
     report = TransitionReport()
@@ -87,9 +87,7 @@ def test_repeated_events() -> None:
 
 
 def test_intervals_need_a_confidence() -> None:
-    with pytest.raises(
-        ConditionError, match=r"intervals in 1 row .found .*confidence=0\.9. Above 0\.5"
-    ):
+    with pytest.raises(ConditionError, match=r"intervals in 1 row, .*confidence=0\.9. Above 0\.5"):
         transition_tables(columns(min_time=[0, 5, 20, 20]), within=10)
 
 
@@ -101,7 +99,7 @@ def test_intervals_need_a_confidence() -> None:
             {"query_id": [0.5, 0.5, 0.5, 0.5]},
             "events.query_id has a type that cannot be compared exactly",
         ),
-        ({"stream_id": [[1]] * 4}, "events.stream_id is list<"),
+        ({"stream_id": [[1]] * 4}, "events.stream_id has a type .*found list<"),
         ({"min_time": ["0", "5", "20", "21"]}, "events.min_time must be a timestamp, a date, a"),
         (
             {"min_time": pa.array([0, 5, 20, 21], pa.timestamp("us"))},
@@ -138,8 +136,8 @@ def test_missing_columns_and_tables() -> None:
         ({"repeated": "both"}, "repeated must be one of raise, first, last"),
         ({"options": CorrelateOptions(slices=3)}, "found slices"),
         ({"options": None}, "options must be CorrelateOptions"),
-        ({"query": "min_time"}, "two columns 'min_time'"),
-        ({"stream": "query_id"}, "two columns 'query_id'"),
+        ({"query": "min_time"}, "two columns named 'min_time'"),
+        ({"stream": "query_id"}, "two columns named 'query_id'"),
         ({"report": object()}, "report must be a TransitionReport"),
         ({"until": "8 o'clock"}, "until must be a time like those of events.max_time"),
         ({"until": 2**61}, "until must be a time"),
@@ -234,7 +232,7 @@ def test_what_is_left_out_as_repeated_still_moves_its_stream_on() -> None:
 
 
 def test_the_clock_does_not_go_back() -> None:
-    with pytest.raises(ConditionError, match="the clock cannot go back from 10 to 9"):
+    with pytest.raises(ConditionError, match=r"the clock cannot go back from 10 .found 9"):
         monitor_at_ten().advance(9)
     assert monitor_at_ten().advance(10).num_rows == 0
     assert monitor_at_ten().flush().num_rows == 0  # known up to 10, whatever the events

@@ -79,7 +79,7 @@ def test_a_unit_that_is_missing(work: Workplace) -> None:
     ("options", "words"),
     [
         (("--how", "semi", "--emit", "counts"), "one row per left event. Remove --emit counts"),
-        (("--how", "anti", "--probability"), "--how anti has no pair to give"),
+        (("--how", "anti", "--probability"), "--how anti gives no pairs"),
         (("--emit", "counts", "--probability"), "no probability. Remove --probability"),
     ],
 )  # fmt: skip
@@ -100,7 +100,7 @@ def test_the_summary_speaks_as_errors_do(work: Workplace) -> None:
 
 def test_what_is_no_table_says_what_makes_one() -> None:
     condition = TimingCondition(within(-3, 5), 0.5)
-    with pytest.raises(SchemaError, match=r"C stream.* found pandas\.Index\. Use .collect"):
+    with pytest.raises(SchemaError, match=r"C stream.*found pandas\.Index.. Use .collect"):
         correlate_tables(pd.Index([1]), events(), condition)
 
 

@@ -15,7 +15,7 @@ from tests.messages import every_module, messages
 
 _WORD = re.compile(r"\S*\w\S*")
 _FIX_IN_A_CLAUSE = re.compile(
-    r"[;:] (?:leave|use|give|say|write|name|cast|rename|add|make|remove|drop|mend)\b"
+    r"[;:] (?:leave|use|give|say|write|name|cast|rename|add|make|remove|drop|mend|round)\b"
 )
 
 

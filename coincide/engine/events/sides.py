@@ -344,7 +344,7 @@ def invalid_rows(
         words(reason, int(mask.sum()), example_of(table, mask, names))
         for reason, mask in faults.items()
     )
-    return DataError("; ".join(messages))
+    return DataError(" ".join(messages))
 
 
 def example_of(table: pa.Table, mask: np.ndarray, names: Sequence[str]) -> str:

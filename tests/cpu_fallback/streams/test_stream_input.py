@@ -169,7 +169,7 @@ def test_nulls_ragged_lists_and_huge_ints(
 
 
 def test_masked_times_of_interval_events_and_unmasked_arrays() -> None:
-    with pytest.raises(DataError, match=f"min_time: {NULL}"):
+    with pytest.raises(DataError, match=f"min_time {NULL}"):
         correlator().push("left", IntervalEvents(MASKED, np.array([4, 5])))
     assert correlator().push("left", (np.ma.array([1, 2]), np.ma.array([4, 5]))).count == 0
 

@@ -97,7 +97,7 @@ def test_invalid_readings_fail_the_job_with_their_count_and_an_example(spark: Sp
         words = refusal(border_crossings(given, QUERIES, options=options))
     with pytest.raises(coincide.DataError) as raised:
         border_crossing_tables(INVALID, QUERIES, options=options)
-    without = re.compile(r"for example .*?(?=\. (?:Here|Mend))")
+    without = re.compile(r"\(found .*?\)(?=\. (?:Here|Fix))")
     assert without.sub("", words) == without.sub("", marked(raised.value))
     assert "in 3 rows" in words
     assert "stream_id=None" in words or "time=None" in words
@@ -160,12 +160,12 @@ def test_names_that_need_quotes(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("changes", "arguments", "error", "words"),
     [
-        ({"value": ["a"] * 4}, {}, coincide.SchemaError, "readings.value is string"),
+        ({"value": ["a"] * 4}, {}, coincide.SchemaError, "readings.value must be an integer"),
         ({"stream_id": [1.0] * 4}, {}, coincide.SchemaError, "compared exactly"),
         ({"time": ["a"] * 4}, {}, coincide.SchemaError, "readings.time must be"),
         ({"time": [1.0] * 4}, {}, coincide.SchemaError, "float time columns need a unit"),
         ({}, {"values": "speed"}, coincide.SchemaError, "no column 'speed'"),
-        ({}, {"stream": "event"}, coincide.ConditionError, "two columns 'event'"),
+        ({}, {"stream": "event"}, coincide.ConditionError, "two columns named 'event'"),
         ({}, {"queries": QUERIES.drop("lower")}, coincide.SchemaError, "no column 'lower_value'"),
         ({}, {"report": 3}, coincide.ConditionError, "report must be a BorderReport"),
         (
@@ -187,7 +187,7 @@ def test_what_cannot_be_is_said_before_a_job_runs(
 
 def test_columns_that_spark_cannot_tell_apart(spark: SparkSession) -> None:
     queries = QUERIES.rename_columns(["Stream_ID", "lower", "upper"])
-    with pytest.raises(coincide.ConditionError, match="Spark cannot tell some columns"):
+    with pytest.raises(coincide.ConditionError, match="Spark cannot tell them apart"):
         border_crossings(frame(spark, readings()), queries, query="Stream_ID")
 
 

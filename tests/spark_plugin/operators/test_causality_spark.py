@@ -322,7 +322,7 @@ def test_what_cannot_be_is_refused_at_plan_time(spark: SparkSession) -> None:
             (causes, None, NEAR, {"cause_place": ("x", "y"), "options": CorrelateOptions(way="broadcast")}),
             ConditionError, "one stream is joined with itself by an exchange",
         ),
-        ((causes, None, NEAR, {**XY, "effect_time": "other"}), ConditionError, "leave effect_time out"),
+        ((causes, None, NEAR, {**XY, "effect_time": "other"}), ConditionError, "Remove effect_time"),
     ]  # fmt: skip
     for (own, others, condition, arguments), kind, words in refused:
         with pytest.raises(kind, match=words):

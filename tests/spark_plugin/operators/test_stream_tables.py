@@ -241,7 +241,7 @@ def test_columns_that_change() -> None:
     wide = requests((0, "a")).set_column(1, "order", pa.array(["a"], pa.large_string()))
     stream.push("left", wide)
     numbers = requests((0, "a")).set_column(1, "order", pa.array([1]))
-    with pytest.raises(SchemaError, match=r"left.order is int64 and was string in the first table"):
+    with pytest.raises(SchemaError, match=r"left.order was string in the first table"):
         stream.push("left", numbers)
     with pytest.raises(SchemaError, match=r"left has no column 'order' .found 'sent'"):
         stream.push("left", requests((0, "a")).drop(["order"]))
@@ -290,9 +290,7 @@ def test_what_is_refused_when_it_is_made() -> None:
 def test_a_correlator_of_arrays_says_what_takes_tables() -> None:
     limits = {"left_delay": 0, "right_delay": 0, "left_longest": 9, "right_longest": 9}
     correlator = stream_correlator("lazy", Window(0, 1, 0.5), **limits)
-    with pytest.raises(
-        SchemaError, match=r"must be a Spark DataFrame \(found Table\). Use coincide.stream_tables"
-    ):
+    with pytest.raises(SchemaError, match=r"found Table\). Use coincide.stream_tables"):
         correlator.push("left", requests())
 
 
@@ -302,7 +300,7 @@ def test_what_is_refused_when_it_runs() -> None:
         ConditionError, match=r"advance needs the columns of both sides \(found none for"
     ):
         stream.advance(START)
-    with pytest.raises(SchemaError, match=r"left events must be a table .* found int"):
+    with pytest.raises(SchemaError, match=r"left events must be a table .*found int"):
         stream.push("left", 5)
     with pytest.raises(ConditionError, match="side must be 'left' or 'right'"):
         stream.push("middle", requests())
@@ -333,7 +331,7 @@ def test_late_rows_are_warned_of_with_the_delay_that_takes_them() -> None:
     """Once a push; where a warning is an error, the push takes nothing."""
     stream = deadlines(how="inner", right_columns=[])
     first = requests((100, "a"), (99.5, "b"), (40, "c"), (20.5, "d"))
-    words = r"left, 4 rows: 2 came too late, by up to 1.325 min, .* left_delay='80s'"
+    words = r"left, 4 rows: skipped 2 that came too late, by up to 1.325 min. .*left_delay='80s'"
     stream.push("right", answers())
     with pytest.warns(LateRowsWarning, match=words) as said:
         stream.push("left", first)
@@ -357,5 +355,5 @@ def test_late_rows_are_warned_of_with_the_delay_that_takes_them() -> None:
 def test_late_rows_among_those_that_waited_for_the_other_side() -> None:
     stream = deadlines(how="inner", right_columns=[])
     stream.push("left", requests((100, "a"), (40, "c")))
-    with pytest.warns(LateRowsWarning, match="left, 2 rows: 1 came too late"):
+    with pytest.warns(LateRowsWarning, match="left, 2 rows: skipped 1 that came too late"):
         stream.push("right", answers())

@@ -186,7 +186,7 @@ def test_bad_arguments(spark: SparkSession, given: Any, kind: Any, words: str) -
 
 
 def test_other_tables_and_streams_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(SchemaError, match="WindowedCausality takes tables as they are"):
+    with pytest.raises(SchemaError, match="WindowedCausality, which takes tables"):
         windowed_causality(stream(4, 9), NEAR, by=KEYS, **WHERE)  # type: ignore[arg-type]
     moving = spark.readStream.format("rate").load().selectExpr("value AS time", "value AS k")
     with pytest.raises(ConditionError, match="events are a streaming DataFrame"):

@@ -137,7 +137,7 @@ def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) 
             ["left"],
             {**LENGTHS},
             {},
-            'the static right side must .* add way="broadcast-right" to Corr',
+            'the static right side must .* Add way="broadcast-right" to Corr',
         ),
         (["left"], {**LENGTHS, "way": "broadcast-left"}, {}, 'add way="broadcast-right" to Corr'),
         (["left"], {**LENGTHS, "way": "broadcast"}, {}, 'add way="broadcast-right" to Corr'),
@@ -151,7 +151,7 @@ def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) 
             ["left"],
             {"way": "broadcast-right", "left_longest": 9},
             {},
-            r"add right_longest=\.\.\. to",
+            r"Add right_longest=\.\.\. to",
         ),
         (
             ["left"],
@@ -163,7 +163,7 @@ def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) 
             ["right"],
             {**LENGTHS, "way": "broadcast-left"},
             {"how": "left"},
-            "give the stream as left",
+            "Give the stream as left",
         ),
         (
             ["right"],
