@@ -79,7 +79,7 @@ def test_the_hunt_finds_nothing(tmp_path: Path) -> None:
     assert {"join.place", "join.scatter", "join.probe HistogramRule"} <= log.launched
 
 
-_CASES = 3000
+_CASES = 1000
 
 
 @pytest.mark.spark
@@ -105,8 +105,14 @@ UNSEEN = {
 """Mutants whose answers are right."""
 
 
+EACH = int(os.environ.get("VIRTUAL_GPU_MUTANTS", "4"))
+"""One mutant in four is made; 1 makes all, which takes ten minutes."""
+
+
 def test_planted_faults_are_caught(tmp_path: Path) -> None:
-    printed, _ = ran(tmp_path, "tests.virtual_gpu.mutants")
+    printed, _ = ran(tmp_path, "tests.virtual_gpu.mutants", str(EACH))
     caught = dict(json.loads(line) for line in printed.splitlines())
-    assert len(caught) >= 80
-    assert {name for name, how in caught.items() if how is None} == UNSEEN
+    assert len(caught) >= 80 // EACH
+    unseen = {name for name, how in caught.items() if how is None}
+    assert unseen <= UNSEEN
+    assert EACH > 1 or unseen == UNSEEN
