@@ -114,7 +114,7 @@ def test_milliseconds_that_spark_cannot_read(tmp_path, command_spark, capsys, wa
     if way == "exchange":
         said = refusal(capsys, words)
         assert "left: the column 'min_time' holds times in milliseconds beyond" in said
-        assert said.rstrip().endswith("or use --engine local")
+        assert said.rstrip().endswith("or use --engine local.")
         words += ["--engine", "local", "--way", "auto"]
     assert run(words) == 0
 
@@ -179,7 +179,8 @@ def test_hidden_parquet_is_refused_on_spark(tmp_path, command_spark, capsys, nam
     for visible in ("_l.parquet", ".l.parquet", "l.parquet"):
         write_times(tmp_path / visible, MICROS)
     said = refusal(capsys, join_words(tmp_path, tmp_path / name))
-    assert "found l.parquet" in said
+    assert "names start with _ or . (found " in said
+    assert "l.parquet). Rename it" in said
     assert run(join_words(tmp_path, tmp_path / name, None, "--engine", "local")) == 0
 
 
@@ -237,7 +238,14 @@ def test_mixed_units_are_refused_on_spark(tmp_path, command_spark, capsys, first
     write_times(tmp_path / "events" / "a.parquet", first)
     write_times(tmp_path / "events" / "b.parquet", second)
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events"))
-    for word in (f"left.min_time is {first}", f"{second} in", "a.parquet", "b.parquet", "local"):
+    for word in (
+        "left.min_time must have one type",
+        f"(found {first} in",
+        f"{second} in",
+        "a.parquet",
+        "b.parquet",
+        "local",
+    ):
         assert word in said
     assert run(join_words(tmp_path, tmp_path / "events", None, "--engine", "local")) == 0
     assert ds.dataset(tmp_path / "out").to_table().num_rows == 8
@@ -250,8 +258,8 @@ def test_mixed_zones_are_refused(tmp_path, command_spark, capsys, engine):
     write_times(tmp_path / "events" / "a.parquet", MICROS)
     write_times(tmp_path / "events" / "b.parquet", UTC_MICROS)
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events", None, "--engine", engine))
-    assert "left.min_time is timestamp[us] in" in said
-    assert "rewrite one of them" in said
+    assert "left.min_time must have one type in all files (found timestamp[us] in" in said
+    assert "Rewrite one of them" in said
 
 
 def test_the_widest_floats_of_all_files(tmp_path):

@@ -293,7 +293,7 @@ def test_spark_dataframes_and_what_they_lack(spark: Any) -> None:
         "Name another one with left_time": lambda: c.correlate(
             frame.drop("min_time"), frame, CONDITION
         ),
-        "a time column must be a timestamp": lambda: c.correlate(
+        "must be a timestamp, a date.* as it is a time column": lambda: c.correlate(
             frame, frame, CONDITION, left_time="key"
         ),
     }
