@@ -98,7 +98,7 @@ def test_a_named_read_is_joined_directly(
         way = way_of(left.alias("named").select("id", "min_time", "max_time"), right)
     assert way == "files"
     (told,) = [each for each in caplog.messages if each.startswith("correlate: ")]
-    assert told.startswith("correlate: by files, %s")
+    assert told.startswith("correlate: by files, ")
 
 
 def test_a_view_is_no_plain_read(spark: SparkSession, sides: tuple[Path, Path]) -> None:
@@ -132,9 +132,7 @@ def test_that_nobody_looks_is_told_unless_there_is_a_report(
     with caplog.at_level(logging.INFO, "coincide"):
         correlate(left, right, CONDITION)
         told = len(caplog.messages)
-        assert caplog.messages[-1].endswith(
-            "correlate: no planning job counted the rows of a large"
-        )
+        assert caplog.messages[-1].endswith("of nulls and of a join without pairs")
         correlate(left, right, CONDITION, report=JoinReport())
     assert not any("JoinReport()" in each for each in caplog.messages[told:])
 
