@@ -27,9 +27,9 @@ class Proof(NamedTuple):
 def prove(events: int = 1_000_000) -> Proof:
     """Join made-up events on both backends; the faster of three runs each, after one that compiles."""
     bits, seconds = {}, {}
-    sides = [_events(events, seed) for seed in (1, 2)]
+    left, right = _events(events, 1), _events(events, 2)
     for backend in Backend.__args__:  # type: ignore[attr-defined]
-        join = partial(_join, *sides, backend)
+        join = partial(_join, left, right, backend)
         bits[backend] = [column.to_numpy().view(np.int64) for column in join().columns]
         seconds[backend] = min(timeit.repeat(join, number=1, repeat=3))
     counts = {backend: columns[0].size for backend, columns in bits.items()}
