@@ -240,7 +240,7 @@ WORKS = (
 REFUSALS = {
     "a_side_as_asked": ["ConditionError", "bytes. Spark Connect sends it with the plan, and the"],
     "gpus_of_the_scheduler": ["BackendError", "but master 'local[2]' cannot"],
-    "too_many_queries": ["ConditionError", "the table of queries takes 5,000,"],
+    "too_many_queries": ["ConditionError", "the table of queries has 5,000,"],
     "invalid_rows": ["DataError", "left: min above max in min_time and max_time in 1 row"],
 }
 
