@@ -40,7 +40,7 @@ class Experiment:
     run: Callable[[Bench], None]  # imports of engines belong inside, so that listing stays quick
     title: str = ""  # heading on the page of benchmarks, as `about` is its text
     about: str = ""
-    needs: str = ""  # what must be installed besides the library
+    needs: str = ""  # what must be installed, next to the library
     # Optional parts, each with its help text.
     flags: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)  # what else the command line takes

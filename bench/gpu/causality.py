@@ -35,7 +35,7 @@ class Traces:
 
     events: int  # of each side
     predicates: Sequence[Any]
-    places: int | None = None  # at one of so many, as stations are; None: anywhere
+    places: int | None = None  # how many there are, as of stations; None: anywhere
     on_sphere: bool = False
     one_stream: bool = False
     lengths: int = 0  # the longest of interval timestamps, ticks; 0: exact times

@@ -1,4 +1,4 @@
-"""What may be asked of a join beside its shape: clocks, keys, conditions on pairs, which matches."""
+"""What a case asks of a join, next to its shape: clocks, keys, conditions on pairs, which matches."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def draw_asking(case: Case) -> Asking:
 
 
 def _draw_shape(chance: Chance, is_one: bool) -> dict[str, Any]:
-    """The shape of the result, and which matches are handed out."""
+    """The shape of the result, and which matches it has."""
     if chance.happens(20 if is_one else 30):
         matchings = ("mutual", "unambiguous") if is_one else ("mutual", "optimal", "unambiguous")
         matching = chance.choice(matchings)

@@ -41,7 +41,7 @@ class Way:
 
     name: str
     judge: Callable[[Case, Path], Verdict]  # runs a case in a folder of its own
-    # Draws options that this way takes besides those of all.
+    # Draws options that only this way takes.
     options: Callable[[Chance], dict[str, Any]] = field(default=lambda chance: {})
     # Whether it takes a data set.
     suits: Callable[[DataSet], bool] = field(default=lambda data: True)

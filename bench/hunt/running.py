@@ -63,7 +63,7 @@ def judged(case: Case) -> Verdict:
 
 
 def shrunk(case: Case, verdict: Verdict, seconds: float) -> tuple[Case, Verdict]:
-    """The case with as few rows as still differ in the same manner, after so many seconds."""
+    """The case with as few rows as still differ in the same manner, found within some seconds."""
     deadline = time.monotonic() + seconds
     for side in (0, 1, 0, 1):
         size = len(case.data.sides[side].rows)

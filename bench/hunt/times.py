@@ -38,7 +38,7 @@ class Scale:
 
     origin: int
     step: int  # lengths and windows are a few steps
-    steps: int  # over so many the starts spread
+    steps: int  # how many the starts spread over
 
 
 def draw_clock(chance: Chance, profile: Profile) -> Clock:

@@ -52,7 +52,7 @@ class Sample:
 
 
 def make_sample(rows: int, seed: int) -> Sample:
-    """Make a sample with so many events a side."""
+    """Make a sample of `rows` events a side."""
     # Badge readers stamp an event with a clock known to within +-e; a polled door sensor only says
     # that the door opened since it was last asked. Most badges open a door; other openings are
     # unrelated.

@@ -53,12 +53,12 @@ def run(gpu: bool = False) -> int:
         return _prove_gpu()
     findings = _print([check() for check in CHECKS])
     missing = [finding.name for finding in findings if finding.state == _MISSING]
-    gpu = any(finding.name == "backend gpu" and finding.state == _OK for finding in findings)
+    has_gpu = any(each.name == "backend gpu" and each.state == _OK for each in findings)
     print()
     if missing:
         print(f"Not ready: {', '.join(missing)}.")
         return 1
-    print("Ready: joins run on the CPU" + (" and on the GPU." if gpu else "; no GPU is used."))
+    print("Ready: joins run on the CPU" + (" and on the GPU." if has_gpu else "; no GPU is used."))
     return 0
 
 

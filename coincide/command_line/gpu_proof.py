@@ -54,7 +54,7 @@ def _events(size: int, seed: int) -> pa.Table:
 
 def _join(left: pa.Table, right: pa.Table, backend: Backend) -> pa.Table:
     condition = TimingCondition(within("-250us", "250us"), 0.8)
-    options = CorrelateOptions(unit="us")
+    options = CorrelateOptions(unit="us", threads=cores())
     return correlate_tables(
         left, right, condition, probability=True, backend=backend, options=options
     )

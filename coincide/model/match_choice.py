@@ -1,4 +1,4 @@
-"""Which matches of an event are handed out, where it has several."""
+"""Which matches of an event a join returns, where it has several."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Preferred:
 
 @dataclass(frozen=True)
 class MatchChoice:
-    """Which matches of an event are handed out."""
+    """Which matches of an event a join returns."""
 
     prefer: PreferEffect = "probability"
     k: int = 1  # How many matches of each left event, the best first
@@ -140,7 +140,7 @@ class MatchChoice:
 
 @dataclass(frozen=True)
 class EffectChoice(MatchChoice):
-    """Which effects of a cause are handed out: as `MatchChoice`, also by their distance in space."""
+    """Which effects of a cause a join returns: as `MatchChoice`, also by their distance in space."""
 
     preferences: ClassVar[tuple[str, ...]] = get_args(PreferEffectWord)
 

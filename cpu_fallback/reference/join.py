@@ -73,7 +73,7 @@ def correlate_stream(
 ) -> list[ResultRow]:
     """Join one stream with itself: left is every event, right every other one."""
     # Parameters are those of `correlate`; rows are told apart by ``id``. With ``emit="pairs"`` each
-    # unordered pair is given once, and ``how="left"`` gives the events of ``how="anti"`` besides.
+    # unordered pair is given once, and ``how="left"`` gives the events of ``how="anti"``, too.
     is_other = others(admits)
     if emit != "pairs" or how in ("semi", "anti"):
         return correlate(

@@ -26,7 +26,8 @@ def problem() -> str | None:
     """Which package is missing or too old; None if none is."""
     missing = [name for module, (name, *_) in VERSIONS.items() if not is_installed(module)]
     if missing:
-        return f"the GPU packages are incomplete: {' and '.join(missing)} is missing"
+        verb = "is" if len(missing) == 1 else "are"
+        return f"the GPU packages are incomplete: {' and '.join(missing)} {verb} missing"
     return next(filter(None, map(version_problem, VERSIONS)), None)
 
 

@@ -199,7 +199,7 @@ def _copiers() -> ThreadPoolExecutor:
 
 
 def _pieces(array: np.ndarray, most: int) -> Iterator[slice]:
-    """Cut an array of shape (n,) into pieces of so many bytes at most."""
+    """Cut an array of shape (n,) into pieces of at most `most` bytes."""
     step = max(1, most // array.itemsize)
     return (slice(a, min(a + step, array.size)) for a in range(0, array.size, step))
 

@@ -10,7 +10,7 @@ at = np.uint64
 """Makes an index that cannot be negative: of others kernels test the sign, by four instructions."""
 
 _NEAR = 4
-"""So many owners on, a search is no slower than going from one to the next."""
+"""From this many owners on, a search is no slower than going from one to the next."""
 
 
 @device_function

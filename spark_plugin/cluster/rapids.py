@@ -174,7 +174,7 @@ def _resources(options: RapidsOptions) -> dict[str, str]:
 
 
 def _share_of(tasks: int) -> str:
-    """One of so many equal shares, rounded down: of more than that Spark lets one task fewer in."""
+    """One of `tasks` equal shares, rounded down: with larger ones Spark lets one task fewer in."""
     return f"{10**_SHARE_DIGITS // tasks / 10**_SHARE_DIGITS:.{_SHARE_DIGITS}g}"
 
 

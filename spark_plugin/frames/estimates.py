@@ -51,7 +51,7 @@ def estimated_bytes(side: EventFrame) -> int | None:
 
 
 def is_surely_larger(side: EventFrame, size: int) -> bool:
-    """Whether what a side is read from has so many bytes, too."""
+    """Whether what a side is read from has this many bytes, too."""
     # Of a join Spark may take the product of both inputs; of rows that a program has made it knows no size.
     leaves = side.optimized.collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))

@@ -84,7 +84,7 @@ class PlainRead:
 
 def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
     """The Parquet files of this machine that a DataFrame reads, each whole and once, and nothing else."""
-    # Columns may be renamed, or computed beside the needed ones; filters, caches and options say no.
+    # Columns may be renamed, or computed next to the needed ones; filters, caches and options say no.
     spark = frame.sparkSession
     if context_of(spark) is None or frame.isStreaming:
         return None

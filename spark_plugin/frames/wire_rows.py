@@ -84,7 +84,7 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
 
 def _shown(side: EventFrame) -> dict[str, str]:
     """Columns by which the owner finds a row that is invalid, and what they are called on the way."""
-    # Beside RAPIDS, one that it does not know would bring the whole test back to the CPU.
+    # With RAPIDS, one that it does not know would bring the whole test back to the CPU.
     if is_accelerated(side.spark):
         return {}
     names = dict.fromkeys([*side.times.names, *side.by, *side.payload])

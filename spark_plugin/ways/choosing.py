@@ -286,7 +286,7 @@ def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[JobStatistics, CellPl
 
 
 def _are_large(left: Estimate, right: Estimate) -> bool:
-    """Whether both are large, and neither is likely to be small beside the other."""
+    """Whether both are large, and neither is likely to be small compared with the other."""
     # What a filter leaves of a single side may be better broadcast.
     small, large = sorted((left.bytes, right.bytes))
     least = LARGE_FILTERED_BYTES if left.is_filtered else LARGE_BYTES

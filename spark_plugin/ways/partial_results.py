@@ -14,7 +14,7 @@ from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
 from spark_plugin.tasks.joins import partial_spec
 
 ORDER = ("distance", "max_time", "min_time")
-"""What decides among matches of equal probability, before the columns handed out do."""
+"""What decides among matches of equal probability, before the output columns do."""
 _MERIT = "floor({} * 1099511627776D + 0.5D)"
 """SQL of a probability to whole 2**-40: as `coincide.model.timestamps.histograms.HistogramRule.merit`."""
 
@@ -163,7 +163,7 @@ def added_up(
 
 
 def kinds_of_order(spec: AnySpec) -> list[T.DataType]:
-    """Types of what tasks tell of best matches besides the columns that are handed out."""
+    """Types of what tasks tell of best matches next to the output columns."""
     probability = [] if "probability" in spec.measures else [T.DoubleType()]
     return [*probability, *([T.LongType()] * length_of_order(spec))]
 

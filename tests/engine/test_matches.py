@@ -1,4 +1,4 @@
-"""Which matches are handed out, in one process: the reference's choice, whatever the batches."""
+"""Which matches a join returns, in one process: the reference's choice, whatever the batches."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_results_arrive_where_they_stay(
     assert sum(results) <= columns * size
 
 
-def test_a_result_is_pinned_again_once_nobody_holds_the_last(
+def test_a_result_is_pinned_again_once_the_last_is_let_go(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transfers, "MOST_PINNED", 8 * 25)

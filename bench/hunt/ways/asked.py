@@ -110,7 +110,7 @@ class _Judge:
         return satisfaction_probability(*ends, lo - shift, hi - shift)
 
     def _best(self, rows: list[dict[str, Any]]) -> str | None:
-        """Each left event with so many matches, none of which another is surely before."""
+        """Each left event with at most k matches: no other is surely before one of them."""
         given, found = self.asking.given, pairs(self.asked)
         k, asked = given["k"], self.asked
         wanted: Counter[Any] = Counter()

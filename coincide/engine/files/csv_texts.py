@@ -353,7 +353,7 @@ def _plain_numbers(texts: Texts, kind: pa.DataType, decimal: str) -> Texts | Non
 
 def _are_plain(numbers: Texts, texts: Texts) -> bool:
     """Whether all texts are plain decimals, with zeros at their ends by one habit."""
-    # No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
+    # No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 next to 1.10.
     bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
     bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
     if not _equal(numbers.cast(pa.string()), bare):

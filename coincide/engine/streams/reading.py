@@ -213,7 +213,7 @@ def _is_alike(found: pa.DataType, first: pa.DataType) -> bool:
 
 
 def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> None:
-    """Refuse the rows of a side whose match's columns nobody knows yet, where they are invalid."""
+    """Refuse the rows of a side whose match's columns are not known yet, where they are invalid."""
     # The tick of both together may be finer: what this side's own would round is looked at once it
     # is known.
     side, join = SIDES[number], arguments.join

@@ -111,7 +111,7 @@ class Limits:
 
     def _admitted(self, sign: int, first: int, last: int) -> list[int]:
         """The deltas nearest to 0 and farthest from it, before or after it, that some distance admits."""
-        # What is asked beside the window on delta is convex and begins at delta 0 and distance 0.
+        # What holds next to the window on delta is convex and begins at delta 0 and distance 0.
         # So where a delta is admitted all between it and 0 are.
         # Mostly it is the last one, or one beside it.
         low, high, step = last, last + 1, 1

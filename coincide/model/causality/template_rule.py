@@ -146,7 +146,7 @@ _ERROR = 1e-14
 def widest_window(model: CausalityModel) -> int:
     """No pair's window is wider: hi - lo in ticks; `UNBOUNDED` of no such width, -1 of no window."""
     # The end of the window is concave in the distance, its start convex, so that the width rises to
-    # one peak, or plateau, and falls: the peak is beside the widest of some samples. Ends are taken
+    # one peak, or plateau, and falls: the peak is next to the widest of some samples. Ends are taken
     # as they are before they are rounded to ticks; a window of whole ticks, or a strict one, is no
     # wider.
     rule = model.rule

@@ -124,7 +124,7 @@ def _salts(
     sides: tuple[EventFrame, EventFrame], spec: AnySpec, own: WireLayout, plan: SlicePlan | CellPlan
 ) -> Sequence[str]:
     """SQL that tells events of one instant apart, left and right, to deal them to several slices."""
-    # Columns that nobody asked for are read only where events must be told apart in all.
+    # Columns without a use in the result are read only where events must be told apart in all.
     if own.identity:
         # Events of equal identity stay together, on both sides.
         return [own.identity[0]] * 2

@@ -1,4 +1,4 @@
-"""Which matches are handed out: every way chooses those of one process."""
+"""Which matches a join returns: every way chooses those of one process."""
 
 from __future__ import annotations
 
