@@ -195,7 +195,7 @@ def test_nothing_is_matched_of_nothing() -> None:
         ({"prefer": "-", "emit": "best"}, "found '-'"),
         ({"prefer": "lastt", "emit": "best"}, "lastt'"),
         ({"how": "right", "matching": "mutual"}, "or swap the sides and mirror the window"),
-        ({"how": "right", "emit": "counts"}, "swap the sides, and mirror the window"),
+        ({"how": "right", "emit": "counts"}, "swap the sides and mirror the window"),
         ({"how": "full", "emit": "best"}, "gives a row for each left event"),
         ({"matching": "mutual", "how": "anti"}, "Remove how='anti'"),
         ({"matching": "mutual", "emit": "counts"}, "Remove emit='counts'"),

@@ -109,7 +109,7 @@ class PairArguments(ABC):
             raise ConditionError(
                 f"{argument('how', self.how)} adds right events without a match to pairs, but"
                 f" {argument('emit', self.emit)} gives a row for each left event. Remove one. For"
-                " a row for each right event swap the sides, and mirror the window."
+                " a row for each right event swap the sides and mirror the window."
             )
         if self.how in ("semi", "anti") and self.emit != "pairs":
             raise ConditionError(

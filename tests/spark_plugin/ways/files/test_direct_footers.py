@@ -107,7 +107,7 @@ def test_files_that_differ(tmp_path: Path) -> None:
     for other, words in (
         (
             table(pa.int32(), [1], [1]),
-            "'min_time' is int32 in .*b.parquet and int64 in .*a.parquet",
+            "'min_time' must have one type .*found int32 in .*b.parquet and int64 in .*a.parquet",
         ),
         (
             table(pa.int64(), [1], [1]).drop(["id"]),
