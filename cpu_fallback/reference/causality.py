@@ -320,14 +320,16 @@ def pairs(asked: Asked) -> list[Pair]:
         if asked.is_one_stream and i == j:
             continue
         squared = plane_distance2(place, where)
-        if not asked.admits(i, j, last - high, squared):
+        doubled = first + last - low - high
+        # The delta of the result: between midpoints, less half a tick if need be.
+        if not asked.admits(i, j, doubled // 2, squared):
             continue
         window = [d for d in asked.deltas if all(each(d, squared) for each in asked.predicates)]
         p = satisfaction_probability(low, high, first, last, window[0], window[-1])
         lo = None if window[0] == asked.deltas[0] else window[0]
         hi = None if window[-1] == asked.deltas[-1] else window[-1]
         ends = [end for end in (lo, hi) if end is not None]
-        between = Fraction(first + last - low - high, 2)
+        between = Fraction(doubled, 2)
         apart = abs(between - Fraction(sum(ends), len(ends))) if ends else Fraction(0)
         found.append(Pair(i, j, p, between, apart, squared))
     return found

@@ -47,7 +47,7 @@ CHECKS = {
         "planner": 1,
     },
     **{"seismic-delays": 0},
-    **{"borders": 6, "borders-figures": 12, "borders-space": 20, "borders-locality": 1},
+    **{"borders": 6, "borders-figures": 22, "borders-space": 20, "borders-locality": 7},
     **{"causality": 6, "windowed-causality": 0},
 }
 """How many checks of equal answers each experiment makes."""
