@@ -164,6 +164,10 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
     elif words["slack"] != "0":
         raise ConditionError("--slack belongs to travel times. Use --speed MIN MAX, or remove it.")
     found += _propagation(words)
+    if words["per"] != "s" and words["speed"] is None and words["propagation_speed"] is None:
+        raise ConditionError(
+            "--per belongs to speeds. Use --speed MIN MAX or --propagation-speed V, or remove it."
+        )
     if words["ellipsoid"] is not None:
         radius, time = words["ellipsoid"]
         size = _distance("--ellipsoid", radius, words)

@@ -160,6 +160,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "both spaces": ([*OPTIONS, "--lat-lon", "--scale", "1,2"], "--scale applies to a plane, and"),
     "no sphere": ([*OPTIONS, "--sphere-radius", "1"], "Use --lat-lon"),
     "slack of nothing": ([*OPTIONS, "--slack", "1"], "--slack belongs to travel times"),
+    "a unit of no speed": ([*OPTIONS, "--per", "ms"], "--per belongs to speeds"),
     "a way in one process": ([*OPTIONS, "--way", "exchange"], "no effect with --engine local"),
     "no such way": ([*OPTIONS, "--way", "files"], "--way must be one of auto, broadcast"),
     "speeds of no unit": (["--cause-place", "x,y", "--speed", "1", "2"], "speeds are per s"),
