@@ -1,0 +1,85 @@
+"""The events of one key, as kernels take them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+_FEW = 1000
+
+
+class Streams(NamedTuple):
+    """Events of two clocks, of which those of one code may have a common cause."""
+
+    left: np.ndarray  # int64 (n,), ascending, ticks
+    codes: np.ndarray  # int64 (n,), the code of each left event
+    right: np.ndarray  # int64 (m,), ascending within a code, ticks
+    ends: np.ndarray  # int64 (codes + 1,), where the right events of each code begin
+
+
+@dataclass(frozen=True, eq=False)
+class ClockEvents:
+    """Events of one key on two clocks, counted from the first left one.
+
+    `step`: the number of ticks of which all differences of times are multiples, but for one number.
+    """
+
+    streams: Streams
+    origin: int
+    step: int
+
+    @classmethod
+    def of(
+        cls,
+        left: np.ndarray,
+        right: np.ndarray,
+        left_codes: np.ndarray | None = None,
+        right_codes: np.ndarray | None = None,
+    ) -> ClockEvents:
+        """Times in any order, ticks; codes are from 0 on, and None where all events are alike."""
+        origin = int(left.min()) if left.size else 0
+        if left_codes is None or right_codes is None:
+            codes, ends = np.zeros(left.size, np.int64), np.array([0, right.size])
+            own, others = _sorted(left), _sorted(right)
+        else:
+            order = np.lexsort((left_codes, left))
+            own, codes = left[order], left_codes[order].astype(np.int64)
+            order = np.lexsort((right, right_codes))
+            others = right[order]
+            count = 1 + max(left_codes.max(initial=0), right_codes.max(initial=0))
+            ends = np.searchsorted(right_codes[order], np.arange(count + 1))
+        step = math.gcd(_step_of(own), _step_of(others)) or 1
+        streams = Streams(own - origin, codes, others - origin, ends.astype(np.int64))
+        return cls(streams, origin, step)
+
+    @cached_property
+    def spans(self) -> tuple[int, int]:
+        """The first and the last time at which both sides have events."""
+        left, right = self.streams.left, self.streams.right
+        return max(int(left[0]), int(right.min())), min(int(left[-1]), int(right.max()))
+
+    def slid(self, by: int, is_turned: bool = False) -> ClockEvents:
+        """The same with right times moved round, or turned too, so that no pair has a common cause."""
+        left, codes, right, ends = self.streams
+        first, last = int(right.min()), int(right.max())
+        moved = ((last - right if is_turned else right - first) + by) % (last - first + 1) + first
+        code = np.repeat(np.arange(ends.size - 1), np.diff(ends))
+        order = np.lexsort((moved, code)) if ends.size > 2 else np.argsort(moved, kind="stable")
+        return ClockEvents(Streams(left, codes, moved[order], ends), self.origin, self.step)
+
+
+def _sorted(times: np.ndarray) -> np.ndarray:
+    return times if (times[1:] >= times[:-1]).all() else np.sort(times)
+
+
+def _step_of(times: np.ndarray) -> int:
+    """The number of ticks of which all differences of times are multiples."""
+    for some in (times[:_FEW], times):  # mostly a few tell that it is 1
+        step = int(np.gcd.reduce(some - some[0])) if some.size else 0
+        if step == 1:
+            break
+    return step

@@ -1,0 +1,215 @@
+"""The error of one clock against another, whole: searched, narrowed, followed, fitted and judged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from coincide.model.clocks.errors import LEAST_SPANS, Found, Limits, Line, Segment
+from coincide.model.clocks.events import ClockEvents
+from coincide.model.clocks.pieces import straight_pieces
+from coincide.model.clocks.significance import deviance
+from cpu_fallback.clocks.bands import band_size, count_residuals
+from cpu_fallback.clocks.correlogram import Peak, deviances_of
+from cpu_fallback.clocks.fitting import CORE, Fit, FitRule, fit_line
+from cpu_fallback.clocks.search import Work, rows_between, search
+from cpu_fallback.clocks.tracking import Track, follow
+from cpu_fallback.clocks.zoom import Narrowed, narrowed
+
+_FEWEST_EVENTS = 3
+_MOST_SEGMENTS = 64
+_SHORTEST = 0.1
+"""Of all the time, as what is halved at least where a peak has no line."""
+_WIDER = 3.0
+_PENALTY = 25.0
+"""What a further piece must gain, as a sum of squares in units of their errors."""
+_FLOOR = 0.2
+"""Of the spread: a point is known no better."""
+_RIVAL = 0.7
+"""Of the deviance of the best offset, from which on another one is as good."""
+_PLAIN = 60.0
+"""The deviance of an offset that no chance peak comes near to."""
+_RIVAL_PAIRS = 20_000_000
+_RIVAL_BINS = 1 << 18
+_BEYOND = 1.1
+_BEST_KNOWN = 0.25
+_MOST_PAIRS = 20_000_000
+_QUANTILE_BINS = 2000
+
+
+def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> Found:
+    """The error of the left clock, as segments of time."""
+    left, right = events.streams.left, events.streams.right
+    if min(left.size, right.size) < _FEWEST_EVENTS:
+        return Found("too few")
+    first, last = events.spans
+    if last - first < LEAST_SPANS * limits.max_offset:
+        return Found("too few", is_short=True)
+    whole = Work(events, limits, int(left[0]), int(left[-1]) + 1, threads)
+    peak = search(whole)
+    if peak is None:
+        return Found("too few")
+    segments, unclear = _all_segments(whole, peak)
+    if segments:
+        segments = [_from_origin(s, events.origin) for s in segments]
+        return Found("found", segments, peak.log_chance)
+    if unclear is not None:
+        return Found("ambiguous", [], peak.log_chance, *unclear)
+    return Found("not found", [], peak.log_chance)
+
+
+def _all_segments(
+    whole: Work, peak: Peak | None
+) -> tuple[list[Segment], tuple[float, float] | None]:
+    """The segments of all the time, of which a peak is the first line; or two offsets that are as good."""
+    segments, waiting, work = list[Segment](), list[Work](), whole
+    unclear: tuple[float, float] | None = None
+    while True:
+        if peak is not None and peak.log_chance < whole.limits.log_chance:
+            found, rest = _segments(work, narrowed(work, peak))
+            if not found and work.end - work.begin > _SHORTEST * (whole.end - whole.begin):
+                # Several lines that together make one wide peak have none of its own.
+                middle = (work.begin + work.end) // 2
+                rest = [work.between(work.begin, middle), work.between(middle, work.end)]
+            rival = _rival(work, found) if found else None
+            if rival is not None:
+                unclear = unclear or (found[0].line.offset, rival)
+            else:
+                segments += found
+                waiting += rest if whole.limits.jumps else []
+        elif peak is not None and _has_rival(peak, whole.limits):
+            unclear = unclear or (peak.line.at((peak.begin + peak.end) / 2), peak.rival)
+        if not waiting or len(segments) >= _MOST_SEGMENTS:
+            return sorted(segments, key=lambda segment: segment.start), unclear
+        work = waiting.pop()
+        peak = search(work)
+
+
+def _has_rival(peak: Peak, limits: Limits) -> bool:
+    """Whether more pairs than by chance lie on a line, but on another one nearly as many."""
+    is_other = peak.rival_deviance >= _RIVAL * peak.deviance
+    return peak.log_poisson < limits.log_chance and is_other
+
+
+def _from_origin(segment: Segment, origin: int) -> Segment:
+    """A segment in ticks of the user's times."""
+    start, line = segment.start + origin, segment.line
+    return replace(
+        segment, start=start, end=segment.end + origin, line=Line(start, line.offset, line.drift)
+    )
+
+
+def _segments(work: Work, start: Narrowed) -> tuple[list[Segment], list[Work]]:
+    """The segments of a line, and the time before and after it."""
+    events, limits = work.events, work.limits
+    least = _BEST_KNOWN * events.step
+    rule = FitRule(least, max(_WIDER * start.width, least), max(limits.max_drift, 1e-9))
+    rows = rows_between(events, start.begin, start.end)
+    first = fit_line(events.streams, rows, start.line, start.width, rule)
+    if first is None or not _is_within(first, limits):
+        return [], []
+    track = follow(work, first, (start.begin, start.end))
+    if not track.points:
+        return [], []
+    pieces = _pieces(track, first.spread) if limits.jumps else [(0, len(track.points))]
+    each = [(piece, _segment(work, track, piece, first, rule)) for piece in pieces]
+    found = [segment for _, segment in each if segment is not None]
+    blocks, left = track.blocks, events.streams.left
+    done = [
+        track.rows(blocks[begin], blocks[end - 1])
+        for (begin, end), segment in each
+        if segment is not None
+    ]
+    begins = [work.begin, *(int(left[last - 1]) + 1 for _, last in done)]
+    ends = [*(int(left[first]) for first, _ in done), work.end]
+    rest = [work.between(*gap) for gap in zip(begins, ends, strict=True) if gap[1] > gap[0]]
+    return found, rest
+
+
+def _pieces(track: Track, spread: float) -> list[tuple[int, int]]:
+    """The straight pieces of a track, as positions among its points."""
+    points = np.array([track.points[k] for k in track.blocks])
+    variances = points[:, 2] ** 2 + (_FLOOR * spread) ** 2
+    return straight_pieces(points[:, 0], points[:, 1], variances, _PENALTY)
+
+
+def _segment(
+    work: Work, track: Track, piece: tuple[int, int], first: Fit, rule: FitRule
+) -> Segment | None:
+    """The line of some points, fitted to the pairs of their blocks; None where chance explains it."""
+    blocks = track.blocks[piece[0] : piece[1]]
+    rows = track.rows(blocks[0], blocks[-1])
+    times, offsets, _ = np.array([track.points[k] for k in blocks]).T
+    drift = first.line.drift
+    if times.size > 1:
+        drift = float(np.polyfit(times - times[0], offsets - offsets[0], 1)[0])
+    middle, mean = float(times.mean()), float(offsets.mean())
+    streams = work.events.streams
+    fit = fit_line(streams, rows, Line(middle, mean, drift), first.spread, rule)
+    if fit is not None and fit.is_sampled:
+        all_pairs = replace(rule, most_pairs=_MOST_PAIRS, is_last=True)
+        fit = fit_line(streams, rows, fit.line, fit.spread, all_pairs)
+    if fit is None or not _is_within(fit, work.limits):
+        return None
+    chance = max(2 * CORE * fit.spread * fit.background, 1e-3)
+    if deviance(fit.pairs + chance, chance) / 2 < -work.limits.log_chance:
+        return None
+    return _described(work, fit, chance)
+
+
+def _described(work: Work, fit: Fit, chance: float) -> Segment:
+    """A fit as a segment, from the first of its pairs to the last one."""
+    left = work.events.streams.left
+    is_own = fit.weights > 0.5
+    lefts = fit.found.lefts[is_own if is_own.any() else slice(None)]
+    start, end = int(left[lefts[0]]), int(left[lefts[-1]])
+    line = Line(float(start), float(fit.line.at(start)), float(fit.line.drift))
+    error = math.hypot(fit.offset_error, fit.drift_error * (fit.centre_time - start))
+    low, high = _quantiles(fit.found.residuals, fit.weights)
+    return Segment(
+        start, end, line, error, fit.drift_error, fit.spread, low, high, fit.pairs, chance
+    )
+
+
+def _quantiles(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Where 5 and 95 % of the weight of values lie below."""
+    reach = max(float(np.abs(values).max()), 1e-9)
+    edges = np.linspace(-reach, reach, _QUANTILE_BINS + 1)
+    counts = np.histogram(values, edges, weights=weights)[0]
+    below = np.append(0.0, np.cumsum(counts)) / counts.sum()
+    low, high = np.interp([0.05, 0.95], below, edges)
+    return float(low), float(high)
+
+
+def _is_within(fit: Fit, limits: Limits) -> bool:
+    """Whether a fit is a line that was looked for; a little beyond it may be so by its error."""
+    drift = abs(fit.line.drift) - _BEYOND * limits.max_drift
+    offset = abs(fit.line.at(fit.centre_time)) - _BEYOND * limits.max_offset
+    return drift <= 4 * fit.drift_error and offset <= 0
+
+
+def _rival(work: Work, found: list[Segment]) -> float | None:
+    """Another offset from which as many pairs lie on the same line; None if there is no such."""
+    segment = max(found, key=lambda each: each.pairs)
+    limits, streams = work.limits, work.events.streams
+    first, last = rows_between(work.events, segment.start, segment.end + 1)
+    line = segment.line
+    pairs = band_size(streams, (first, last), line, limits.max_offset)
+    if pairs > _RIVAL_PAIRS:
+        count, middle = max(1, int((last - first) * _RIVAL_PAIRS / pairs)), (first + last) // 2
+        first, last = middle - count // 2, middle + (count + 1) // 2
+    width = max(2 * segment.spread, 2.0 * work.events.step, 2 * limits.max_offset / _RIVAL_BINS)
+    counts = count_residuals(streams, (first, last), line, 2 * limits.max_offset, width)
+    deviances = deviances_of(counts)
+    own = counts.size // 2 - 1
+    near = max(8, math.ceil(4 * segment.spread / width))
+    best = float(deviances[own - 1 : own + 2].max())
+    offsets = line.offset + (np.arange(deviances.size) - own) * width
+    away = np.abs(np.arange(deviances.size) - own)
+    others = np.where((away > near) & (np.abs(offsets) <= limits.max_offset), deviances, 0.0)
+    # Of dense events too few are looked at here; for them the search has compared all offsets.
+    if best < _PLAIN or others.max() < _RIVAL * best:
+        return None
+    return float(offsets[np.argmax(others)])
