@@ -11,6 +11,11 @@ from coincide.engine.borders.tables import (
 )
 from coincide.engine.causality.clusters import clusters as clusters
 from coincide.engine.causality.join import causality_tables as causality_tables
+from coincide.engine.clocks.tables import clock_error_tables as clock_error_tables
+from coincide.engine.events.corrected import (
+    CorrectedClock as CorrectedClock,
+    corrected_clock as corrected_clock,
+)
 from coincide.engine.events.template_frames import templates_from_delays as templates_from_delays
 from coincide.engine.events.time_arguments import (
     Around as Around,
@@ -71,6 +76,7 @@ from coincide.model.condition import (
 )
 from coincide.model.errors import (
     BackendError as BackendError,
+    ClockLimitsWarning as ClockLimitsWarning,
     CoincideError as CoincideError,
     CoincideWarning as CoincideWarning,
     ConditionError as ConditionError,
@@ -99,6 +105,7 @@ from coincide.model.units import Tick as Tick
 from coincide.model.windowed_causality import WindowOptions as WindowOptions
 from spark_plugin.operators.borders import border_crossings as border_crossings
 from spark_plugin.operators.causality import causality as causality
+from spark_plugin.operators.clocks import clock_errors as clock_errors
 from spark_plugin.operators.join import correlate as correlate, correlate_files as correlate_files
 from spark_plugin.operators.probability import (
     qualifies as qualifies,

@@ -175,6 +175,7 @@ def _answer(name: str, words: dict[str, Any]) -> None:
 
 _add("join", options.JOIN, help_texts.JOIN_HELP, help_texts.JOIN_EXAMPLES)
 _add("explore", options.EXPLORE, help_texts.EXPLORE_HELP, help_texts.EXPLORE_EXAMPLES)
+_add("clocks", options.CLOCKS, help_texts.CLOCKS_HELP, help_texts.CLOCKS_EXAMPLES)
 _add("borders", options.BORDERS, help_texts.BORDERS_HELP, help_texts.BORDERS_EXAMPLES)
 _add("causality", options.CAUSALITY, help_texts.CAUSALITY_HELP, help_texts.CAUSALITY_EXAMPLES)
 _add("clusters", options.CLUSTERS, help_texts.CLUSTERS_HELP, help_texts.CLUSTERS_EXAMPLES)

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import EventRequest
-from coincide.engine.events.keys import key_pairs
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, plain_type
 from coincide.engine.events.time_columns import resolve_tick
@@ -109,7 +108,7 @@ def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
     if _tests_guessed(arguments, inputs, empty):
         # They may prove to be texts, once all of CSV is read.
         arguments = arguments.without_where()
-    keys = key_pairs(request.arguments.by)
+    keys = request.arguments.key_names
     request.job(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
     return types
 
@@ -140,7 +139,7 @@ def read_tables(asked: Prepared[Request], say: Callable[[str], None]) -> list[pa
         say(f"reading {given.source.text}")
         tables.append(given.table(columns, kinds))
     request, inputs = asked.request, asked.inputs
-    before, keys = [tables[0], tables[-1]], key_pairs(request.arguments.by)
+    before, keys = [tables[0], tables[-1]], request.arguments.key_names
     found = with_like_texts(inputs, before, keys)
     tell_of_texts(inputs, before, found, keys)
     return found[: len(request.inputs)]
@@ -266,7 +265,7 @@ def unknown_types(
         for name in times[i]:
             if _is_unknown(schema, name):
                 found[i][name] = next(iter(known[i] + known[1 - i]), _time_of_nothing(arguments))
-    for names in key_pairs(arguments.by):
+    for names in arguments.key_names:
         for i, schema in enumerate(schemas):
             if _is_unknown(schema, names[i]) and names[i] not in found[i]:
                 found[i][names[i]] = _other_key(schemas[1 - i], found[1 - i], names[1 - i])

@@ -183,6 +183,29 @@ longitudes:
     [cyan]coincide clusters quakes.csv -o swarms.csv --place lat,lon \\
       --lat-lon --delta 0s 24h --radius 5km --columns '*'[/cyan]
 """
+CLOCKS_HELP = (
+    "Find how far the clocks of one input are off those of another, from their events alone.\n\n"
+    "[cyan]coincide clocks recorder.parquet server.parquet -o errors.parquet --max-offset 60s[/cyan]\n\n"
+    "Some events of both inputs must have common causes. The output has a row for each key and segment of"
+    " time. Its status is found, ambiguous, not found, or too few. [b]The offset is right - left: add it"
+    " to left times.[/b] It grows by the drift, in ppm, from the start of the segment on. A clock that was"
+    " set in between has several segments.\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC, and are read into the memory of this process; Java is not"
+    " needed."
+)
+CLOCKS_EXAMPLES = """
+[b]Examples[/b]
+
+The error of each recording's clock, within a minute and 200 ppm:
+
+    [cyan]coincide clocks band.csv ecg.csv -o errors.parquet --unit s \\
+      --by recording --max-offset 60s[/cyan]
+
+Only messages of one kind can be the same:
+
+    [cyan]coincide clocks car.parquet road.parquet -o errors.csv \\
+      --match kind --max-offset 5s[/cyan]
+"""
 DEMO_HELP = (
     "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
     "The sample knows when everything really happened, the join does not. So the answer can be"

@@ -79,6 +79,10 @@ _SIDED = {
     "resolution D": "How coarse the stamps of {of} are: with 1ms, t means some time from t to t + 1 ms.",
     "around-column NAME": "The column that says how far off each stamp of {of} may be, or BEFORE,AFTER.",
     "around-unit UNIT": "What the numbers in that column count, such as ms.",
+    "clock ERRORS": "A file that coincide clocks has written: stamps of {of} are put right by it."
+    " --{side}time is the one column of these stamps.",
+    "clock-by A,B,…: list": "Columns that name the clock; [cyan]unit=device[/cyan] where that of ERRORS has"
+    " another name.",
     "template COLUMN": "Column that names the template of each event of {of}, whose timestamps are"
     " histograms then. --{side}time is the one column of the times at which they were seen.",
     "templates FILE": "The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
@@ -100,6 +104,7 @@ _OTHER_NAMES = {
 }
 """Under which `coincide causality` knows options as the join has them."""
 _CLOCK = ("around", "resolution", "around-column", "around-unit")
+_CORRECTED = ("clock", "clock-by")
 _HISTOGRAM = ("template", "templates")
 
 
@@ -279,7 +284,7 @@ _TWO_INPUTS = [
 _TIMED_PAIRS = [
     *_files("left", "right"),
     *_sided("Timestamps", _JOIN, "time", defaults=[" = min_time,max_time"] * 2),
-    *_sided("Timestamps", _JOIN, *_CLOCK),
+    *_sided("Timestamps", _JOIN, *_CLOCK, *_CORRECTED),
     *_sided("Histograms", _JOIN, *_HISTOGRAM),
     *_time_rules("Rows whose time cannot be one"),
     *_sided("Timestamps", _JOIN, "unit"),
@@ -423,6 +428,36 @@ CLUSTERS = [
         },
     ),
     *_sided("Result", _CLUSTERS, "columns"),
+    *_group("How it runs", _THREADS),
+    *_AT_LAST,
+]
+CLOCKS = [
+    _input("left", "Events of the clock that may be off: a file, a folder, a glob, a URI, or -."),
+    _input("right", "Events of the clock that is right."),
+    *_OUTPUT,
+    *_files("left", "right"),
+    *_group(
+        "Timestamps",
+        {
+            "--left-time COLUMN = time": "The column of exact times of LEFT.",
+            "--right-time COLUMN = time": "The same for RIGHT.",
+        },
+    ),
+    *_time_rules("Rows whose time cannot be one"),
+    *_sided("Timestamps", _JOIN, "unit"),
+    *_group(
+        "Condition",
+        {
+            "--max-offset D = !": "The largest offset to look for, such as [cyan]60s[/cyan]. Both sides"
+            " must share eight times as long a time.",
+            "--max-drift FRACTION: float = 0.0002": "The largest drift to look for: 0.0002 is 200 ppm.",
+            "--by A,B,…: list": "Columns whose values have a clock each; [cyan]device=unit[/cyan] where"
+            " that of RIGHT has another name.",
+            "--match A,B,…: list": "Columns that are equal in a pair and share the clock.",
+            "--chance P: float = 0.001": "How probable it may be that any answer is made by chance.",
+            "--no-jumps": "Clocks were not set, and drifts are constant: one line for each.",
+        },
+    ),
     *_group("How it runs", _THREADS),
     *_AT_LAST,
 ]

@@ -233,6 +233,10 @@ class ShortShiftsWarning(CoincideWarning):
     """Shifts are so short that true pairs may be counted as accidental ones."""
 
 
+class ClockLimitsWarning(CoincideWarning):
+    """Limits of clock errors are too narrow for the answer, or too wide for the data."""
+
+
 class DistanceUnitWarning(CoincideWarning):
     """Places or a radius look like they were meant in another unit, such as degrees for metres."""
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.around import AroundColumns, AroundRowsColumns
+from coincide.engine.events.corrected import CorrectedColumns
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.schemas import check_label, check_width
@@ -19,7 +20,7 @@ from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamp_names import TimestampNames
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.condition import Window
-from coincide.model.errors import SchemaError
+from coincide.model.errors import ConditionError, SchemaError, call
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.frames.columns import (
@@ -180,6 +181,14 @@ def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
     made = dict(zip((_TIME, _BEFORE, _AFTER), (columns.scale, *widths), strict=True))
     _check_free(source, *made)
     return with_ticks(source, made)
+
+
+@with_timestamps.register
+def _(columns: CorrectedColumns, source: DataFrame) -> DataFrame:
+    raise ConditionError(
+        f"{call('corrected_clock', columns.given.time)} is a time of joins in one process (found"
+        " DataFrames). Join tables or files, or add the corrected times to a column before."
+    )
 
 
 def _of_its_type(scale: TimeScale, source: DataFrame) -> TimeScale:

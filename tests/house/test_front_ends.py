@@ -60,6 +60,10 @@ WRONG: dict[str, dict[str, Any]] = {
         "events": 3, "condition": 3, "by": 3, "arrival": 3, "time": 3, "place": tuple("abcd"), "role": 3,
         "home": "here", "columns": 3, "options": 3, "report": 3,
     },
+    "clock_errors": {
+        "left": 3, "right": 3, "max_offset": 0, "max_drift": 200, "by": 3, "match": 3, "left_time": 3,
+        "right_time": 3, "chance": 2, "jumps": 3, "options": 3, "report": 3,
+    },
     "clusters": {
         "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3, "case_fold": True,
         "columns": 3, "options": 3, "report": 3, "where": 3,
@@ -77,6 +81,7 @@ RIGHT: dict[str, Callable[[Any, Any], Given]] = {
     "windowed_causality": lambda events, _: {
         "events": events, "condition": PLACED, "place": ("x", "y"), "by": "key", "arrival": "time",
     },
+    "clock_errors": lambda events, _: {"left": events, "right": events, "max_offset": 1},
     "clusters": lambda events, _: {"events": events, "condition": PLACED, "place": ("x", "y")},
 }  # fmt: skip
 """Arguments of each operator that are right, but for options."""
@@ -84,11 +89,12 @@ RIGHT: dict[str, Callable[[Any, Any], Given]] = {
 OF_TABLES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate_tables, "causality": c.causality_tables,
     "border_crossings": c.border_crossing_tables, "transitions": c.transition_tables,
-    "clusters": c.clusters,
+    "clock_errors": c.clock_error_tables, "clusters": c.clusters,
 }  # fmt: skip
 OF_FRAMES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate, "causality": c.causality, "border_crossings": c.border_crossings,
-    "transitions": c.transitions, "windowed_causality": c.windowed_causality,
+    "clock_errors": c.clock_errors, "transitions": c.transitions,
+    "windowed_causality": c.windowed_causality,
 }  # fmt: skip
 
 
@@ -140,11 +146,12 @@ COMMANDS = {
     "causality": "a.parquet a.parquet -o o.parquet --delta -5 5 --cause-place x,y --radius 5",
     "borders": "a.parquet q.parquet -o o.parquet",
     "transitions": "a.parquet -o o.parquet --within 5 --confidence 0.5",
+    "clocks": "a.parquet a.parquet -o o.parquet --max-offset 1",
     "clusters": "a.parquet -o o.parquet --delta 0 5 --place x,y --radius 5",
     "explore": "a.parquet a.parquet -o o.html --within -5 5",
 }
 WORDS = {
-    "--output": "", "--master": "", "--by": "", "--left-columns": "", "--right-columns": "",
+    "--output": "", "--master": "", "--by": "", "--match": "", "--left-columns": "", "--right-columns": "",
     "--cause-columns": "", "--effect-columns": "", "--columns": "", "--values": "",
     "--left-time": "a,b,c", "--right-time": "a,b,c", "--cause-time": "a,b,c",
     "--effect-time": "a,b,c", "--cause-place": "x", "--effect-place": "x",
@@ -152,7 +159,8 @@ WORDS = {
 """What is wrong of an option, where any text can be right."""
 BESIDE = {
     "--per": "--speed 1 5", "--propagation-time": "--tolerance 5",
-    "--cause-place": "--effect-place x,y",
+    "--cause-place": "--effect-place x,y", "--left-clock": "--left-time time",
+    "--right-clock": "--right-time time",
 }  # fmt: skip
 """What an option needs."""
 COLUMNS = {

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from coincide.engine.events.around import AroundNames, AroundRowsNames
+from coincide.engine.events.corrected import CorrectedClock, CorrectedNames
 from coincide.engine.events.histograms import HistogramNames
 from coincide.engine.events.intervals import IntervalNames
 from coincide.engine.events.schemas import (
@@ -51,10 +52,11 @@ NAMES_OF: dict[type, Callable[[Any], TimestampNames]] = {
     Histograms: HistogramNames,
     Around: AroundNames,
     AroundByRow: AroundRowsNames,
+    CorrectedClock: CorrectedNames,
 }
 """What becomes of what users say, by its type: the line by which a model of timestamps is registered."""
 
-GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms
+GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms | CorrectedClock
 """What users may say of the timestamps of a side."""
 
 

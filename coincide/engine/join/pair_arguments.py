@@ -288,14 +288,19 @@ class PairArguments(ABC):
         return own, others
 
     @property
+    def key_names(self) -> list[tuple[str, str]]:
+        """The columns of left that must be equal to those of right, and these."""
+        return key_pairs(self.by)
+
+    @property
     def keys(self) -> list[str]:
         """The columns of left that must be equal to those of right."""
-        return [left for left, _ in key_pairs(self.by)]
+        return [left for left, _ in self.key_names]
 
     @property
     def right_keys(self) -> list[str]:
         """Those of right, in the same order."""
-        return [right for _, right in key_pairs(self.by)]
+        return [right for _, right in self.key_names]
 
     @property
     def payload(self) -> tuple[list[str], list[str]]:

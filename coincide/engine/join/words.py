@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from coincide.engine.events.corrected import corrected_clock
 from coincide.engine.events.keys import Key, parted, plain
 from coincide.engine.events.time_arguments import around, histograms, resolution
 from coincide.engine.events.timestamp_names import GivenTimes
@@ -17,8 +18,8 @@ from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, TypedInt, parse_duration
 
-_CLOCKS = ("around", "resolution", "template", "templates", "around_column")
-CLOCKS = (*_CLOCKS, "around_unit")
+_CLOCKS = ("around", "resolution", "template", "templates", "around_column", "clock")
+CLOCKS = (*_CLOCKS, "around_unit", "clock_by")
 """Options of a side that say what its stamps mean, without the side."""
 _OPTIONS = ("unit", "tick", "invalid", "slices", "batch_pairs", "classes", "threads", "way")
 _AS_GIVEN = (
@@ -51,15 +52,16 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     )
 
 
-def keys(words: Sequence[str] | None) -> list[Key]:
+def keys(words: Sequence[str] | None, option: str = "--by") -> list[Key]:
     """Keys, LEFT=RIGHT where they are called otherwise on the right."""
     found: list[Key] = []
-    for word in _entries("--by", words):
+    for word in _entries(option, words):
         parts = [plain(part) for part in parted(word, "=")]
         if len(parts) > 2 or "" in parts:
             raise ConditionError(
-                "--by takes names, or LEFT=RIGHT for a key with another name on the right (found"
-                f" {word!r}). Write a name with = or , in double quotes, like --by '\"a=b\"'."
+                f"{option} takes names, or LEFT=RIGHT for a key with another name on the right"
+                f" (found {word!r}). Write a name with = or , in double quotes, like {option}"
+                " '\"a=b\"'."
             )
         found.append(parts[0] if len(parts) == 1 else (parts[0], parts[1]))
     return found
@@ -143,6 +145,9 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     if unit is not None and "around_column" not in said:
         of, column = _flag(f"{begin}around_unit"), _flag(f"{begin}around_column")
         raise ConditionError(f"{of} needs {column}. Remove it, or name the column.")
+    if words.get(f"{begin}clock_by") is not None and "clock" not in said:
+        of, file = _flag(f"{begin}clock_by"), _flag(f"{begin}clock")
+        raise ConditionError(f"{of} needs {file}. Remove it, or name the file of errors.")
     option, time = _flag(f"{begin}time"), words.get(f"{begin}time", _TIMES)
     columns = names(option, [time])
     if not said:
@@ -158,6 +163,10 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
             f"with {_flag(begin + next(iter(said)))}, {option} takes the one column of the times"
             f" at which events were seen (found {time!r})."
         )
+    if "clock" in said:
+        by = keys(words.get(f"{begin}clock_by"), _flag(f"{begin}clock_by"))
+        with said_of(_flag(f"{begin}clock")):
+            return corrected_clock(columns[0], said["clock"], by=by)
     return _stamped(columns[0], said, unit, begin)
 
 

@@ -1,0 +1,1 @@
+"""The errors of clocks, from events that two of them have seen, in one process."""

@@ -1,0 +1,247 @@
+"""Stamps of a clock whose errors were found: instants, and intervals where two lines may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
+from coincide.engine.events.keys import Keys, key_pairs
+from coincide.engine.events.schemas import arrow_time_column, column_of, one_array
+from coincide.engine.events.ticks import Ticks, contiguous
+from coincide.engine.events.time_columns import TimeScale
+from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
+from coincide.model.clocks.correction import Segments, bounds_of, correct
+from coincide.model.clocks.errors import PARTS_PER_MILLION
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
+from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+
+SIDE = "errors"
+"""What the table is called in messages."""
+_COLUMNS = ("status", "start", "end", "offset", "drift")
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedClock:
+    """Stamps that are put right. Made by `corrected_clock`.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    errors : pa.Table
+        As `coincide.clock_error_tables` gives them.
+    by : tuple of (str, str)
+        Columns that name the clock: those of the events, and those of errors.
+    """
+
+    time: str
+    errors: pa.Table
+    by: tuple[tuple[str, str], ...]
+
+
+def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
+    """Say that the stamps of a side are put right by the errors of its clock, which were found before.
+
+    Stamps are times of the left side of `coincide.clock_error_tables`; what comes of them are times of its
+    right side. A stamp within a segment becomes an instant. Between two segments it becomes the interval
+    that covers both lines. Before the first segment, after the last and without any it has no time, and
+    matches nothing.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    errors : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        As `coincide.clock_error_tables` gives them: ``status``, ``start``, ``end``, ``offset``,
+        ``drift``. Only rows that are ``"found"`` count. If its times are numbers, the join needs the same
+        unit and tick.
+    by : str or sequence of str and (str, str)
+        Columns that name the clock, ``("receiver", "device")`` for one with another name in errors.
+
+    Returns
+    -------
+    CorrectedClock
+        For ``left_time`` or ``right_time`` of `coincide.correlate_tables`.
+
+    Raises
+    ------
+    ConditionError
+        If a column is no name.
+    SchemaError
+        If errors lack a column.
+    """
+    if not isinstance(time, str) or not time:
+        raise ConditionError(
+            f"{argument('time')} must be the name of a column (found {brief(time)})."
+        )
+    if not offers_arrow(errors):
+        raise SchemaError(f"errors must be {TABLES} (found {type(errors).__name__}).")
+    pairs = tuple(key_pairs(by))
+    names = [*_COLUMNS, *(name for _, name in pairs)]
+    table = arrow_table(SIDE, errors, names).combine_chunks()
+    for name in names:
+        column_of(table, SIDE, name)
+    is_found = pc.equal(table["status"], "found")
+    return CorrectedClock(time, table.select(list(dict.fromkeys(names))).filter(is_found), pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedNames:
+    """Stamps and the columns of their clock: `coincide.engine.events.timestamp_names.TimestampNames`."""
+
+    given: CorrectedClock
+    widths: tuple[str, ...] = ()
+
+    @property
+    def clocks(self) -> tuple[str, str]:  # noqa: D102
+        return self.given.time, self.given.time
+
+    @property
+    def labels(self) -> tuple[str, ...]:  # noqa: D102
+        return tuple(name for name, _ in self.given.by)
+
+    def check_longest(self, name: str) -> None:  # noqa: D102
+        raise ConditionError(
+            f"{argument(name)} declares the longest interval, but the errors of the clock of"
+            f" {self.given.time!r} give the lengths already. Remove it."
+        )
+
+    def resolved(  # noqa: D102
+        self, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> CorrectedColumns:
+        return CorrectedColumns(scales[0], self.given)
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedColumns:
+    """Stamps and the columns of their clock: `coincide.engine.events.timestamps.TimestampColumns`."""
+
+    scale: TimeScale
+    given: CorrectedClock
+    declared: None = None
+    longest: None = None
+
+    @property
+    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
+        return self.scale, self.scale
+
+    @property
+    def names(self) -> tuple[str, ...]:  # noqa: D102
+        return tuple(dict.fromkeys((self.scale.column.name, *(name for name, _ in self.given.by))))
+
+    @property
+    def model(self) -> IntervalModel:  # noqa: D102
+        return INTERVALS
+
+    @cached_property
+    def beyond(self) -> tuple[int, int]:
+        """What the errors move times by at most, between segments as well."""
+        return bounds_of(self._lines[0])
+
+    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
+        return (self.scale.column.name,)
+
+    @cached_property
+    def _lines(self) -> tuple[Segments, list[pa.Array], np.ndarray]:
+        """The segments by clock, the values of each key column, and the number of each clock's keys."""
+        errors, scale = self.given.errors, self.scale
+        values, number = [], np.zeros(errors.num_rows, np.int64)
+        for _, name in self.given.by:
+            texts = _texts(errors[name])
+            values.append(pc.unique(texts))
+            codes = pc.index_in(texts, values[-1]).to_numpy(zero_copy_only=False).astype(np.int64)
+            number = number * len(values[-1]) + codes
+        starts, stops = (_ticks_of(errors, name, scale) for name in ("start", "end"))
+        order = np.lexsort((starts, number))
+        known, first = np.unique(number[order], return_index=True)
+        offsets = _lengths_of(errors, scale)[order]
+        drifts = errors["drift"].to_numpy()[order] / PARTS_PER_MILLION
+        ends = np.append(first, number.size)
+        return Segments(ends, starts[order], stops[order], offsets, drifts), values, known
+
+    def read(self, table: pa.Table) -> ReadCorrected:  # noqa: D102
+        side = self.scale.column.side
+        stamps = Ticks(column_of(table, side, self.scale.column.name), self.scale)
+        segments, values, known = self._lines
+        number, is_known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
+        for (name, _), own in zip(self.given.by, values, strict=True):
+            codes = pc.index_in(_texts(column_of(table, side, name)), own).fill_null(-1)
+            found = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+            is_known &= found >= 0
+            number = number * len(own) + found
+        place = np.searchsorted(known, number)
+        is_known &= np.append(known, -1)[place] == number
+        return ReadCorrected(stamps, np.where(is_known, place, -1), segments)
+
+
+class ReadCorrected:
+    """Corrected times of rows: `coincide.engine.events.timestamps.ReadTimes`."""
+
+    def __init__(self, stamps: Ticks, clocks: np.ndarray, segments: Segments) -> None:
+        self._stamps = stamps
+        earliest, self.max_time = (np.empty(clocks.size, np.int64) for _ in range(2))
+        self._is_known = np.empty(clocks.size, bool)
+        correct(stamps.ticks, clocks, segments, earliest, self.max_time, self._is_known)
+        self.shapes = self.max_time - earliest
+
+    @property
+    def are_valid(self) -> bool:  # noqa: D102
+        is_far = self._stamps.out_of_range.any() or self._is_far.any()
+        return self._stamps.shows_all and bool(self._is_known.all()) and not is_far
+
+    @cached_property
+    def null(self) -> np.ndarray:  # noqa: D102
+        return self._stamps.null | ~self._is_known
+
+    @property
+    def excused(self) -> np.ndarray:
+        """An unknown error excuses no impossible time."""
+        return self._stamps.null
+
+    def faults(self) -> Faults:  # noqa: D102
+        if self._stamps.not_finite.size:
+            yield "not_finite", self._stamps.not_finite
+        yield "range", self._stamps.out_of_range | self._is_far
+
+    @property
+    def _is_far(self) -> np.ndarray:
+        return (self.max_time >= TIME_LIMIT) | (self.max_time - self.shapes <= -TIME_LIMIT)
+
+    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
+        return most_rounded([self._stamps], valid)
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    return contiguous(column).cast(pa.large_string())
+
+
+def _ticks_of(errors: pa.Table, name: str, scale: TimeScale) -> np.ndarray:
+    """Times of segments in ticks of the join: numbers are counted so already."""
+    column = errors[name]
+    own = arrow_time_column(SIDE, name, column.type)
+    if (own.nanoseconds is None) != (scale.column.nanoseconds is None):
+        raise SchemaError(
+            f"{SIDE}.{name} and {scale.column.side}.{scale.column.name} must both be timestamps,"
+            f" or both be numbers (found {column.type}). Find the errors of times like these."
+        )
+    factor = Fraction(own.nanoseconds or 1, scale.tick.nanoseconds if own.nanoseconds else 1)
+    found = Ticks(column, TimeScale(own, factor, scale.tick))
+    if found.null.any():
+        raise DataError(f"{SIDE}.{name} is null where an error is found. Fix the table.")
+    return found.ticks
+
+
+def _lengths_of(errors: pa.Table, scale: TimeScale) -> np.ndarray:
+    """Offsets in ticks of the join: float64 array."""
+    column = one_array(errors["offset"])
+    if not pa.types.is_duration(column.type):
+        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    step = NANOSECONDS_PER_UNIT[column.type.unit] / (scale.tick.nanoseconds or 1)
+    return column.view(pa.int64()).to_numpy(zero_copy_only=False) * step

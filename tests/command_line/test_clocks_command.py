@@ -1,0 +1,102 @@
+"""`coincide clocks`: files in, the table of `clock_error_tables` out; and joins on clocks put right."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+from bench.clocks import SECOND, Truth, made
+from coincide import CorrelateOptions, clock_error_tables
+from coincide.command_line import run
+
+CASE = made(np.random.default_rng(1), 60, 100, 100, Truth(7.5, 60e-6, 0.002, 8000.0))
+LEFT, RIGHT = (
+    pa.table({"device": ["a"] * 100, "time": times / SECOND}) for times in (CASE.left, CASE.right)
+)
+WORDS = ("--unit", "s", "--tick", "us", "--max-offset", "60s", "--by", "device")
+
+
+@pytest.fixture(params=["parquet", "csv"])
+def sources(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    write: Any = pq.write_table if request.param == "parquet" else csv.write_csv
+    paths = [tmp_path / f"{side}.{request.param}" for side in ("left", "right")]
+    for path, table in zip(paths, (LEFT, RIGHT), strict=True):
+        write(table, path)
+    return [str(path) for path in paths]
+
+
+def test_the_table_is_that_of_clock_errors(
+    sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "errors.parquet"
+    assert run(["clocks", *sources, "-o", str(output), *WORDS, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["clocks"], told["segments"], told["left"]["rows"]) == ({"found": 1}, 1, 100)
+    options = CorrelateOptions(unit="s", tick="us")
+    wanted = clock_error_tables(LEFT, RIGHT, max_offset="60s", by="device", options=options)
+    assert pq.read_table(output).equals(wanted)
+
+
+def test_people_read_how_many_are_found(
+    sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "errors.csv")
+    words = (*WORDS, "--no-jumps", "--chance", "0.01", "--max-drift", "1e-4")
+    assert run(["clocks", *sources, "-o", output, *words]) == 0
+    assert "clocks   1 found" in capsys.readouterr().out
+    assert csv.read_csv(output)["status"].to_pylist() == ["found"]
+
+
+def test_a_join_takes_the_errors(
+    sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    errors, output = str(tmp_path / "errors.parquet"), str(tmp_path / "pairs.parquet")
+    assert run(["clocks", *sources, "-o", errors, *WORDS]) == 0
+    join = ["join", *sources, "-o", output, "--unit", "s", "--tick", "us", "--by", "device",
+            "--left-columns", "time", "--right-columns", "time", "--left-time", "time",
+            "--right-time", "time", "--mutual-deadline", "8ms", "--confidence", "0.5"]  # fmt: skip
+    assert run([*join, "--left-clock", errors, "--left-clock-by", "device"]) == 0
+    assert pq.read_table(output).num_rows >= 58
+    capsys.readouterr()
+    for words, message in (
+        (("--left-clock-by", "device"), "--left-clock-by needs --left-clock"),
+        (("--left-clock", "nothing.parquet"), "--left-clock: "),
+        (("--left-clock", errors, "--left-around", "1ms"), "--left-around and --left-clock"),
+    ):
+        assert run([*join, "--overwrite", *words]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--left-time", "a,b"), "--left-time takes one column of exact times"),
+        (("--max-offset", "soon"), "--max-offset: cannot read the duration 'soon'"),
+        (("--max-drift", "200"), "--max-drift is a fraction .* write 0.0002"),
+        (("--match", "a=b=c"), "--match takes names, or LEFT=RIGHT"),
+    ],
+)
+def test_bad_words(
+    sources: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, str],
+    message: str,
+) -> None:
+    assert run(["clocks", *sources, "-o", str(tmp_path / "o.parquet"), *WORDS, *words]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_the_largest_offset_must_be_given(
+    sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["clocks", *sources, "-o", str(tmp_path / "o.parquet")]) == 2
+    assert "--max-offset" in capsys.readouterr().err

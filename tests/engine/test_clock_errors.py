@@ -1,0 +1,305 @@
+"""Clock errors of tables: types, keys, statuses, bad input; and joins on clocks that were put right."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench.clocks import SECOND, Case, Truth, made
+from coincide import (
+    ClockLimitsWarning,
+    ConditionError,
+    CorrelateOptions,
+    DataError,
+    DroppedRowsWarning,
+    JoinReport,
+    SchemaError,
+    UnmatchableRowsWarning,
+    clock_error_tables,
+    corrected_clock,
+    correlate_tables,
+)
+from coincide.model.clocks.correction import Segments, bounds_of, correct
+
+STAMP = pa.timestamp("us", "UTC")
+
+
+TRUTH = Truth(7.5, 60e-6, 0.002, 8000.0)
+
+
+def case(truth: Truth = TRUTH) -> Case:
+    return made(np.random.default_rng(1), 150, 250, 250, truth)
+
+
+def stamps(times: np.ndarray) -> pa.Array:
+    return pa.array(times + 1_700_000_000 * SECOND).view(STAMP)
+
+
+def tables(one: Case) -> tuple[pa.Table, pa.Table]:
+    own, others = (
+        pa.table({"id": np.arange(times.size), "time": stamps(times)})
+        for times in (one.left, one.right)
+    )
+    return own, others
+
+
+def test_stamps_have_durations() -> None:
+    one = case()
+    report = JoinReport()
+    found = clock_error_tables(*tables(one), max_offset="60s", report=report)
+    (row,) = found.to_pylist()
+    assert found.schema.field("start").type == STAMP
+    assert found.schema.field("offset").type == pa.duration("us")
+    assert (row["status"], row["segment"]) == ("found", 0)
+    start = row["start"].timestamp() - 1_700_000_000
+    assert row["offset"].total_seconds() == pytest.approx(7.5 + 60e-6 * start, abs=0.001)
+    assert row["drift"] == pytest.approx(60, abs=5 * row["drift_error"])
+    assert row["spread"].total_seconds() == pytest.approx(0.002, rel=0.2)
+    assert row["low"] < dt.timedelta(0) < row["high"]
+    assert row["pairs"] == pytest.approx(150, abs=8)
+    assert row["chance"] < 1e-6
+    assert row["rival_offset"] is None
+    assert (row["left_rows"], row["right_rows"]) == (250, 250)
+    assert report.summary().left.rows == 250
+
+
+def test_numbers_have_ticks() -> None:
+    one = case()
+    own, others = (pa.table({"time": times / SECOND}) for times in (one.left, one.right))
+    options = CorrelateOptions(unit="s", tick="us")
+    (row,) = clock_error_tables(own, others, max_offset="60s", options=options).to_pylist()
+    (plain,) = clock_error_tables(
+        pa.table({"time": one.left}), pa.table({"time": one.right}), max_offset=60 * SECOND
+    ).to_pylist()
+    assert row == plain
+    assert isinstance(row["start"], int)
+    assert row["offset"] == pytest.approx(7.5 * SECOND, abs=SECOND)
+
+
+def test_units_change_nothing() -> None:
+    one = case()
+    fine = [
+        pa.table({"time": pa.array(t * 1000).view(pa.timestamp("ns"))})
+        for t in (one.left, one.right)
+    ]
+    coarse = [
+        pa.table({"time": pa.array(t).view(pa.timestamp("us"))}) for t in (one.left, one.right)
+    ]
+    options = CorrelateOptions(unit="ns")
+    (a,) = clock_error_tables(*fine, max_offset="60s", options=options).to_pylist()
+    (b,) = clock_error_tables(*coarse, max_offset="60s").to_pylist()
+    assert a["status"] == b["status"] == "found"
+    assert a["drift"] == pytest.approx(b["drift"], abs=1e-3)
+    assert a["pairs"] == pytest.approx(b["pairs"], abs=1e-3)
+
+
+def keyed() -> tuple[pa.Table, pa.Table, dict[str, float]]:
+    """Three devices, of which c has nothing in common and d is on one side alone."""
+    offsets = {"a": 3.0, "b": -11.0}
+    rng = np.random.default_rng(5)
+    sides: list[list[tuple[str, int]]] = [[], []]
+    for device, offset in offsets.items():
+        one = made(rng, 120, 200, 200, Truth(offset, 30e-6, 0.003, 5000.0))
+        for side, times in zip(sides, (one.left, one.right), strict=True):
+            side += [(device, int(t)) for t in times]
+    for side in sides:
+        side += [("c", int(t)) for t in rng.uniform(0, 5000, 150) * SECOND]
+    sides[0] += [("d", 5), ("d", 6)]
+    own, others = (
+        pa.table({"device": [d for d, _ in side], "time": [t for _, t in side]}) for side in sides
+    )
+    return own, others, offsets
+
+
+def test_each_key_has_a_row() -> None:
+    own, others, offsets = keyed()
+    found = clock_error_tables(own, others, max_offset=60 * SECOND, by="device")
+    assert found["device"].to_pylist() == ["a", "b", "c", "d"]
+    assert found["status"].to_pylist() == ["found", "found", "not found", "too few"]
+    for row in found.to_pylist():
+        if row["status"] == "found":
+            assert row["offset"] == pytest.approx(offsets[row["device"]] * SECOND, abs=0.2 * SECOND)
+        else:
+            assert row["offset"] is row["start"] is row["segment"] is row["chance"] is None
+    assert found.to_pylist()[3]["right_rows"] == 0
+    rng = np.random.default_rng(1)
+    mixed = [t.take(pa.array(rng.permutation(t.num_rows))) for t in (own, others)]
+    assert clock_error_tables(*mixed, max_offset=60 * SECOND, by="device").equals(found)
+    renamed = others.rename_columns(["unit", "time"])
+    other = clock_error_tables(own, renamed, max_offset=60 * SECOND, by=[("device", "unit")])
+    assert other.equals(found)
+
+
+def test_matched_columns_share_the_clock() -> None:
+    rng = np.random.default_rng(6)
+    causes = rng.uniform(0, 4000, 40)
+    tags = rng.integers(0, 40, 1000)
+    left = np.concatenate([causes, rng.uniform(0, 4000, 960)])
+    right = np.concatenate([causes + 5 + rng.normal(0, 0.05, 40), rng.uniform(5, 4005, 960)])
+    right_tags = np.concatenate([tags[:40], rng.integers(0, 40, 960)])
+    options = CorrelateOptions(unit="s", tick="us")
+    own = pa.table({"time": left, "tag": [f"t{k}" for k in tags]})
+    others = pa.table({"time": right, "tag": [f"t{k}" for k in right_tags]})
+    given: dict[str, Any] = {"max_offset": "60s", "options": options}
+    assert clock_error_tables(own, others, **given)["status"].to_pylist() == ["not found"]
+    (row,) = clock_error_tables(own, others, match="tag", **given).to_pylist()
+    assert row["status"] == "found"
+    assert row["offset"] == pytest.approx(5 * SECOND, abs=0.1 * SECOND)
+
+
+def test_a_join_on_a_corrected_clock() -> None:
+    one = case()
+    own, others = tables(one)
+    errors = clock_error_tables(own, others, max_offset="60s")
+    given: dict[str, Any] = {"right_time": "time", "within": "8ms", "confidence": 0.5}
+    raw = correlate_tables(own, others, left_time="time", **given)
+    assert raw.num_rows < 10
+    with pytest.warns(UnmatchableRowsWarning, match="without time or key"):
+        found = correlate_tables(own, others, left_time=corrected_clock("time", errors), **given)
+    assert found.num_rows >= 148
+    # The right clock put on the left one by errors that were found the other way.
+    back = clock_error_tables(others, own, max_offset="60s")
+    with pytest.warns(UnmatchableRowsWarning):
+        mirrored = correlate_tables(
+            own, others, within="8ms", confidence=0.5, left_time="time",
+            right_time=corrected_clock("time", back),
+        )  # fmt: skip
+    assert abs(mirrored.num_rows - found.num_rows) <= 2
+
+
+def error_rows(**changed: Any) -> pa.Table:
+    plain: dict[str, Any] = {
+        "device": ["a", "a", "b", "c"],
+        "status": ["found", "found", "found", "not found"],
+        "start": pa.array([100, 300, 0, None], pa.int64()),
+        "end": pa.array([200, 400, 1000, None], pa.int64()),
+        "offset": [10.0, -20.0, 5.4, None],
+        "drift": [0.0, 0.0, 1000.0, None],
+    }
+    return pa.table({**plain, **changed})
+
+
+def test_between_segments_both_lines_may_hold() -> None:
+    stamps = [("a", 100), ("a", 200), ("a", 250), ("a", 300), ("b", 1000), ("b", 0)]
+    stamps += [("a", 99), ("a", 401), ("c", 150), ("x", 150)]
+    own = pa.table({"id": range(10), "unit": [d for d, _ in stamps], "t": [t for _, t in stamps]})
+    others = pa.table({"id": range(500), "t": range(90, 1090, 2)})
+    clock = corrected_clock("t", error_rows(), by=[("unit", "device")])
+    with pytest.warns(UnmatchableRowsWarning, match="4 without time or key"):
+        found = correlate_tables(
+            own, others, within=(0, 0), confidence=1e-9, left_time=clock, right_time="t",
+            emit="lists", right_columns=["t"],
+        )  # fmt: skip
+    got = dict(zip(found["left_id"].to_pylist(), found["right_t"].to_pylist(), strict=True))
+    assert {k: sorted(v) for k, v in got.items()} == {0: [110], 1: [210], 3: [280], 4: [1006]}
+    with pytest.warns(UnmatchableRowsWarning):
+        wide = correlate_tables(
+            own, others, within=(0, 4), confidence=1e-9, left_time=clock, right_time="t",
+            right_columns=["t"],
+        )  # fmt: skip
+    times = [r["right_t"] for r in wide.to_pylist() if r["left_id"] == 2]
+    assert (min(times), max(times)) == (232, 262)  # 230 and 264 have no chance
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"max_offset": 0}, ConditionError, "max_offset is the largest offset"),
+        ({"max_offset": "-3s"}, ConditionError, "must be positive"),
+        ({"max_drift": 200}, ConditionError, "For 200 ppm write 0.0002"),
+        ({"max_drift": -1e-6}, ConditionError, "max_drift is a fraction"),
+        ({"chance": 0}, ConditionError, "chance must be above 0"),
+        ({"left_time": ("a", "b")}, ConditionError, "left_time must be the name of a column"),
+        ({"left_time": "when"}, SchemaError, "left has no column 'when'"),
+        ({"by": "device"}, SchemaError, "left has no column 'device'"),
+        ({"match": 3}, ConditionError, "match"),
+        ({"options": CorrelateOptions(tick="ms")}, ConditionError, "us, or in ns"),
+    ],
+)
+def test_bad_arguments(changed: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        clock_error_tables(*tables(case()), **{"max_offset": "60s", **changed})
+
+
+def test_the_largest_offset_has_no_default() -> None:
+    with pytest.raises(TypeError, match="max_offset"):
+        clock_error_tables(*tables(case()))  # type: ignore[call-arg]
+
+
+def test_bad_rows_are_refused_or_dropped() -> None:
+    one = case()
+    own = pa.table({"time": [*(one.left / SECOND), float("nan"), None]})
+    others = pa.table({"time": one.right / SECOND})
+    options = {"unit": "s", "tick": "us"}
+    with pytest.raises(DataError, match="left: NaN or infinity in time in 1 row"):
+        clock_error_tables(own, others, max_offset="60s", options=CorrelateOptions(**options))
+    drop = CorrelateOptions(invalid="drop", **options)
+    with (
+        pytest.warns(DroppedRowsWarning),
+        pytest.warns(UnmatchableRowsWarning, match="1 without time or key"),
+    ):
+        (row,) = clock_error_tables(own, others, max_offset="60s", options=drop).to_pylist()
+    assert (row["status"], row["left_rows"]) == ("found", 250)
+
+
+def test_limits_that_do_not_fit_are_said() -> None:
+    one = case(truth=Truth(7.5, 190e-6, 0.002, 8000.0))
+    with pytest.warns(ClockLimitsWarning, match="at the limit max_drift. Widen it"):
+        clock_error_tables(*tables(one), max_offset="60s", max_drift=190e-6)
+    with pytest.warns(ClockLimitsWarning, match=r"less than 8 times max_offset .found 20 min"):
+        found = clock_error_tables(*tables(one), max_offset="1200s")
+    assert found["status"].to_pylist() == ["too few"]
+
+
+def test_nothing_is_said_of_empty_tables() -> None:
+    schema = pa.schema([("time", pa.int64()), ("device", pa.string())])
+    empty = schema.empty_table()
+    (row,) = clock_error_tables(empty, empty, max_offset=60).to_pylist()
+    assert (row["status"], row["left_rows"]) == ("too few", 0)
+    assert clock_error_tables(empty, empty, max_offset=60, by="device").num_rows == 0
+
+
+def test_what_errors_can_be_bounds_times() -> None:
+    ends = np.array([0, 2, 3])
+    starts, stops = np.array([100, 300, 0]), np.array([200, 400, 1000])
+    offsets, drifts = np.array([10.0, -20.0, 5.0]), np.array([0.1, -0.2, 0.001])
+    segments = Segments(ends, starts, stops, offsets, drifts)
+    times = np.arange(1001)
+    low, high = bounds_of(segments)
+    for clock in (0, 1):
+        clocks = np.full(times.size, clock)
+        earliest, latest, known = np.zeros(1001, int), np.zeros(1001, int), np.zeros(1001, bool)
+        correct(times, clocks, segments, earliest, latest, known)
+        assert known.sum() == (301, 1001)[clock]
+        assert ((earliest - times)[known] >= low).all()
+        assert ((latest - times)[known] <= high).all()
+    assert (low, high) == (-41, 31)
+    assert bounds_of(Segments(ends[:1], starts[:0], stops[:0], offsets[:0], drifts[:0])) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"time": 3}, ConditionError, "time must be the name of a column"),
+        ({"errors": 3}, SchemaError, "errors must be a table"),
+        ({"errors": pa.table({"start": [1]})}, SchemaError, "errors has no column 'status'"),
+        ({"by": "device"}, SchemaError, "errors has no column 'device'"),
+    ],
+)
+def test_bad_errors(given: dict[str, Any], error: type[Exception], message: str) -> None:
+    plain = {"time": "t", "errors": error_rows().drop_columns("device")}
+    with pytest.raises(error, match=message):
+        corrected_clock(**{**plain, **given})
+
+
+def test_errors_of_numbers_are_not_for_stamps() -> None:
+    own, others = tables(case())
+    clock = corrected_clock("time", error_rows())
+    with pytest.raises(SchemaError, match=r"errors.start and left.time must both be timestamps"):
+        correlate_tables(
+            own, others, within="1s", confidence=0.5, left_time=clock, right_time="time"
+        )
