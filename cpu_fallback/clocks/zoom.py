@@ -19,9 +19,9 @@ _FEWEST_EVENTS = 1000
 _SLOPES = 33
 _SIDE = 14
 _SKIPPED = 3
-_HOLDS = 0.49
+_HOLDS = 0.4
 """Of the best deviance, from which a narrower peak is taken: a sharp one may be on a broad foot."""
-_FEWEST_OF_BEST = 0.3
+_FEWEST_OF_BEST = 0.2
 """Of the pairs of the best peak: a narrower one that has fewer is part of its noise."""
 
 
