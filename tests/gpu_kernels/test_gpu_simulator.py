@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -22,23 +23,32 @@ LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_stream_histograms.py": 10,
     "tests/gpu_kernels/test_gpu_transfers.py": 18,
 }
+QUICK = LEAST_TESTS if shutil.which("gcc") is None else ("tests/gpu_kernels/test_gpu_transfers.py",)
+"""The quick tests run the others on the virtual GPU, where they can."""
 
 
 @pytest.fixture(scope="module")
 def done() -> subprocess.CompletedProcess[str]:
     """One process for all modules: to start it takes longer than most of them."""
-    return run_tests(SIMULATOR, *LEAST_TESTS, "-rpsfE", "-m", "not slow")
+    return run_tests(SIMULATOR, *QUICK, "-rpsfE", "-m", "not slow")
 
 
-@pytest.mark.parametrize("module", LEAST_TESTS)
+@pytest.mark.parametrize("module", QUICK)
 def test_gpu_tests_pass_in_the_simulator(
     done: subprocess.CompletedProcess[str], module: str
 ) -> None:
     all_passed(done, module, LEAST_TESTS[module])
 
 
+@pytest.fixture(scope="module")
+def all_done() -> subprocess.CompletedProcess[str]:
+    return run_tests(SIMULATOR, *LEAST_TESTS, "-rpsfE", seconds=560)
+
+
 @pytest.mark.slow
-def test_slow_gpu_tests_pass_in_the_simulator() -> None:
-    done = run_tests(SIMULATOR, *LEAST_TESTS, "-m", "slow")
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert done.stdout.splitlines()[-1].startswith("2 passed")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("module", LEAST_TESTS)
+def test_all_gpu_tests_pass_in_the_simulator(
+    all_done: subprocess.CompletedProcess[str], module: str
+) -> None:
+    all_passed(all_done, module, LEAST_TESTS[module])
