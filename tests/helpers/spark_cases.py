@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from coincide import TimingCondition, within
 from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers import strategies
-from tests.helpers.comparison import KEY_TYPES, assert_answer
+from tests.helpers.comparison import KEY_TYPES, SHAPES, assert_answer
 from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
 
 TYPES = {"case": pa.int32(), "min_time": pa.int64(), "max_time": pa.int64(), "id": pa.int64()}
@@ -27,6 +27,22 @@ SPREAD: dict[str, object] = {
     "spark.sql.adaptive.coalescePartitions.enabled": False, "spark.sql.shuffle.partitions": 3,
 }  # fmt: skip
 """Settings under which an exchange of few rows has more than one partition."""
+
+
+def shape_numbers(first: bool) -> list[Any]:
+    """Numbers in `SHAPES`, each for a job. Quick is one of two shapes that differ in probabilities alone.
+
+    The first one that has a twin is quick with them, or without, the second the other way round.
+    """
+    plain = [shape[:2] for shape in SHAPES if not shape[2]]
+    twins = [shape[:2] for shape in SHAPES if shape[2] and shape[:2] in plain]
+    quick = {(*twin, (number % 2 == 0) == first) for number, twin in enumerate(twins)}
+    return [
+        number
+        if shape[:2] not in twins or shape in quick
+        else pytest.param(number, marks=pytest.mark.slow)
+        for number, shape in enumerate(SHAPES)
+    ]
 
 
 class Pack(NamedTuple):

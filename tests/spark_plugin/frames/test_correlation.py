@@ -16,7 +16,7 @@ from spark_plugin.ways.exchange import planning
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES, assert_answer
 from tests.helpers.example_streams import CONDITION, LEFT, RIGHT, declared, expected_pairs
 from tests.helpers.joins import plan_correlation, table_join
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings
+from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings, shape_numbers
 from tests.helpers.strategies import JoinCase
 
 pytestmark = pytest.mark.spark
@@ -33,7 +33,7 @@ PLANS = (
 # --- against the reference ---
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@pytest.mark.parametrize("number", shape_numbers(first=True))
 @pytest.mark.usefixtures("small_slices")
 def test_packs_of_cases(spark: SparkSession, number: int) -> None:
     """Twenty-five adversarial joins a job; keys, plans, classes and batches go round."""

@@ -33,7 +33,7 @@ from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of
+from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, shape_numbers
 
 pytestmark = pytest.mark.spark
 
@@ -69,7 +69,7 @@ def planned(left: DataFrame, right: DataFrame | None, **arguments: Any) -> Corre
     return found
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@pytest.mark.parametrize("number", shape_numbers(first=False))
 def test_packs_of_cases(spark: SparkSession, many_tasks: None, number: int) -> None:
     how, emit, probability = SHAPES[number]
     keys = ((), ("station",), ("station", "channel"))[number % 3]

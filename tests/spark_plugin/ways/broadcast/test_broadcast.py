@@ -35,7 +35,7 @@ from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import join_files, plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings
+from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings, shape_numbers
 
 pytestmark = pytest.mark.spark
 
@@ -55,7 +55,7 @@ def planned(left: DataFrame, right: DataFrame, side: str, **arguments: Any) -> C
 # --- against the reference ---
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@pytest.mark.parametrize("number", shape_numbers(first=False))
 def test_packs_of_cases(spark: SparkSession, number: int) -> None:
     """Adversarial joins, each side small in turn, in chunks of a few rows or all at once."""
     how, emit, probability = SHAPES[number]

@@ -36,7 +36,7 @@ from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, rows_of
+from tests.helpers.spark_cases import frame, jobs, pack, rows_of, shape_numbers
 
 pytestmark = pytest.mark.spark
 
@@ -83,7 +83,7 @@ def may_be(small: str, how: str, emit: str) -> bool:
 
 
 @pytest.mark.parametrize("small", SIDES)
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@pytest.mark.parametrize("number", shape_numbers(first=True))
 def test_packs_of_cases(spark: SparkSession, number: int, small: str) -> None:
     how, emit, probability = SHAPES[number]
     keys = ((), ("station",), ("station", "channel"))[number % 3]

@@ -36,7 +36,7 @@ from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.histogram_tables import one_bucket
 from tests.helpers.joins import plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, rows_of, settings
+from tests.helpers.spark_cases import frame, jobs, pack, rows_of, settings, shape_numbers
 
 pytestmark = pytest.mark.spark
 
@@ -79,7 +79,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptio
     return CorrelateOptions(slice_rows=10)
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@pytest.mark.parametrize("number", shape_numbers(first=False))
 def test_packs_of_cases(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Null times and keys, ties, sides of nothing: as the reference, whatever is asked for."""
     how, emit, probability = SHAPES[number]

@@ -20,6 +20,7 @@ from spark_plugin.cluster.spark_errors import BeyondMicroseconds
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
 from tests.helpers.joins import join_files, table_join
+from tests.helpers.spark_cases import shape_numbers
 from tests.helpers.strategies import random_cases
 from tests.spark_plugin.ways.files.test_direct_join import large_keys, stream
 
@@ -45,7 +46,7 @@ def in_order(table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.usefixtures("any_order")
-@pytest.mark.parametrize("seed", range(len(SHAPES)))
+@pytest.mark.parametrize("seed", shape_numbers(first=True))
 def test_every_shape_against_the_reference(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
     case = next(iter(random_cases(7000 + seed, 1, max_size=40)))
