@@ -53,9 +53,10 @@ def run(arguments: list[str]) -> int:
     with interruptible():
         try:
             # Here, where signals are ours already.
-            from coincide.command_line.app import app
+            from coincide.command_line.app import program
 
-            code = app(args=arguments or ["--help"], prog_name="coincide", standalone_mode=False)
+            words = arguments or ["--help"]
+            code = program(words)(args=words, prog_name="coincide", standalone_mode=False)
             if code == INTERRUPTED:
                 raise KeyboardInterrupt
             return code or DONE

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,20 +20,41 @@ _BOUND = re.compile(r"[+-]?\.?\d|\s*$")
 _TRUTHS = ("true", "false", "yes", "no")
 
 
-class _PlainFlags:
+class _Conversion:
+    """Converts what was typed. Typer does it by Pydantic, whose loading takes a tenth of a small join."""
+
+    @staticmethod
+    def coerce(value: Any, param: Any, ctx: Any) -> Any:
+        """The value as its option has it; what is not plainly so is for Typer to convert, or refuse."""
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple else None
+        if kind is str and isinstance(value, str):
+            return value
+        if kind in (int, float) and param.type_descriptor.parameter_info.min is None:
+            with suppress(ValueError):
+                return kind(value)
+        if get_origin(kind) in (list, tuple) and all(isinstance(each, str) for each in value):
+            return get_origin(kind)(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+class _Plain:
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for each in params:
             if getattr(each, "is_flag", False):
                 each.metavar = ""
+            each._runtime_param = _Conversion
         return params
 
 
-class Group(_PlainFlags, TyperGroup):
+class Group(_Plain, TyperGroup):
     """The program."""
 
 
-class Command(_PlainFlags, TyperCommand):
+class Command(_Plain, TyperCommand):
     """One command of the program."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -104,21 +126,6 @@ def _problem(text: str) -> Exception:
     return Problem(text)
 
 
-app = typer.Typer(
-    name="coincide",
-    cls=Group,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Join event streams whose timestamps are uncertain.\n\n"
-    "A pair of events qualifies when the [b]probability[/b] that it meets a timing condition,"
-    ' such as "within 250 ms of each other", reaches a confidence threshold.',
-    epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
-    " If something is missing, [b]coincide doctor[/b] says what to do.",
-)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import PackageNotFoundError, version
@@ -130,8 +137,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def coincide(
+def _coincide(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -139,7 +145,9 @@ def coincide(
     """Options of the program itself."""
 
 
-def _add(name: str, parameters: Sequence[Parameter], help: str, examples: str = "") -> None:
+def _add(
+    app: typer.Typer, name: str, parameters: Sequence[Parameter], help: str, examples: str = ""
+) -> None:
     """A command of the program; the module of its name does what is asked for."""
 
     def run(**words: Any) -> None:
@@ -173,14 +181,39 @@ def _answer(name: str, words: dict[str, Any]) -> None:
         raise ReaderGone from None
 
 
-_add("join", options.JOIN, help_texts.JOIN_HELP, help_texts.JOIN_EXAMPLES)
-_add("explore", options.EXPLORE, help_texts.EXPLORE_HELP, help_texts.EXPLORE_EXAMPLES)
-_add("clocks", options.CLOCKS, help_texts.CLOCKS_HELP, help_texts.CLOCKS_EXAMPLES)
-_add("borders", options.BORDERS, help_texts.BORDERS_HELP, help_texts.BORDERS_EXAMPLES)
-_add("causality", options.CAUSALITY, help_texts.CAUSALITY_HELP, help_texts.CAUSALITY_EXAMPLES)
-_add("clusters", options.CLUSTERS, help_texts.CLUSTERS_HELP, help_texts.CLUSTERS_EXAMPLES)
-_add(
-    "transitions", options.TRANSITIONS, help_texts.TRANSITIONS_HELP, help_texts.TRANSITIONS_EXAMPLES
-)
-_add("demo", options.DEMO, help_texts.DEMO_HELP)
-_add("doctor", options.DOCTOR, help_texts.DOCTOR_HELP)
+_COMMANDS: dict[str, tuple[Any, ...]] = {
+    "join": (options.JOIN, help_texts.JOIN_HELP, help_texts.JOIN_EXAMPLES),
+    "explore": (options.EXPLORE, help_texts.EXPLORE_HELP, help_texts.EXPLORE_EXAMPLES),
+    "clocks": (options.CLOCKS, help_texts.CLOCKS_HELP, help_texts.CLOCKS_EXAMPLES),
+    "borders": (options.BORDERS, help_texts.BORDERS_HELP, help_texts.BORDERS_EXAMPLES),
+    "causality": (options.CAUSALITY, help_texts.CAUSALITY_HELP, help_texts.CAUSALITY_EXAMPLES),
+    "clusters": (options.CLUSTERS, help_texts.CLUSTERS_HELP, help_texts.CLUSTERS_EXAMPLES),
+    "transitions": (
+        options.TRANSITIONS,
+        help_texts.TRANSITIONS_HELP,
+        help_texts.TRANSITIONS_EXAMPLES,
+    ),
+    "demo": (options.DEMO, help_texts.DEMO_HELP),
+    "doctor": (options.DOCTOR, help_texts.DOCTOR_HELP),
+}
+
+
+def program(words: Sequence[str] = ()) -> typer.Typer:
+    """The program; where `words` begin with a command, with that one alone, which is made sooner."""
+    app = typer.Typer(
+        name="coincide",
+        cls=Group,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Join event streams whose timestamps are uncertain.\n\n"
+        "A pair of events qualifies when the [b]probability[/b] that it meets a timing condition,"
+        ' such as "within 250 ms of each other", reaches a confidence threshold.',
+        epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
+        " If something is missing, [b]coincide doctor[/b] says what to do.",
+    )
+    app.callback()(_coincide)
+    for name in {*_COMMANDS}.intersection(words[:1]) or _COMMANDS:
+        _add(app, name, *_COMMANDS[name])
+    return app

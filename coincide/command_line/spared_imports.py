@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 _ASKED_BY = {
     "scipy": ("numba", "numba.np.arraymath"),
     "cffi": ("numba.core.typing.cffi_utils",),
+    "yaml": ("numba.core.config",),
 }
 """Who asks for a package while it is itself being loaded, and does without. Others get it."""
 
@@ -21,6 +23,8 @@ class SparedImports:
             spared = "pyspark" not in sys.modules
         else:
             spared = any(map(_is_being_loaded, _ASKED_BY.get(name, ())))
+        if name == "yaml" and os.path.exists(".numba_config.yaml"):  # which Numba reads
+            spared = False
         if spared:
             raise ModuleNotFoundError(f"{name} is not loaded in commands", name=name)
 

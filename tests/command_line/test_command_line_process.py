@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from coincide.command_line import options, run
-from coincide.command_line.app import app
+from coincide.command_line.app import program
 from tests.helpers.places import ROOT
 from tests.helpers.workplace import WINDOW, coincide, interrupted
 
@@ -32,7 +32,7 @@ def test_help(arguments):
 
 
 @pytest.mark.parametrize(
-    "command", [None, *(each.callback.__name__ for each in app.registered_commands)]
+    "command", [None, *(each.callback.__name__ for each in program().registered_commands)]
 )
 def test_help_shows_flags_without_a_type_and_choices_in_one_piece(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
@@ -108,7 +108,7 @@ def interrupt(*_):
 done = []
 if moment == "fills a class":  # as dataclasses do, by exec
     import coincide.command_line.app as module
-    module.app = lambda **_: exec("interrupt(); [None for _ in range(1000)]")
+    module.program = lambda words: lambda **_: exec("interrupt(); [None for _ in range(1000)]")
 elif moment == "has started Spark":
     from pyspark import SparkContext
     def busy(self):

@@ -15,7 +15,7 @@ import typer
 
 import coincide as c
 from coincide.command_line import run
-from coincide.command_line.app import app
+from coincide.command_line.app import program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,7 +172,7 @@ COLUMNS = {
 
 def options() -> Iterator[Any]:
     """Each command with each of its options that takes a value."""
-    known = typer.main.get_command(app)
+    known = typer.main.get_command(program())
     for command in COMMANDS:
         for option in known.commands[command].params:  # type: ignore[attr-defined]
             flag = option.opts[0]
