@@ -165,8 +165,8 @@ def _answer(name: str, words: dict[str, Any]) -> None:
     module = import_module(f"coincide.command_line.{name}")
     if name in ("demo", "doctor"):
         raise typer.Exit(module.run(**words) or 0)
-    from coincide.command_line.runs import run
-    from coincide.command_line.standard_streams import ReaderGone
+    from coincide.command_line.engines import run
+    from coincide.command_line.outputs import ReaderGone
     from coincide.command_line.summary import print_summary
 
     as_json = words.pop("as_json")

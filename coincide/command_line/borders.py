@@ -21,8 +21,7 @@ from coincide.command_line.requests import InProcess, Request, checked
 from coincide.command_line.summary import Counted, not_counted, under
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
-from coincide.engine.borders.queries import query_table, read_queries
-from coincide.engine.borders.readings import ReadingColumns
+from coincide.engine.borders.readings import ReadingColumns, query_table, read_queries
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, losses_of
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from coincide.command_line.engines import run as answered
 from coincide.command_line.join import JoinRequest
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import ENGINES
-from coincide.command_line.runs import run as answered
 from coincide.command_line.summary import Summary
 from coincide.engine.exploration.counting import explore_tables
 from coincide.engine.join.arguments import JoinArguments

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coincide.command_line.engines import told
 from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.interruption import raise_if_interrupted
 from coincide.command_line.join import JoinRequest
@@ -16,7 +17,6 @@ from coincide.command_line.join import request as join_request
 from coincide.command_line.options import EXPLORE, JOIN
 from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
-from coincide.command_line.runs import told
 from coincide.command_line.summary import Counted, Summary, under
 from coincide.engine.exploration.counting import (
     Exploration,

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import pyarrow as pa
 
-from coincide.command_line.outputs import Place, SparkOutput, format_of_output, write_frame
+from coincide.command_line.outputs import (
+    Place,
+    SparkOutput,
+    check_once,
+    format_of_output,
+    read_in,
+    write_frame,
+)
 from coincide.command_line.problems import Problem
 from coincide.command_line.progress import Progress
-from coincide.command_line.standard_streams import check_once, read_in
 from coincide.command_line.summary import Counted
 from coincide.engine.files.credentials import Redactor
 from coincide.engine.files.csv_rules import PLAIN, CsvRules, csv_rules, side_rules

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pyspark.errors import PySparkException
+
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, SchemaError, first_line
 
@@ -88,7 +90,7 @@ def _file_of_overflow(text: str) -> str | None:
 @contextmanager
 def spark_errors_as_ours() -> Iterator[None]:
     """Raise what Spark says of the data as errors of this package; others pass."""
-    from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+    from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
     try:
         yield
@@ -97,3 +99,15 @@ def spark_errors_as_ours() -> Iterator[None]:
         if ours is None:
             raise
         raise ours from error
+
+
+try:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+except ModuleNotFoundError:  # pyspark-client comes without it
+
+    class Py4JError(Exception):  # type: ignore[no-redef]
+        """Never raised."""
+
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""Whatever Spark raises."""

@@ -100,7 +100,7 @@ def _is_installed() -> bool:
 
 def _fault(spark: SparkSession) -> str | None:
     """What keeps a session's workers from running our tasks; None: nothing that we know."""
-    from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+    from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
     try:
         probe = _probe(_WORKER_HALF, _DISTRIBUTION, _COLUMNS)

@@ -15,8 +15,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
-from coincide.engine.borders.queries import Queries, query_columns, query_table, read_queries
-from coincide.engine.borders.readings import REASONS, ReadingColumns
+from coincide.engine.borders.readings import (
+    REASONS,
+    Queries,
+    ReadingColumns,
+    query_columns,
+    query_table,
+    read_queries,
+)
 from coincide.engine.borders.reports import BorderSummary, Seen, why_none
 from coincide.engine.reports.metrics import with_numbers
 from coincide.model.borders.crossings import EVENTS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_plugin.cluster.connect import context_of
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.frames.columns import quoted, wire_bytes
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.plain_reads import KEEPING_ROWS, LOGICAL, class_of, is_made_of, plan_of

@@ -15,7 +15,7 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.options import SideName
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.connect import context_of
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.frames.columns import (
     can_be_hashed,
     can_be_named,

@@ -16,12 +16,13 @@ from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.emptiness import (
     Evidence,
     Instants,
+    KeyOverlap,
     NearestMiss,
     NoPairs,
     explain_emptiness,
+    key_overlap,
     nearest_miss,
 )
-from coincide.engine.reports.key_overlap import KeyOverlap, key_overlap
 from spark_plugin.frames.columns import quoted
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.statistics import SideStatistics, measure

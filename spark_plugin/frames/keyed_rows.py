@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.frames import kind_of
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.reports.later import LaterReport
+from coincide.engine.reports.warnings import LaterReport
 from coincide.model.errors import ConditionError, SchemaError
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames.columns import (

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coincide.engine.files.finding import HIDDEN, ColumnNames
 from spark_plugin.cluster.connect import context_of
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 """Where the classes of operators are."""

@@ -11,10 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from coincide.engine.events.around import AroundColumns, AroundRowsColumns
 from coincide.engine.events.corrected import CorrectedColumns
 from coincide.engine.events.histograms import HistogramColumns
-from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.events.intervals import AroundColumns, AroundRowsColumns, IntervalColumns
 from coincide.engine.events.schemas import check_label, check_width
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamp_names import TimestampNames

@@ -14,9 +14,8 @@ from coincide.engine.causality.emptiness import warn_of_names
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
-from coincide.engine.windowed_causality.reading import WindowColumns
 from coincide.engine.windowed_causality.reports import WindowSummary
-from coincide.engine.windowed_causality.window import output_names
+from coincide.engine.windowed_causality.window import WindowColumns, output_names
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import (
     arrow_type,

@@ -12,8 +12,7 @@ import pyarrow as pa
 from coincide.engine.backends import load_task_backend
 from coincide.engine.borders.arguments import READINGS, BorderArguments, words_of_far
 from coincide.engine.borders.monitor import NewSearch
-from coincide.engine.borders.queries import Queries
-from coincide.engine.borders.readings import REASONS, ReadingColumns, words_of_invalid
+from coincide.engine.borders.readings import REASONS, Queries, ReadingColumns, words_of_invalid
 from coincide.engine.borders.reports import COUNTED, BorderSummary
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type, one_array

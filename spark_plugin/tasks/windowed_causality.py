@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.windowed_causality.arguments import WindowArguments
-from coincide.engine.windowed_causality.reading import WindowColumns
 from coincide.engine.windowed_causality.reports import COUNTED, WindowSummary
-from coincide.engine.windowed_causality.window import WindowedCausality, output_kinds
+from coincide.engine.windowed_causality.window import WindowColumns, WindowedCausality, output_kinds
 from spark_plugin.tasks.counting import KeyTask, KeyWork
 from spark_plugin.tasks.wire import Runs
 

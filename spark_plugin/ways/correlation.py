@@ -8,18 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
 from coincide.engine.events.keys import names_of
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.shifts import ShiftPlan, Shifts
+from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
 from coincide.model.counters import JoinCounters
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from coincide.model.errors import ConditionError, argument
+from coincide.model.options import CorrelateOptions
 from spark_plugin.cluster.jobs import advise_batch_size
 from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.estimates import are_narrow
 from spark_plugin.frames.events import EventFrame
@@ -33,14 +38,23 @@ from spark_plugin.frames.stage import (
     gpu_profile,
     observed_numbers,
 )
-from spark_plugin.frames.statistics import JobStatistics
+from spark_plugin.frames.statistics import JobStatistics, SideStatistics
 from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
-from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_way
+from spark_plugin.ways.choosing import (
+    JOINS,
+    WHOLE,
+    AnyPlan,
+    declared_plan,
+    measure_sides,
+    plan_after_job,
+    plan_way,
+)
 from spark_plugin.ways.join_sides import (
     Job,
+    Sides,
     check_one_stream,
     check_payload,
     check_static,
@@ -50,7 +64,6 @@ from spark_plugin.ways.join_sides import (
     with_filter,
 )
 from spark_plugin.ways.matching import matched_join
-from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16
@@ -243,3 +256,65 @@ def _observed(
         for side, known in zip(sides, statistics, strict=True)
     )
     return left, sides[1] if is_one_stream else right
+
+
+Statistics = tuple[SideStatistics, SideStatistics] | None
+
+
+def plan_shifts(given: Shifts, sides: Sides, spec: AnySpec) -> ShiftPlan | None:
+    """The joins that count accidental pairs; None without shifts."""
+    if given is not None and any(side.source.isStreaming for side in sides):
+        raise ConditionError(
+            f"planning counts {argument('shifts')}, but a streaming side has no rows yet. Remove"
+            f" {argument('shifts')}, or count those of a static DataFrame of the same events."
+        )
+    return ShiftPlan.of(given, spec, sides[0].times.scales[0].tick)
+
+
+def accidental_pairs(
+    shifts: ShiftPlan | None,
+    sides: Sides,
+    spec: AnySpec,
+    options: CorrelateOptions,
+    statistics: Statistics,
+) -> AccidentalPairs | None:
+    """The pairs by each shift; nothing but their number is computed."""
+    if shifts is None:
+        return None
+    if statistics is None and declared_plan(sides, options) is None:
+        statistics = measure_sides(sides, spec, options)
+    shifts.warn_of_short(spec, _longest(sides, statistics))
+    if statistics is not None:
+        shifts.check_times(statistics[1].first, statistics[1].last)
+    bare = replace(sides[0], payload=[]), replace(sides[1], payload=[])
+    with spark_errors_as_ours():
+        return shifts.counted([_pairs(bare, moved, options, statistics) for moved in shifts.specs])
+
+
+def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: Statistics) -> int:
+    """How many pairs a join finds whose rows are counts."""
+    _, plan = plan_after_job(sides, spec, options, statistics)
+    profile = gpu_profile(sides[0].spark, spec.backend)
+    stage = Stage(options.invalid == "raise", profile, None, None)
+    found, shipment = JOINS[type(plan)](
+        Job(sides, spec, ResultColumns(sides, spec), options, stage), plan
+    )
+    try:
+        row = found.agg(F.sum("matches").alias("pairs")).first()
+    finally:
+        if shipment is not None:
+            shipment.close()
+    assert row is not None
+    return row["pairs"] or 0
+
+
+def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
+    """The longest timestamp of each side, as it was seen or is known."""
+    longest = []
+    for i, side in enumerate(sides):
+        found = side.longest
+        if statistics is not None:
+            found = side.times.model.longest(statistics[i].longest)
+        assert found is not None
+        longest.append(found)
+    return longest[0], longest[1]

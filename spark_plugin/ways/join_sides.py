@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import check_foldable, check_keys, check_present_keys
-from coincide.engine.join.order import check_preferred
+from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
 from coincide.engine.join.spec import AnySpec

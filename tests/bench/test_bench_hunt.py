@@ -24,7 +24,7 @@ from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
 from bench.hunt.ways import asked, causes, changing, command, files, streams, tables
 from coincide.engine.files import planning
-from coincide.engine.files.row_groups import Spans
+from coincide.engine.files.slices import Spans
 from coincide.engine.join.emission import Emission
 
 INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]

@@ -28,7 +28,7 @@ def chosen(work, monkeypatch, free: int, **files):
         raise KeyboardInterrupt
 
     for name in ("_in_process", "_on_spark"):
-        monkeypatch.setattr(f"coincide.command_line.runs.{name}", stop)
+        monkeypatch.setattr(f"coincide.command_line.engines.{name}", stop)
     left, right = (files.get(side, str(getattr(work, side))) for side in ("left", "right"))
     words = ["join", str(left), str(right), "-o", files.get("output", str(work.output))]
     assert run([*words, *WINDOW, *files.get("more", ())]) in (0, 130)

@@ -12,8 +12,7 @@ import pytest
 
 from coincide import BorderOptions, BorderReport, border_crossing_tables
 from coincide.engine.borders.arguments import BorderArguments
-from coincide.engine.borders.queries import read_queries
-from coincide.engine.borders.readings import ReadingColumns
+from coincide.engine.borders.readings import ReadingColumns, read_queries
 from coincide.engine.borders.reports import BorderSummary
 from coincide.engine.reports.metrics import with_numbers
 from coincide.model.borders.crossings import EVENTS

@@ -19,8 +19,13 @@ from coincide.engine.events.ticks import length_words, time_words
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.files.slice_join import read_slice
 from coincide.engine.join.timing import JoinSpec
-from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
-from coincide.engine.reports.key_overlap import key_overlap
+from coincide.engine.reports.emptiness import (
+    Evidence,
+    NoPairs,
+    evidence_of,
+    explain_emptiness,
+    key_overlap,
+)
 from coincide.model.probability import highest_probability, window_probability
 from coincide.model.units import Tick
 from tests.helpers.interval_sides import interval_side

@@ -28,7 +28,7 @@ from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.files.planning import LocalFilesJoin
 from coincide.engine.join import filtered
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.one_stream import numbered, window_once
+from coincide.engine.join.filtered import numbered, window_once
 from coincide.model.condition import Window
 from cpu_fallback.reference.join import Asked, mutual_pairs, others
 from tests.helpers.comparison import OF_ONE_STREAM, assert_answer, condition_of, ticks_of

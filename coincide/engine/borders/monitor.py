@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
@@ -11,13 +12,18 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import check_backend, load_backend
+from coincide.engine.backends import check_backend, load_backend, release_gpu
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.ids import QueryIds
-from coincide.engine.borders.queries import Queries, query_table, read_queries
-from coincide.engine.borders.readings import ReadingColumns, Readings, read_readings
+from coincide.engine.borders.readings import (
+    Queries,
+    ReadingColumns,
+    Readings,
+    query_table,
+    read_queries,
+    read_readings,
+)
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, Sight, why_none
-from coincide.engine.borders.search import ResilientSearch
 from coincide.engine.events.frames import is_nothing
 from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.pushes import Pushes
@@ -26,11 +32,18 @@ from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
-from coincide.model.borders.crossings import EVENTS, Crossings, Taken, in_time
+from coincide.model.borders.crossings import EVENTS, Crossings, Found, Taken, in_time
 from coincide.model.borders.index import BorderIndex
-from coincide.model.borders.monitor import Monitor, Search
+from coincide.model.borders.monitor import Monitor, Search, Wanted
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
-from coincide.model.errors import ConditionError, DataError, SchemaError, argument, several
+from coincide.model.errors import (
+    ConditionError,
+    DataError,
+    MemoryBudgetError,
+    SchemaError,
+    argument,
+    several,
+)
 from coincide.model.options import Backend
 from coincide.model.units import Duration, size_of
 
@@ -529,3 +542,56 @@ def _joined(first: Readings, second: Readings) -> Readings:
         np.concatenate([first.times, second.times]),
         np.concatenate([first.values, second.values]),
     )
+
+
+_log = logging.getLogger(__name__)
+
+
+class ResilientSearch:
+    """Used as `BorderSearch`. Both backends agree in order, so that what was handed out stands."""
+
+    def __init__(
+        self,
+        first: Callable[[], Search],
+        second: Callable[[], Search],
+        falls_back: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._gpu, self._second, self._falls_back = first(), second, falls_back
+        self._cpu: Search | None = None
+
+    @property
+    def retrieved(self) -> int:
+        """As `BorderSearch`, like all that follow."""
+        return self._gpu.retrieved + (0 if self._cpu is None else self._cpu.retrieved)
+
+    @property
+    def segments(self) -> np.ndarray:
+        """Where points lie among borders."""
+        if self._cpu is None:
+            try:
+                return self._gpu.segments
+            except MemoryBudgetError as error:
+                _log.warning("the CPU takes over: %s", error)
+        return self._on_cpu().segments
+
+    def found(
+        self, start: int, stop: int, wanted: Wanted, processing: int, most: int
+    ) -> Iterator[Found]:
+        """The crossings of points start ... stop."""
+        if self._cpu is None:
+            try:
+                for chunk in self._gpu.found(start, stop, wanted, processing, most):
+                    start = chunk.stop
+                    yield chunk
+            except MemoryBudgetError as error:
+                _log.warning("the CPU takes over: %s", error)
+        if start < stop:
+            yield from self._on_cpu().found(start, stop, wanted, processing, most)
+
+    def _on_cpu(self) -> Search:
+        # Outside the handlers: their tracebacks would keep the device's arrays.
+        if self._cpu is None:
+            self._cpu = self._second()
+            self._falls_back()
+            release_gpu()
+        return self._cpu

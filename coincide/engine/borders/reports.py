@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coincide.engine.borders.arguments import READINGS, BorderArguments
-from coincide.engine.borders.queries import Queries
-from coincide.engine.borders.readings import REASONS
+from coincide.engine.borders.readings import REASONS, Queries
 from coincide.engine.events.sides import SideCounts
-from coincide.engine.reports.later import LaterReport
 from coincide.engine.reports.metrics import numbers_of
-from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses, warn_of_repeated
+from coincide.engine.reports.warnings import (
+    LaterReport,
+    Loss,
+    losses,
+    warn,
+    warn_of_losses,
+    warn_of_repeated,
+)
 from coincide.model.borders.index import CLOSED_ABOVE, OPEN_BELOW
 from coincide.model.borders.monitor import Monitor
 from coincide.model.errors import NoPairsWarning, Words, argument, marked, several

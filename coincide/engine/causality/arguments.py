@@ -231,9 +231,6 @@ class CausalityArguments(PairArguments):
                 " are those whose ids are in no pair."
             )
         self.check_pairs()
-        for longest, times in zip(("left_longest", "right_longest"), self.times, strict=True):
-            if getattr(self.options, longest) is not None:
-                times.check_longest(longest)
         given = self.cause_time, self.effect_time
         if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
             raise ConditionError(
@@ -242,6 +239,9 @@ class CausalityArguments(PairArguments):
             )
         if self.is_one_stream:
             self._take_from_causes()
+        for longest, times in zip(("left_longest", "right_longest"), self.times, strict=True):
+            if getattr(self.options, longest) is not None:
+                times.check_longest(longest)
         own, others = (len(place) for place in self.places)
         if own != others:
             raise ConditionError(
@@ -271,14 +271,14 @@ class CausalityArguments(PairArguments):
                 )
             object.__setattr__(self, f"effect_{name}", own)
 
-    @property
+    @cached_property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of causes and of effects."""
         given = self.cause_time, self.effect_time
         own, others = map(timestamp_names, self.time_arguments, given)
         return own, others
 
-    @property
+    @cached_property
     def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
         """Coordinates of causes and of effects."""
         space = self.condition.space

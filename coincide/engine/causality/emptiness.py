@@ -17,13 +17,13 @@ from coincide.engine.events.ticks import length_words
 from coincide.engine.reports.emptiness import (
     Evidence,
     Instants,
+    KeyOverlap,
     NoPairs,
     explain_emptiness,
     highest,
     nearest_delta,
     of_probability,
 )
-from coincide.engine.reports.key_overlap import KeyOverlap
 from coincide.engine.reports.warnings import warn
 from coincide.model.causality.buckets import extent
 from coincide.model.causality.condition import CausalityCondition, CausalityModel

@@ -7,10 +7,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from coincide.engine.events.around import AroundNames, AroundRowsNames
 from coincide.engine.events.corrected import CorrectedClock, CorrectedNames
 from coincide.engine.events.histograms import HistogramNames
-from coincide.engine.events.intervals import IntervalNames
+from coincide.engine.events.intervals import AroundNames, AroundRowsNames, IntervalNames
 from coincide.engine.events.schemas import (
     arrow_time_column,
     can_be_label,

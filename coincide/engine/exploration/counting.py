@@ -27,8 +27,13 @@ from coincide.engine.join.pair_arguments import EVENT, GivenWindow, window_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import ShiftPlan, check_shifted
 from coincide.engine.join.timing import JoinSpec, TimingPairing
-from coincide.engine.reports.emptiness import Evidence, evidence_of, explain_emptiness, highest
-from coincide.engine.reports.key_overlap import KeyOverlap
+from coincide.engine.reports.emptiness import (
+    Evidence,
+    KeyOverlap,
+    evidence_of,
+    explain_emptiness,
+    highest,
+)
 from coincide.engine.reports.reports import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
 from coincide.engine.threads import in_order

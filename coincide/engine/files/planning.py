@@ -21,7 +21,6 @@ from coincide.engine.files.footers import (
     read_footers,
 )
 from coincide.engine.files.old_timestamps import holds_dates
-from coincide.engine.files.row_groups import RowGroups, row_groups
 from coincide.engine.files.slice_join import (
     DirectJoin,
     PlannedFiles,
@@ -29,7 +28,7 @@ from coincide.engine.files.slice_join import (
     join_slice,
     read_slice,
 )
-from coincide.engine.files.slices import DirectPlan, Parts, direct_plan
+from coincide.engine.files.slices import DirectPlan, Parts, RowGroups, direct_plan, row_groups
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
 from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 from coincide.engine.events.schemas import decoded, plain_type
 from coincide.engine.events.sides import Side, SideCounts, concatenated
 from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
-from coincide.engine.files.footers import Footer
+from coincide.engine.files.footers import FileStamps, Footer, check_unchanged, open_footer, stamp_of
 from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, needed_groups
-from coincide.engine.files.stamps import FileStamps, check_unchanged, open_footer, stamp_of
+from coincide.engine.join.filtered import ROW_NUMBERS
 from coincide.engine.join.join import Joined, TablePlan
-from coincide.engine.join.one_stream import ROW_NUMBERS
 from coincide.model.sides import LEFT, RIGHT
 
 _FEW_BEYOND = 0.9

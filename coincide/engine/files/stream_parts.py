@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from coincide.engine.files.footers import ONLY_NULLS, Footer, Range, Value
-from coincide.engine.files.row_groups import Places, places_of
+from coincide.engine.files.slices import Places, places_of
 from coincide.model.errors import several
 
 _LEAST_ROWS, AIMED_ROWS = 500_000, 2_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import ClassVar
 
 from coincide.engine.events.keys import Names, check_names, names_of
@@ -84,8 +85,8 @@ class JoinArguments(PairArguments):
                     f"{argument(name)} belongs to a second stream, and there is one. Use"
                     f" {argument(name.replace('right', 'left'))}."
                 )
-        own, given = self.times
-        if given not in (own, timestamp_names("right_time", TIMES)):
+        names = (timestamp_names("left_time", self.left_time), timestamp_names("right_time", TIMES))
+        if timestamp_names("right_time", self.right_time) not in names:
             raise OneStreamError(
                 f"both sides of one stream have the same times. Remove {argument('right_time')},"
                 f" or give the events a second time as {argument('right')}."
@@ -116,6 +117,10 @@ class JoinArguments(PairArguments):
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of the left and of the right side."""
+        return self._times
+
+    @cached_property
+    def _times(self) -> tuple[TimestampNames, TimestampNames]:
         left, right = (timestamp_names(n, getattr(self, n)) for n in ("left_time", "right_time"))
         return left, right
 
@@ -157,8 +162,7 @@ class RightAlone(JoinArguments):
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """As in `JoinArguments`, right ones first, and so is all that follows."""
-        left, right = super().times
-        return right, left
+        return self._times[::-1]
 
     @property
     def keys(self) -> list[str]:  # noqa: D102

@@ -27,9 +27,9 @@ from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.emission import check_preferred
+from coincide.engine.join.filtered import ROW_NUMBERS
 from coincide.engine.join.matched import emission_of
-from coincide.engine.join.one_stream import ROW_NUMBERS
-from coincide.engine.join.order import check_preferred
 from coincide.engine.join.pair_arguments import (
     GivenWindow,
     PairArguments,
@@ -41,14 +41,15 @@ from coincide.engine.join.shifts import ShiftPlan, check_report, check_shifted, 
 from coincide.engine.join.spec import output_schema
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
+    KeyOverlap,
     NearestMiss,
     NoPairs,
     evidence_of,
     explain_emptiness,
     instants_of,
+    key_overlap,
     nearest_miss,
 )
-from coincide.engine.reports.key_overlap import KeyOverlap, key_overlap
 from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
 from coincide.model.condition import TimingCondition
 from coincide.model.counters import JoinCounters

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coincide.engine.events.sides import Side
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
-from coincide.engine.join.one_stream import stamps_of
+from coincide.engine.join.filtered import stamps_of
 from coincide.engine.join.spec import AnySpec, Rows
 from coincide.engine.threads import in_order
 from coincide.model.errors import DataError, argument

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
 import pyarrow as pa
@@ -79,7 +80,7 @@ class PairArguments(ABC):
     def check_pairs(self) -> None:
         """Refuse what makes no sense of any join."""
         check_choice("how", self.how, get_args(How))
-        check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
+        check_choice("emit", self.emit, get_args(Emit))
         key_pairs(self.by)
         if self.case_fold and not self.keys:
             raise ConditionError(
@@ -158,7 +159,7 @@ class PairArguments(ABC):
                 f" remove {argument('matching')}."
             )
 
-    @property
+    @cached_property
     def choice(self) -> MatchChoice:
         """Which matches of an event are in the output."""
         return self.kind_of_choice(self.prefer, self.k, self.matching, self.largest_group)
@@ -287,7 +288,7 @@ class PairArguments(ABC):
         )
         return own, others
 
-    @property
+    @cached_property
     def key_names(self) -> list[tuple[str, str]]:
         """The columns of left that must be equal to those of right, and these."""
         return key_pairs(self.by)

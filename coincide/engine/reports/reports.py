@@ -8,8 +8,7 @@ from statistics import fmean, stdev
 from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
-from coincide.engine.reports.later import LaterReport
-from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
+from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words
 from coincide.model.sides import SIDES

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coincide.engine.reports.later import LaterReport
 from coincide.engine.reports.metrics import numbers_of
-from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
+from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.engine.transitions.arguments import SIDE
 from coincide.model.errors import AmbiguousCrossingsWarning
 from coincide.model.transitions import TRANSITIONS, Found

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from coincide.engine.causality.arguments import Place
 from coincide.engine.windowed_causality.arguments import WindowArguments
-from coincide.engine.windowed_causality.reading import Arriving
 from coincide.engine.windowed_causality.reports import tell
-from coincide.engine.windowed_causality.window import pushes_of
+from coincide.engine.windowed_causality.window import Arriving, pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.errors import ConditionError, argument, brief

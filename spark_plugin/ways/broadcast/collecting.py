@@ -18,9 +18,8 @@ from coincide.engine.events.schemas import narrow_type
 from coincide.engine.events.sides import Side, SideCounts, grouped_events, read_side
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import SchemaError, argument
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.jobs import at_once
-from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import field_of, on_the_wire, quoted, wire_bytes, wire_kind
 from spark_plugin.frames.events import EventFrame

@@ -10,13 +10,22 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import starmap
 
+import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import type_of
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, shown
-from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, find_files, words_of
+from coincide.engine.files.finding import (
+    AS_IN_FILES,
+    ColumnNames,
+    Given,
+    ParquetFiles,
+    find_files,
+    words_of,
+)
+from coincide.engine.files.footers import Footer, check_present, file_schemas, read_footers
 from coincide.engine.files.planning import NotDirect, called, direct_summary, plan_files, settled
 from coincide.engine.files.publishing import Output
 from coincide.engine.files.slice_join import DirectJoin
@@ -26,10 +35,11 @@ from coincide.engine.reports.metrics import JoinTally, with_numbers
 from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.warnings import warn
 from coincide.model import errors
-from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, marked
+from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, SchemaError, marked
 from coincide.model.sides import LEFT, RIGHT
+from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds, spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import spark_type, with_file_name
 from spark_plugin.frames.output_columns import (
@@ -42,7 +52,6 @@ from spark_plugin.frames.output_columns import (
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
-from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport
 from spark_plugin.ways.matching import Counts, check_identifiable, chosen_pairs, output_names
 
@@ -277,3 +286,56 @@ def _spark_frame(spark: SparkSession, side: str, given: Given, names: Sequence[s
         if holds_settings(word):
             raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
     return with_file_name(spark.read.parquet(*words_of(given)), names)
+
+
+_NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
+_MOST_MILLISECONDS = (2**63 - 1) // 1000
+_DIRECTLY = "write the files so that way='files' is possible, which reads it"
+
+
+def check_for_dataframes(
+    spark: SparkSession, side: str, given: Given, names: Sequence[str]
+) -> None:
+    """Refuse files that lack a needed column, or have times that Spark cannot read."""
+    files = find_files(side, given)
+    footers = read_footers(files, names)
+    schemas = file_schemas(files, footers)
+    check_present(side, schemas, names)
+    reads_nanoseconds = spark.conf.get(_NANOS_AS_LONG) == "true"
+    for path, schema in schemas:
+        for field in schema:
+            if field.name in names and pa.types.is_duration(field.type):
+                raise SchemaError(
+                    f"{side}: Spark reads the column {field.name!r} as plain numbers (found"
+                    f" {field.type} in {path}). Cast it, or {_DIRECTLY}."
+                )
+            is_fine = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
+            # Also in columns that are not needed: Spark takes its schema from all columns of some file.
+            if is_fine and not reads_nanoseconds:
+                raise SchemaError(
+                    f"{side}: Spark reads no nanoseconds, which the column {field.name!r} has"
+                    f" (found {field.type} in {path}). Write it in microseconds, or {_DIRECTLY}."
+                )
+    refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
+
+
+def refuse_beyond_microseconds(
+    files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str], instead: str
+) -> None:
+    """Refuse milliseconds that Spark fails to turn into microseconds, as far as statistics tell of them."""
+    for path, footer in zip(files.paths, footers, strict=True):
+        for name in names:
+            stored, ranges = footer.ranges[name]
+            if stored is None or stored.nanoseconds != NANOSECONDS_PER_UNIT["ms"]:
+                continue
+            if any(is_beyond_microseconds(end) for ends in ranges for end in ends or ()):
+                raise BeyondMicroseconds(
+                    f"{files.side}: the column {name!r} holds times in milliseconds beyond"
+                    f" ±{_MOST_MILLISECONDS:,} in {path}, and {SPARK_COUNTS}. Remove such rows"
+                    f" from the file, or {instead}."
+                )
+
+
+def is_beyond_microseconds(milliseconds: int | float | None) -> bool:
+    """Whether a time in milliseconds is none in microseconds; infinity stands for no value."""
+    return isinstance(milliseconds, int) and abs(milliseconds) > _MOST_MILLISECONDS

@@ -28,7 +28,7 @@ from coincide import (
     within,
 )
 from spark_plugin.ways.broadcast import join as broadcast
-from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
+from spark_plugin.ways.broadcast.join import NearCells, near_cells
 from tests.helpers.causality_tables import XY, answer, random_events
 from tests.helpers.spark_cases import frame
 

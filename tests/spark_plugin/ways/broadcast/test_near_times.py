@@ -23,7 +23,7 @@ from coincide.engine.events.timestamps import INTERVALS
 from coincide.model.condition import Window
 from coincide.model.units import TIME_LIMIT, UNBOUNDED
 from cpu_fallback.reference.decision import satisfaction_probability
-from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
+from spark_plugin.ways.broadcast.join import NearCells, near_cells
 from tests.helpers.spark_cases import frame
 
 Ends = tuple[np.ndarray, np.ndarray]

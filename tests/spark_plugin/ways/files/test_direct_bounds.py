@@ -31,8 +31,8 @@ from coincide.engine.files.footers import (
     read_footers,
 )
 from coincide.engine.files.planning import NotDirect
-from coincide.engine.files.row_groups import RowGroups, row_groups
 from coincide.engine.files.slice_join import read_slice
+from coincide.engine.files.slices import RowGroups, row_groups
 from coincide.model.errors import DataError
 from tests.helpers.joins import local_files_join, plan_files, plan_tables, table_join
 

@@ -14,7 +14,7 @@ from coincide.engine.files import footers
 from coincide.engine.files.finding import find_files
 from coincide.engine.files.footers import ranges, read_footers
 from coincide.engine.files.planning import NotDirect
-from coincide.engine.files.row_groups import row_groups
+from coincide.engine.files.slices import row_groups
 from coincide.model.errors import DataError, SchemaError
 from tests.helpers.joins import plan_files, plan_tables
 

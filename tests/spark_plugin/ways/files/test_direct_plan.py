@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 
 from coincide import Window
 from coincide.engine.events.sides import Side
-from coincide.engine.files.row_groups import NEVER, Places, RowGroups, Spans
-from coincide.engine.files.slices import DirectPlan, direct_plan, needed_groups
+from coincide.engine.files.slices import (
+    NEVER,
+    DirectPlan,
+    Places,
+    RowGroups,
+    Spans,
+    direct_plan,
+    needed_groups,
+)
 from coincide.model.units import TIME_LIMIT
 from tests.helpers.interval_sides import interval_side
 

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.command_line import run
+from coincide.engine.files.footers import open_footer
 from coincide.engine.files.publishing import Output
-from coincide.engine.files.stamps import open_footer
 from coincide.model.errors import DataError
 from spark_plugin.ways.files.source import CoincideSource
 from tests.engine.test_credentials import assert_hidden as hidden

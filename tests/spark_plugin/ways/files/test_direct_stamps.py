@@ -18,11 +18,9 @@ from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.engine.files.finding import ParquetFiles
-from coincide.engine.files.footers import read_footers
-from coincide.engine.files.row_groups import Places
+from coincide.engine.files.footers import FileStamps, _ParsedFooters, read_footers
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts
-from coincide.engine.files.stamps import FileStamps, _ParsedFooters
+from coincide.engine.files.slices import Parts, Places
 from coincide.model.errors import DataError
 from spark_plugin.ways.files.source import CoincideSource
 from tests.helpers.joins import join_files, local_files_join
