@@ -13,7 +13,7 @@ from fractions import Fraction
 from bench.hunt.columns import TimeType
 from bench.hunt.data import DataSet, Row
 from bench.hunt.templates import Shape, Templates
-from cpu_fallback.reference.times import float_ticks
+from cpu_fallback.reference.decision import float_ticks
 
 LIMIT = 2**61
 """Times reach it nowhere, in ticks."""

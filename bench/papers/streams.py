@@ -25,9 +25,9 @@ from coincide.model.streams.models import (
     keep_while_possible,
     max_time_regions,
     one_class,
+    stream_options,
     tops_of,
 )
-from coincide.model.streams.sides import stream_options
 from coincide.model.streams.state import (
     BUFFER_MAX,
     BUFFER_SUM,

@@ -30,7 +30,7 @@ from coincide.engine.join.words import names, numbers
 from coincide.engine.reports.warnings import are_most
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import marked
-from coincide.model.options import check_way
+from coincide.model.options import check_choice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,7 +92,7 @@ class BorderRequest(Request):
 
 def request(**words: Any) -> BorderRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide borders`."""
-    check_way("way", words["way"], _WAYS)
+    check_choice("way", words["way"], _WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
     stream = None if words["stream"] == "-" else words["stream"]
     margins = numbers("--hysteresis", words["hysteresis"])

@@ -41,7 +41,7 @@ from coincide.model.causality.condition import (
 )
 from coincide.model.causality.spaces import EARTH_KM, Plane, Space, Sphere
 from coincide.model.errors import ConditionError, said_of
-from coincide.model.options import check_way
+from coincide.model.options import check_choice
 from coincide.model.units import unit_name
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class CausalityRequest(EventRequest):
 
 def request(**words: Any) -> CausalityRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide causality`."""
-    check_way("way", words["way"], _WAYS)
+    check_choice("way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
     own = {name: words[name] for name in _ASKED}
     if is_one_stream:

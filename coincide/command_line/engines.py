@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from coincide.command_line.progress import Progress
 from coincide.command_line.requests import Request
 from coincide.command_line.summary import Summary
 from coincide.engine.files.finding import place_of
+from coincide.engine.files.footers import parsed_footers
 from coincide.engine.files.source import COMPRESSED, Source, reading
 from coincide.model.errors import DataError
 
@@ -35,7 +35,6 @@ COPIES = 2
 BYTES_OF_A_BYTE = 8
 """Memory for each byte of a file without a footer, whose rows may be short."""
 _UNPACKED = 5
-_THREADS = 16
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 _SHARE = 2
 """One part in this many of what is free may be taken."""
@@ -88,12 +87,9 @@ def _size(source: Source, columns: Collection[str] | None) -> tuple[int, int]:
         packed = sum(info.size or 0 for info in infos if info.path.lower().endswith(COMPRESSED))
         return stored, BYTES_OF_A_BYTE * (stored + (_UNPACKED - 1) * packed)
 
-    def told(path: str) -> tuple[int, int]:
-        with reading(source), files.filesystem.open_input_file(path) as opened:
-            return _rows_and_bytes(pq.read_metadata(opened), columns)
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        rows, plain = map(sum, zip(*pool.map(told, files.paths), strict=True))
+    with reading(source):
+        told = [_rows_and_bytes(footer, columns) for footer in parsed_footers(files)]
+    rows, plain = map(sum, zip(*told, strict=True))
     return stored, BYTES_OF_A_ROW * rows + COPIES * plain
 
 

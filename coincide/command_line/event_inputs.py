@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
@@ -107,7 +108,7 @@ def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
     arguments = request.arguments
     if _tests_guessed(arguments, inputs, empty):
         # They may prove to be texts, once all of CSV is read.
-        arguments = arguments.without_where()
+        arguments = replace(arguments, where=None)
     keys = request.arguments.key_names
     request.job(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
     return types

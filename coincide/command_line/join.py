@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import shifts, worded_join
 from coincide.engine.reports.reports import JoinSummary
 from coincide.model.errors import SchemaError, marked
-from coincide.model.options import check_way
+from coincide.model.options import Way, check_choice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,7 +115,7 @@ class JoinRequest(EventRequest):
 
 def request(**words: Any) -> JoinRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide join`."""
-    check_way("way", words["way"])
+    check_choice("way", words["way"], get_args(Way))
     spark_only = {"--slices": words["slices"]}
     if words["way"].startswith("broadcast"):
         spark_only[f"--way {words['way']}"] = True

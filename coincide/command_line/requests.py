@@ -104,8 +104,6 @@ class Request(Place, ABC):
 
     def sources(self) -> list[Source]:
         """The inputs, looked up; an error if one is not there, or what is said of CSV is of none."""
-        from coincide.engine.files.csv_input import check_own, check_said
-
         check_once(self.inputs.values())
         of_sides = [*self.csv_sides.values()] or [(self.csv, PLAIN)] * len(self.inputs)
         found = []
@@ -114,9 +112,12 @@ class Request(Place, ABC):
                 found.append(read_in(side, self.file_format, rules))
             else:
                 found.append(find_source(side, text, self.file_format, rules))
-        check_said(self.csv, found)
-        for i, (side, (_, own)) in enumerate(self.csv_sides.items()):
-            check_own(side, own, found[i] if i < len(found) else None)
+        if any(rules.said for rules in (self.csv, *(own for _, own in self.csv_sides.values()))):
+            from coincide.engine.files.csv_input import check_own, check_said
+
+            check_said(self.csv, found)
+            for i, (side, (_, own)) in enumerate(self.csv_sides.items()):
+                check_own(side, own, found[i] if i < len(found) else None)
         return found
 
     @cached_property

@@ -11,8 +11,11 @@ and window bounds are integer ticks.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from operator import index
+
+import numpy as np
 
 # A pair qualifies at P >= ct - GUARD, so that a ct such as the float 0.8, which lies a little
 # above 4/5, still accepts P = 4/5.
@@ -85,3 +88,19 @@ def decision_is_clear(probability: Fraction, confidence: float) -> bool:
     # ``confidence - 2**-50`` need lengths near 2**50 ticks or a rare chance. Tests of float64
     # decisions leave such pairs out.
     return abs(probability - (Fraction(confidence) - GUARD)) > UNCLEAR
+
+
+MOST_PLACES = 9
+
+
+def decimal_of(value: float, *, is_single: bool = False) -> Fraction:
+    """The shortest decimal that reads as a float; the float itself, if that has more than nine places."""
+    decimal = Decimal(str(np.float32(value)) if is_single else repr(float(value))).normalize()
+    exponent = decimal.as_tuple().exponent
+    has_places = isinstance(exponent, int) and -MOST_PLACES <= exponent < 0
+    return Fraction(decimal) if has_places else Fraction(value)
+
+
+def float_ticks(value: float, factor: Fraction, *, is_single: bool = False) -> int:
+    """A float in ticks, of which one has `factor`, rounded half to even."""
+    return round(decimal_of(value, is_single=is_single) * factor)

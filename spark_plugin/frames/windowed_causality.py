@@ -46,7 +46,7 @@ def plan_windows(
     payload = [field_of(events, EVENT, name) for name in arguments.payload]
     check_workers(events.sparkSession)
 
-    # What is payload_names out crosses once more, encoded, under names that are longer than any.
+    # The output columns cross once more, encoded, under names that are longer than any other.
     longest = max(map(len, given.fields))
     payload_names = [f"{'payload':_<{longest + 1}}{k}" for k in range(len(payload))]
     on_wire = replace(arguments, columns=tuple(payload_names))

@@ -13,8 +13,15 @@ from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.errors import ConditionError, argument
-from coincide.model.match_choice import LARGEST_GROUP, Matching, PreferEffect
-from coincide.model.options import Backend, CorrelateOptions, Emit, How
+from coincide.model.options import (
+    LARGEST_GROUP,
+    Backend,
+    CorrelateOptions,
+    Emit,
+    How,
+    Matching,
+    PreferEffect,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,8 +16,15 @@ from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.reports import JoinReport
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import ConditionError, SchemaError, argument
-from coincide.model.match_choice import LARGEST_GROUP, Matching, Prefer
-from coincide.model.options import Backend, CorrelateOptions, Emit, How
+from coincide.model.options import (
+    LARGEST_GROUP,
+    Backend,
+    CorrelateOptions,
+    Emit,
+    How,
+    Matching,
+    Prefer,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -62,7 +62,7 @@ def partial_spec(spec: AnySpec, how: How) -> AnySpec:
     if spec.one_row_per_event:
         return spec.but(how=how, emit="counts")
     # What decides among the best matches that tasks find is theirs to tell.
-    return (spec.with_merits() if spec.emit == "best" else spec).but(how=how)
+    return spec.but(how=how, merits=spec.merits or spec.emit == "best")
 
 
 def joined(spec: AnySpec, left: Side, right: Side) -> Emission:

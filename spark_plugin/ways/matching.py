@@ -77,7 +77,7 @@ def matched_join(
 ) -> tuple[DataFrame, Shipment | None]:
     """The one to one pairs of a join, whose tasks find the best of each event, and what it needs."""
     spec, result, stage = job.spec, job.result, job.stage
-    local = spec.with_merits().but(how="inner")
+    local = spec.but(merits=True, how="inner")
     partial = ResultColumns(job.sides, local)
     found, shipment = join(replace(job, spec=local, result=partial), plan)
     if stage.observation is not None:

@@ -181,7 +181,7 @@ def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
 
 def _is_preferred(spec: AnySpec) -> bool:
     """Whether matches are ordered by something else before their probability."""
-    return "preferred" in spec.with_merits().measures
+    return "preferred" in spec.but(merits=True).measures
 
 
 def order_of_best(

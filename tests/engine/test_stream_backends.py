@@ -24,7 +24,7 @@ from coincide.engine.streams import correlators
 from coincide.engine.streams.correlators import ResilientLiveBlocks
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.streams.correlator import DEFERRED
-from coincide.model.streams.sides import stream_options
+from coincide.model.streams.models import stream_options
 from cpu_fallback.streams import LiveBlocks
 from gpu_kernels.device import usable as device
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join

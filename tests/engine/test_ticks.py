@@ -44,7 +44,7 @@ from coincide.engine.events.time_columns import (
 from coincide.model.decimal_ticks import EXACT, MOST_PLACES
 from coincide.model.errors import Words
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
-from cpu_fallback.reference.times import decimal_of, float_ticks
+from cpu_fallback.reference.decision import decimal_of, float_ticks
 from spark_plugin.frames.columns import field_of, rounding, spark_time_column
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.float_ticks import with_ticks

@@ -60,9 +60,3 @@ def test_refused(options: dict[str, Any]) -> None:
 def test_allowed_extremes() -> None:
     CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1)
     CorrelateOptions(slices=MOST_SLICES)
-
-
-@pytest.mark.parametrize(("former", "today"), [("direct", "files"), ("collect", "broadcast-both")])
-def test_a_former_name_of_a_way_says_the_one_of_today(former: str, today: str) -> None:
-    with pytest.raises(ConditionError, match=f"way='{former}' has a new name. Use way='{today}'"):
-        CorrelateOptions(way=former)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +35,7 @@ from coincide.model.borders.crossings import EVENTS, Crossings, Found, Taken, in
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search, Wanted
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
+from coincide.model.cores import all_cores
 from coincide.model.errors import (
     ConditionError,
     DataError,
@@ -89,7 +89,7 @@ class BorderMonitor:
     ) -> None:
         options = with_words(options, words)
         self.arguments = BorderArguments(stream, time, values, query, options, closed_column)
-        threads = options.threads or len(os.sched_getaffinity(0))
+        threads = options.threads or all_cores()
         self._monitor = Monitor(
             self.arguments.dimensions, options, NewSearch(options.backend, threads)
         )

@@ -44,7 +44,7 @@ from coincide.model.errors import (
     found_instead,
     several,
 )
-from coincide.model.match_choice import EffectChoice, MatchChoice
+from coincide.model.options import EffectChoice, MatchChoice
 from coincide.model.units import Tick
 
 Coordinate = str | float

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import overload
 
-from coincide.engine.events.template_frames import templates_of
 from coincide.model.errors import ConditionError, argument, brief, call
 from coincide.model.templates.template import Templates, TemplateTable
 from coincide.model.units import Duration, Tick, parse_duration, plain, size_of, unit_name
@@ -303,4 +302,6 @@ def histograms(
             raise ConditionError(
                 f"{argument(name)} must be the name of a column (found {brief(given)})."
             )
+    from coincide.engine.events.template_frames import templates_of  # loads readers of files
+
     return Histograms(time, template, templates_of(templates, unit))

@@ -46,10 +46,6 @@ class FileStamp:
     modified: int
     digest: int
 
-    def with_digest(self, digest: int) -> FileStamp:
-        """As if only its footer had changed, if that."""
-        return replace(self, digest=digest)
-
 
 @dataclass(frozen=True, eq=False)
 class FileStamps:
@@ -143,6 +139,20 @@ def _text(value: str | bytes) -> str:
 
 
 _THREADS = 16
+
+
+def parsed_footers(files: ParquetFiles) -> list[pq.FileMetaData]:
+    """What the footers of all files say, in their order, read in parallel."""
+
+    def parsed(path: str) -> pq.FileMetaData:
+        with files.filesystem.open_input_file(path) as source:
+            try:
+                return open_footer(source)[0]
+            except pa.ArrowInvalid as error:
+                raise pa.ArrowInvalid(f"{path}: {error}") from error
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(parsed, files.paths))
 
 
 @dataclass(frozen=True, eq=False)

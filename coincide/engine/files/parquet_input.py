@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from coincide.engine.events.schemas import decoded, plain_type, with_types
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.finding import FILENAME
-from coincide.engine.files.footers import ONLY_NULLS, Footer, read_footers
+from coincide.engine.files.footers import ONLY_NULLS, Footer, parsed_footers, read_footers
 from coincide.engine.files.old_timestamps import (
     check_calendar,
     exact_instants,
@@ -64,14 +64,7 @@ class Reader(ArrowInput):
 
     @cached_property
     def _footers(self) -> list[pq.FileMetaData]:
-        files, footers = self.source.found, []
-        for path in files.paths:
-            with files.filesystem.open_input_file(path) as file:
-                try:
-                    footers.append(pq.read_metadata(file))
-                except pa.ArrowInvalid as error:
-                    raise pa.ArrowInvalid(f"{path}: {error}") from error
-        return footers
+        return parsed_footers(self.source.found)
 
     def whole_table(self, schema: pa.Schema) -> pa.Table:
         """The columns of a schema, in these types."""

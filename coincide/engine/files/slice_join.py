@@ -178,7 +178,7 @@ class PlannedFiles:
         planned = self.stamps[file]
         with self.files.reading(path), filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
-            check_unchanged(self.files.side, path, planned, planned.with_digest(digest))
+            check_unchanged(self.files.side, path, planned, replace(planned, digest=digest))
             with pq.ParquetFile(source, metadata=metadata, pre_buffer=True) as open_file:
                 stored = self.files.names.in_files(names)
                 is_named = lacks_name(stored, open_file.schema_arrow.names)

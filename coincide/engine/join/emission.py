@@ -19,7 +19,7 @@ from coincide.engine.join.spec import Pairing, Rows
 from coincide.engine.threads import in_order
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
-from coincide.model.match_choice import Preferred
+from coincide.model.options import Preferred
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -52,10 +51,19 @@ from coincide.engine.reports.emptiness import (
 )
 from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
 from coincide.model.condition import TimingCondition
+from coincide.model.cores import all_cores
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
-from coincide.model.match_choice import LARGEST_GROUP, Matching, Prefer
-from coincide.model.options import Backend, CorrelateOptions, Emit, How, Invalid
+from coincide.model.options import (
+    LARGEST_GROUP,
+    Backend,
+    CorrelateOptions,
+    Emit,
+    How,
+    Invalid,
+    Matching,
+    Prefer,
+)
 from coincide.model.sides import SIDES
 from coincide.model.units import Tick
 
@@ -315,7 +323,7 @@ def resolved(
     schemas = left, right
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
-    spec: Any = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    spec: Any = arguments.spec(times, all_cores(), _BATCH_PAIRS)
     own, others = _kinds_tested(schemas, arguments)
     if arguments.choice.preferred is not None:
         check_preferred(arguments.sides[1], arguments.tested[1][-1], others.pop())

@@ -15,8 +15,7 @@ from coincide.engine.join.filtered import stamps_of
 from coincide.engine.join.spec import AnySpec, Rows
 from coincide.engine.threads import in_order
 from coincide.model.errors import DataError, argument
-from coincide.model.match_choice import Matching
-from coincide.model.options import Emit
+from coincide.model.options import Emit, Matching
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import (
     EARLIER,

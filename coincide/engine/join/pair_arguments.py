@@ -34,8 +34,18 @@ from coincide.engine.join.spec import AnySpec, outputs_matches
 from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
 from coincide.model.errors import ConditionError, argument, brief, said_of
-from coincide.model.match_choice import LARGEST_GROUP, MatchChoice, Matching, PreferEffect
-from coincide.model.options import Backend, CorrelateOptions, Emit, How, check_choice, check_options
+from coincide.model.options import (
+    LARGEST_GROUP,
+    Backend,
+    CorrelateOptions,
+    Emit,
+    How,
+    MatchChoice,
+    Matching,
+    PreferEffect,
+    check_choice,
+    check_options,
+)
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -358,10 +368,6 @@ class PairArguments(ABC):
                 where = where.of_either_order
         changes: dict[str, Any] = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)
-
-    def without_where(self) -> Self:
-        """The same without a condition on pairs."""
-        return replace(self, where=None)
 
     def handing_out(self, columns: Sequence[Sequence[str]]) -> Self:
         """The same without keys and a condition on pairs; and these columns, of both sides."""

@@ -16,8 +16,7 @@ from coincide.engine.join.pair_filter import PairFilter
 from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
-from coincide.model.match_choice import MOST_PROBABLE, MatchChoice, Matching
-from coincide.model.options import Emit, How
+from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching
 from coincide.model.sides import SIDES
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -137,10 +136,6 @@ class AnySpec(ABC):
     def compares_tasks(self) -> bool:
         """Whether pairs are chosen by what several tasks tell of their events."""
         return self.matching in ("mutual", "unambiguous") and not self.is_one_stream
-
-    def with_merits(self) -> Self:
-        """The same with columns of a pair that tell by what the best match was chosen."""
-        return self.but(merits=True)
 
     def moved(self, ticks: int) -> Self:
         """How many pairs there are of each left event when right times are moved by so many ticks."""

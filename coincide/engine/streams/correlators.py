@@ -29,13 +29,11 @@ from coincide.model.errors import (
     argument,
     found_instead,
 )
-from coincide.model.match_choice import Matching, Prefer
-from coincide.model.options import Backend, CorrelateOptions, How, check_choice
+from coincide.model.options import Backend, CorrelateOptions, How, Matching, Prefer, check_choice
 from coincide.model.options import Emit as JoinEmit
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.correlator import DEFERRED, StreamCorrelator, deferred_correlator
-from coincide.model.streams.options import Emit
-from coincide.model.streams.sides import MOST_LENGTHS, stream_options
+from coincide.model.streams.models import MOST_LENGTHS, Emit, stream_options
 from coincide.model.streams.state import (
     Deferred,
     Due,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -17,6 +16,7 @@ from coincide.engine.windowed_causality.reports import tell
 from coincide.engine.windowed_causality.window import Arriving, pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
+from coincide.model.cores import all_cores
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import check_choice, check_count, check_options
 from coincide.model.units import Tick
@@ -39,7 +39,7 @@ def exact_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of causes and effects: their positions by arrival, two int64 arrays, shape (pairs,)."""
     join_of = import_module("cpu_fallback.causality").CausalityJoin
-    threads = len(os.sched_getaffinity(0))
+    threads = all_cores()
     if own:
         rows = [np.arange(arriving.times.size)] * 2
         events = _events(arriving, rows[0])

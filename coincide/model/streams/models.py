@@ -1,15 +1,16 @@
-"""Streams of intervals, of templates, and of both: the papers' regions, by class."""
+"""What is declared of two streams, of intervals, of templates or of both, and the papers' regions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, get_args
+from dataclasses import dataclass, replace
+from operator import index
+from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from coincide.model.bands import OUTER_HI, OUTER_LO, band_table, guard
 from coincide.model.classes import MOST_CLASSES, ShapeClasses, length_classes
-from coincide.model.condition import Window
+from coincide.model.condition import TimingCondition, Window, Within, within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import MAX_CLASSES, check_choice
 from coincide.model.sides import LEFT, RIGHT
@@ -20,12 +21,101 @@ from coincide.model.streams.intake import (
     MixedIntake,
     TemplateIntake,
 )
-from coincide.model.streams.options import FARTHEST, Emit, SideLimits, clamped, count_of
 from coincide.model.streams.state import Regions
-from coincide.model.templates.template import TemplateTable
+from coincide.model.templates.template import Templates, TemplateTable, without_offsets
 from coincide.model.timestamps.histograms import HistogramPairs
 from coincide.model.timestamps.intervals import IntervalPairs
 from coincide.model.timestamps.mixed import Around, around_keys, support_bands
+from coincide.model.units import TIME_LIMIT, Tick
+
+Emit = Literal["pairs", "counts"]
+
+
+@dataclass(frozen=True)
+class SideLimits:
+    """What is promised about the events of one side, in ticks."""
+
+    delay: int  # The papers' largest delay: an event arrives no later than this after its max_time
+    shortest: int  # Least and largest shape of the timestamps: of intervals, the papers' rho and pi
+    longest: int  # Least and largest shape of the timestamps: of intervals, the papers' rho and pi
+
+
+def side_limits(side: str, delay: object, shortest: object, longest: object) -> SideLimits:
+    """The limits of one side."""
+    delay, shortest, longest = (
+        _ticks(f"{side}_{name}", value)
+        for name, value in (("delay", delay), ("shortest", shortest), ("longest", longest))
+    )
+    if shortest > longest:
+        raise ConditionError(
+            f"{side}_shortest ({shortest}) is above {side}_longest ({longest}). Swap the two."
+        )
+    return SideLimits(delay, shortest, longest)
+
+
+def window_in_ticks(condition: Window | TimingCondition) -> Window:
+    """The condition as a checked window."""
+    if isinstance(condition, TimingCondition):
+        _refuse_text(condition.predicate)
+        return condition.window(Tick())
+    if not isinstance(condition, Window):
+        raise ConditionError(
+            f"the condition must be a TimingCondition or a Window (found {condition!r}). Wrap a"
+            " predicate as TimingCondition(predicate, confidence=...)."
+        )
+    _refuse_text(condition)
+    lo, hi = Tick().count(condition.lo), Tick().count(condition.hi)
+    if lo > hi:
+        raise ConditionError(f"the window is empty: lo ({lo}) is above hi ({hi}). Swap the two.")
+    return Window(lo, hi, TimingCondition(within(0, 0), condition.confidence).confidence)
+
+
+def _refuse_text(ends: Window | Within) -> None:
+    for end in (ends.lo, ends.hi):
+        if isinstance(end, str):
+            raise ConditionError(
+                f"the duration {end!r} has a unit, but a stream's times are bare ticks. Give it"
+                " as an int in ticks."
+            )
+
+
+def count_of(name: str, value: object) -> int:
+    """A whole number of at least 1."""
+    number = _whole(name, value)
+    if number < 1:
+        raise ConditionError(f"{argument(name)} must be at least 1 (found {number}).")
+    return number
+
+
+def _ticks(name: str, value: object) -> int:
+    number = _whole(name, value)
+    # Times lie within 2^61 of zero, so they can be twice as far apart.
+    if not 0 <= number < 2 * TIME_LIMIT:
+        raise ConditionError(
+            f"{argument(name)} must be 0 or more and below 2^62 ticks (found {number})."
+        )
+    return number
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        hint = (
+            ". The times of a stream are bare ticks. Give an int" if isinstance(value, str) else ""
+        )
+        raise ConditionError(f"{argument(name)} must be an int (found {value!r}){hint}.") from None
+
+
+FARTHEST = 2**63 - 1
+
+
+def clamped(bound: int) -> int:
+    """A bound as an int64: differences of keys are smaller than any that it is cut to."""
+    return max(-FARTHEST, min(FARTHEST - 1, bound))
+
 
 DEFAULT_CLASSES = 6
 _MOST_BINS = 64
@@ -368,3 +458,120 @@ def _keep(bands: np.ndarray, leans: np.ndarray) -> int:
     possible = bands[:, OUTER_LO] <= bands[:, OUTER_HI]
     ends = zip(bands[possible, OUTER_LO].tolist(), leans[possible].tolist(), strict=True)
     return clamped(min((low - lean for low, lean in ends), default=FARTHEST))
+
+
+MOST_LENGTHS = 4096
+"""Different lengths of intervals beside templates, unless something else is said."""
+
+
+class Side(NamedTuple):
+    """What is declared about one stream."""
+
+    name: str
+    delay: object  # As given; the last two of intervals only, longest None if not given
+    shortest: object  # As given; the last two of intervals only, longest None if not given
+    longest: object  # As given; the last two of intervals only, longest None if not given
+    templates: object  # Templates, in ticks or a TemplateTable; None: the stream has intervals
+
+    @property
+    def table(self) -> TemplateTable | None:
+        """The templates, checked."""
+        if self.templates is None:
+            return None
+        if isinstance(self.templates, TemplateTable):
+            # What is pushed are max_times: where they come from is no longer asked.
+            return without_offsets(self.templates)
+        if isinstance(self.templates, Templates):
+            return without_offsets(_in_bare_ticks(self.name, self.templates))
+        raise ConditionError(
+            f"{self.name}_templates must be Templates or a TemplateTable (found"
+            f" {type(self.templates).__name__})."
+        )
+
+    @property
+    def limits(self) -> SideLimits:
+        """Limits of the shapes: of numbers of templates, or of lengths."""
+        if (table := self.table) is None:
+            if self.longest is None:
+                raise ConditionError(
+                    f"the length of timestamps is missing. Give {self.name}_longest, the longest"
+                    " interval of that stream in ticks. For histogram timestamps give"
+                    f" {self.name}_templates."
+                )
+            return side_limits(self.name, self.delay, self.shortest, self.longest)
+        if self.longest is not None or self.shortest != 0:
+            raise ConditionError(
+                f"{self.name}_longest and {self.name}_shortest apply to intervals, but"
+                f" {self.name}_templates have known lengths. Remove them."
+            )
+        return side_limits(self.name, self.delay, 0, len(table) - 1)
+
+
+def _in_bare_ticks(name: str, templates: Templates) -> TemplateTable:
+    try:
+        return templates.table(Tick())
+    except ConditionError as error:
+        if templates.unit is None and not any(
+            isinstance(edge, str) for each in templates.given.values() for edge in each.edges
+        ):
+            raise
+        raise ConditionError(
+            f"the edges of {name}_templates have a unit, but the times of a stream are bare"
+            f" ticks. Give the tick, for example {name}_templates=templates.table(Tick('us')). A"
+            " fit has .templates."
+        ) from error
+
+
+def stream_options(
+    condition: Window | TimingCondition,
+    *,
+    left_delay: int,
+    right_delay: int,
+    left_longest: int | None = None,
+    right_longest: int | None = None,
+    left_shortest: int = 0,
+    right_shortest: int = 0,
+    left_templates: Templates | TemplateTable | None = None,
+    right_templates: Templates | TemplateTable | None = None,
+    most_lengths: int = MOST_LENGTHS,
+    block: int | None = 1000,
+    every: int | None = None,
+    emit: Emit = "pairs",
+    classes: int | None = None,
+    response: bool = False,
+) -> StreamOptions:
+    """The checked arguments of `coincide.stream_correlator`."""
+    window = window_in_ticks(condition)
+    left = Side("left", left_delay, left_shortest, left_longest, left_templates)
+    right = Side("right", right_delay, right_shortest, right_longest, right_templates)
+    model, limits = _declared(window, left, right, count_of("most_lengths", most_lengths))
+    return StreamOptions(model, limits, block, every, emit, classes, response)
+
+
+def _declared(
+    window: Window, left: Side, right: Side, most: int
+) -> tuple[StreamModel, tuple[SideLimits, SideLimits]]:
+    """The model of two streams, and the limits of their shapes."""
+    sides = left.limits, right.limits
+    first, second = left.table, right.table
+    if first is not None and second is not None:
+        return HistogramStreams(window, first, second), sides
+    if first is not None:
+        return _mixed(window, RIGHT, first, sides, most)
+    if second is not None:
+        return _mixed(window, LEFT, second, sides, most)
+    return IntervalStreams(window), sides
+
+
+def _mixed(
+    window: Window,
+    interval_side: int,
+    table: TemplateTable,
+    sides: tuple[SideLimits, SideLimits],
+    most: int,
+) -> tuple[StreamModel, tuple[SideLimits, SideLimits]]:
+    intervals, templates = sides[interval_side], sides[1 - interval_side]
+    lengths = intervals.shortest, intervals.longest
+    numbered = replace(intervals, shortest=0, longest=most - 1)
+    limits = (numbered, templates) if interval_side == LEFT else (templates, numbered)
+    return MixedStreams(window, interval_side, lengths, table, most), limits

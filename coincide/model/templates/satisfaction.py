@@ -19,8 +19,13 @@ from coincide.model.cores import cores
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.templates.exact import allowance, exact_of, least_beyond_exactly, with_undecided
-from coincide.model.templates.narrow import narrow_rows
+from coincide.model.templates.narrow import (
+    allowance,
+    exact_of,
+    least_beyond_exactly,
+    narrow_rows,
+    with_undecided,
+)
 from coincide.model.templates.tails import (
     UNIT,
     KeptResults,

@@ -22,7 +22,6 @@ from coincide.model.compiled import Int64s, product
 from coincide.model.condition import Window
 from coincide.model.probability import distance_from_middle
 from coincide.model.sides import LEFT
-from coincide.model.templates.satisfaction import satisfaction_times
 from coincide.model.templates.tails import SatisfactionTimes, window_tails
 from coincide.model.templates.template import Buckets, TemplateTable, class_bands, class_extremes
 from coincide.model.timestamps.protocol import Events, PairModel
@@ -152,6 +151,8 @@ class HistogramPairs:
     @cached_property
     def table(self) -> SatisfactionTimes:
         """The decision."""
+        from coincide.model.templates.satisfaction import satisfaction_times  # for these alone
+
         return satisfaction_times(self.left, self.right, self.window)
 
     @cached_property

@@ -186,7 +186,7 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     )
     spec = tables.spec
     if spec.compares_tasks:
-        join = replace(join, tables=replace(tables, spec=spec.with_merits()))
+        join = replace(join, tables=replace(tables, spec=spec.but(merits=True)))
     columns = output_columns(join.tables.spec, by, left, right)
     schema = wire_schema(columns)
     metrics = None if observed_by is None else metrics_name(schema.names)

@@ -8,8 +8,12 @@ import pytest
 from bench.papers.regions import region_bounds
 from bench.papers.streams import ALGORITHMS, stream_correlator
 from coincide import Window
-from coincide.model.streams.models import IntervalStreams, StreamOptions, max_time_regions
-from coincide.model.streams.options import side_limits
+from coincide.model.streams.models import (
+    IntervalStreams,
+    StreamOptions,
+    max_time_regions,
+    side_limits,
+)
 from coincide.model.streams.state import Regions
 from tests.helpers.stream_cases import sorted_pairs
 

@@ -11,8 +11,7 @@ import pytest
 from coincide.model.condition import Window
 from coincide.model.templates import exact as exact_ranges
 from coincide.model.templates import satisfaction
-from coincide.model.templates.exact import allowance, exact_of, outside
-from coincide.model.templates.narrow import UNSURE, point_near
+from coincide.model.templates.narrow import UNSURE, allowance, exact_of, outside, point_near
 from coincide.model.templates.satisfaction import solved_times
 from coincide.model.templates.tails import SatisfactionTimes
 from coincide.model.templates.template import Template, TemplateTable, template_table
