@@ -58,7 +58,7 @@ _PLAIN = re.compile(r"[\w.,:=+-]+")
 def as_option(argument: Argument, command: str) -> str:
     """How a command calls an argument: ``--unit us``, ``--probability``, ``RIGHT``."""
     name, shown = argument.name, argument.shown
-    if name in _CLOCKS:
+    if name in _CLOCKS and shown:
         return f"the clock {shown}"
     if name in _INPUTS:
         return name.upper()

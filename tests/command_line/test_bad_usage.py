@@ -26,7 +26,7 @@ MANY_DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--confidence", "0.5"], "one of --within LO HI and --mutual-deadline D (found neither"),
+        (["--confidence", "0.5"], "one of --within and --mutual-deadline (found neither"),
         ([*WINDOW, "--mutual-deadline", "5"], "found both"),
         (["--within", "5", "-3", "--confidence", "0.5"], "lo (5) is above hi (-3)"),
         (["--mutual-deadline", "-5", "--confidence", "0.5"], "deadline must not be negative"),

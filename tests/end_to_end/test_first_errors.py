@@ -136,7 +136,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "no such command": (("jion",), "Did you mean 'join'"),
     "no input": (("explore", *WINDOW[:3]), "Missing argument 'LEFT'"),
     "no output": (BOTH[:3] + WINDOW, "Name the output, for example -o out.parquet, or -o - for"),
-    "no window": (BOTH, "the condition on times must be one of --within LO HI and"),
+    "no window": (BOTH, "the condition on times must be one of --within and --mutual-deadline"),
     "no confidence": (BOTH + WINDOW[:3], "--confidence is missing, which says how probable a pair"),
     "three bounds": ((*BOTH, *WINDOW[:2], *WINDOW[1:]), "--within takes LO HI, or one duration"),
     "one speed": (

@@ -13,7 +13,7 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import are_exact
 from coincide.model import condition
 from coincide.model.condition import Closed, TimingCondition, Within
-from coincide.model.errors import ConditionError, said_of
+from coincide.model.errors import ConditionError, argument, said_of
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, TypedInt, parse_duration
@@ -43,25 +43,25 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         left_time=times[0],
         right_time=times[1],
         by=keys(words.get("by")),
-        left_columns=names("--left-columns", words.get("left_columns") or ["id"]),
-        right_columns=names("--right-columns", words.get("right_columns") or ["id"]),
-        pair_columns=names("--pair-columns", words.get("pair_columns") or []),
+        left_columns=names("left_columns", words.get("left_columns") or ["id"]),
+        right_columns=names("right_columns", words.get("right_columns") or ["id"]),
+        pair_columns=names("pair_columns", words.get("pair_columns") or []),
         options=options_of(words),
         is_one_stream=is_one_stream,
         **{name: words[name] for name in _AS_GIVEN if name in words},
     )
 
 
-def keys(words: Sequence[str] | None, option: str = "--by") -> list[Key]:
+def keys(words: Sequence[str] | None, option: str = "by") -> list[Key]:
     """Keys, LEFT=RIGHT where they are called otherwise on the right."""
     found: list[Key] = []
     for word in _entries(option, words):
         parts = [plain(part) for part in parted(word, "=")]
         if len(parts) > 2 or "" in parts:
             raise ConditionError(
-                f"{option} takes names, or LEFT=RIGHT for a key with another name on the right"
-                f" (found {word!r}). Write a name with = or , in double quotes, like {option}"
-                " '\"a=b\"'."
+                f"{argument(option)} takes names, or LEFT=RIGHT for a key with another name on the"
+                f" right (found {word!r}). Write a name with = or , in double quotes, like"
+                f" {argument(option)} '\"a=b\"'."
             )
         found.append(parts[0] if len(parts) == 1 else (parts[0], parts[1]))
     return found
@@ -84,8 +84,8 @@ def check_one_stream(
         first, second = (f"{side}_{name}" for side in sides)
         if words.get(second) is not None:
             raise ConditionError(
-                f"{_flag(second)} belongs to {missing}, and there is one stream. Use"
-                f" {_flag(first)}."
+                f"{argument(second)} belongs to {missing}, and there is one stream. Use"
+                f" {argument(first)}."
             )
 
 
@@ -99,7 +99,7 @@ def _entries(option: str, words: Sequence[str] | None) -> list[str]:
     found = [entry.strip() for word in words or () for entry in parted(word, ",")]
     if "" in found or '""' in found:
         raise ConditionError(
-            f"{option} has an empty entry (found {','.join(words or ())!r}). {UNSET}"
+            f"{argument(option)} has an empty entry (found {','.join(words or ())!r}). {UNSET}"
         )
     return found
 
@@ -110,7 +110,7 @@ def numbers(option: str, text: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise ConditionError(
-            f"{option} takes numbers, separated by commas (found {text!r})."
+            f"{argument(option)} takes numbers, separated by commas (found {text!r})."
         ) from None
 
 
@@ -126,15 +126,13 @@ def duration(option: str, text: str) -> Duration:
 
 def both_ends(text: str) -> tuple[str, str]:
     """The two ends of a window for which one duration is given, as words."""
-    window = condition.mutual_deadline(duration("--within", text))
+    window = condition.mutual_deadline(duration("within", text))
     return str(window.lo), str(window.hi)
 
 
 def shifts(words: Sequence[str] | None) -> list[Duration] | None:
     """Durations, separated by commas or in several options; None of no option."""
-    return (
-        None if words is None else [duration("--shifts", word) for word in names("--shifts", words)]
-    )
+    return None if words is None else [duration("shifts", word) for word in names("shifts", words)]
 
 
 def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
@@ -143,29 +141,29 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     said = {name: words[begin + name] for name in _CLOCKS if words.get(begin + name) is not None}
     unit = words.get(f"{begin}around_unit")
     if unit is not None and "around_column" not in said:
-        of, column = _flag(f"{begin}around_unit"), _flag(f"{begin}around_column")
+        of, column = argument(f"{begin}around_unit"), argument(f"{begin}around_column")
         raise ConditionError(f"{of} needs {column}. Remove it, or name the column.")
     if words.get(f"{begin}clock_by") is not None and "clock" not in said:
-        of, file = _flag(f"{begin}clock_by"), _flag(f"{begin}clock")
+        of, file = argument(f"{begin}clock_by"), argument(f"{begin}clock")
         raise ConditionError(f"{of} needs {file}. Remove it, or name the file of errors.")
-    option, time = _flag(f"{begin}time"), words.get(f"{begin}time", _TIMES)
+    option, time = f"{begin}time", words.get(f"{begin}time", _TIMES)
     columns = names(option, [time])
     if not said:
         if len(columns) > 2:
             raise ConditionError(
-                f"{option} takes the columns MIN,MAX, or one column of exact times (found"
+                f"{argument(option)} takes the columns MIN,MAX, or one column of exact times (found"
                 f" {time!r})."
             )
         return columns[0], columns[-1]
     _check_together(begin, list(said))
     if len(columns) != 1:
         raise ConditionError(
-            f"with {_flag(begin + next(iter(said)))}, {option} takes the one column of the times"
-            f" at which events were seen (found {time!r})."
+            f"with {argument(begin + next(iter(said)))}, {argument(option)} takes the one column of"
+            f" the times at which events were seen (found {time!r})."
         )
     if "clock" in said:
-        by = keys(words.get(f"{begin}clock_by"), _flag(f"{begin}clock_by"))
-        with said_of(_flag(f"{begin}clock")):
+        by = keys(words.get(f"{begin}clock_by"), f"{begin}clock_by")
+        with said_of(f"{begin}clock"):
             return corrected_clock(columns[0], said["clock"], by=by)
     return _stamped(columns[0], said, unit, begin)
 
@@ -175,12 +173,12 @@ def _check_together(begin: str, said: list[str]) -> None:
     if said == ["template", "templates"]:
         return
     if len(said) > 1:
-        listed = " and ".join(_flag(begin + name) for name in said)
+        listed = " and ".join(argument(begin + name) for name in said)
         raise ConditionError(
             f"{listed} describe the same timestamps in different ways. Remove one."
         )
     if said[0] in ("template", "templates"):
-        column, file = _flag(f"{begin}template"), _flag(f"{begin}templates")
+        column, file = argument(f"{begin}template"), argument(f"{begin}templates")
         lacking = file if said[0] == "template" else column
         raise ConditionError(
             f"histograms need both {column} COLUMN and {file} FILE. Add {lacking}."
@@ -192,22 +190,18 @@ def _stamped(stamp: str, said: dict[str, str], unit: str | None, begin: str) -> 
     if "templates" in said:
         return histograms(stamp, **said)
     if "resolution" in said:
-        return resolution(stamp, duration(_flag(f"{begin}resolution"), said["resolution"]))
+        return resolution(stamp, duration(f"{begin}resolution", said["resolution"]))
     if "around_column" in said:
-        columns = names(_flag(f"{begin}around_column"), [said["around_column"]])
+        columns = names(f"{begin}around_column", [said["around_column"]])
         column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
         return around(stamp, column=column, unit=unit)  # type: ignore[arg-type]
-    option, parts = _flag(f"{begin}around"), said["around"].split(",")
+    option, parts = f"{begin}around", said["around"].split(",")
     if len(parts) > 2 or "" in parts:
         raise ConditionError(
-            f"{option} takes a duration, or BEFORE,AFTER (found {said['around']!r})."
+            f"{argument(option)} takes a duration, or BEFORE,AFTER (found {said['around']!r})."
         )
     before, after = (duration(option, part) for part in (parts[0], parts[-1]))
     return around(stamp, before=before, after=after)
-
-
-def _flag(word: str) -> str:
-    return f"--{word.replace('_', '-')}"
 
 
 def _predicate(
@@ -218,14 +212,14 @@ def _predicate(
     if (within is None) == (mutual_deadline is None):
         found = "neither" if within is None else "both"
         raise ConditionError(
-            "the condition on times must be one of --within LO HI and --mutual-deadline D (found"
-            f" {found})."
+            f"the condition on times must be one of {argument('within')} and"
+            f" {argument('mutual_deadline')} (found {found})."
         )
     if within is None:
         assert mutual_deadline is not None
-        lasting = duration("--mutual-deadline", mutual_deadline)
+        lasting = duration("mutual_deadline", mutual_deadline)
         return condition.mutual_deadline(lasting, closed=closed)
-    lo, hi = (duration("--within", end) for end in within)
+    lo, hi = (duration("within", end) for end in within)
     return condition.within(lo, hi, closed=closed)
 
 
@@ -235,8 +229,8 @@ def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:
         if are_exact(times):
             return 1.0
         raise ConditionError(
-            "--confidence is missing, which says how probable a pair must be. Use 0.5 for pairs"
-            " that are more likely than not."
+            f"{argument('confidence')} is missing, which says how probable a pair must be. Use 0.5 for"
+            " pairs that are more likely than not."
         )
     return confidence
 
@@ -248,6 +242,6 @@ def options_of(words: dict[str, Any], sides: tuple[str, str] = SIDES) -> Correla
         given[f"{side}_unit"] = words.get(f"{called}_unit")
         longest = words.get(f"{called}_longest")
         given[f"{side}_longest"] = (
-            None if longest is None else duration(_flag(f"{called}_longest"), longest)
+            None if longest is None else duration(f"{called}_longest", longest)
         )
     return CorrelateOptions(**given)

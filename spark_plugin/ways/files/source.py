@@ -32,7 +32,6 @@ from coincide.model.errors import (
     ConditionError,
     DataError,
     brief,
-    marked,
     worded,
 )
 from coincide.model.sides import SIDES
@@ -42,7 +41,6 @@ from spark_plugin.tasks import IN_WORKER
 
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
-_FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
@@ -196,8 +194,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
     given = {name.lower(): value for name, value in options.items()}
     with _hidden(given):
         _check_options(given)
-        with _named_as_options():
-            arguments = worded_join(_words(given))
+        arguments = worded_join(_words(given))
         parallelism = _number("parallelism", given.get("parallelism", _PARALLELISM), int)
         left, right = (
             names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
@@ -250,17 +247,6 @@ def _read(name: str, text: str) -> Any:
     if name in _TRUTHS:
         return _truth(name, text)
     return _two(text) if name == "within" else text
-
-
-@contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Errors of the command line, its flags named as the options that they are here."""
-    try:
-        yield
-    except CoincideError as error:
-        text = marked(error).replace("--within LO HI", "--within 'LO,HI'")
-        # Not from the error: Spark shows all of a chain.
-        raise type(error)(_FLAG.sub(lambda m: m[1].replace("-", "_"), text)) from None
 
 
 @contextmanager
