@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 
+class Sums:
+    """Counts that add up field by field, and key by key; of what was `rounded` the largest one counts."""
+
+    def __add__(self, other: Self) -> Self:
+        of_both = ((f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        return replace(self, **{name: _sum(name, *each) for name, *each in of_both})  # type: ignore[type-var]
+
+
+def _sum(name: str, one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        return {key: one.get(key, 0) + other.get(key, 0) for key in one | other}
+    return max(one, other) if name == "rounded" else one + other
+
+
 @dataclass(frozen=True)
-class JoinCounters:
+class JoinCounters(Sums):
     """What a join looked at and found."""
 
     candidates: int = 0  # Pairs in the outer ranges: those not excluded unseen
@@ -22,11 +37,6 @@ class JoinCounters:
     def of_tally(cls, sure: int, probed: int, probed_pairs: int) -> JoinCounters:
         """From the pairs that qualified unseen, the targets probed and those of them that qualified."""
         return cls(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
-
-    def __add__(self, other: JoinCounters) -> JoinCounters:
-        return JoinCounters(
-            self.candidates + other.candidates, self.probed + other.probed, self.pairs + other.pairs
-        )
 
 
 def offsets_of(counts: np.ndarray) -> np.ndarray:

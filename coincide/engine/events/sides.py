@@ -20,6 +20,7 @@ from coincide.engine.events.timestamps import (
     TimestampColumns,
     describe_invalid,
 )
+from coincide.model.counters import Sums
 from coincide.model.errors import DataError
 from coincide.model.options import Invalid
 from coincide.model.timestamps.protocol import Events
@@ -244,7 +245,7 @@ def _sortable(column: pa.Array) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class SideCounts:
+class SideCounts(Sums):
     """What the rows of one side were."""
 
     rows: int = 0
@@ -258,16 +259,6 @@ class SideCounts:
     def dropped(self) -> int:
         """Rows left out in all."""
         return sum(self.invalid.values())
-
-    def __add__(self, other: SideCounts) -> SideCounts:
-        """Counts of the rows of both."""
-        reasons = {**self.invalid, **other.invalid}
-        return SideCounts(
-            self.rows + other.rows,
-            self.unmatchable + other.unmatchable,
-            {r: self.invalid.get(r, 0) + other.invalid.get(r, 0) for r in reasons},
-            max(self.rounded, other.rounded),
-        )
 
 
 _EXAMPLE_WIDTH = 200

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from coincide.engine.events.sides import SideCounts
-from coincide.model.counters import JoinCounters
+from coincide.model.counters import JoinCounters, Sums
 from coincide.model.units import Tick
 
 S = TypeVar("S")
@@ -85,17 +85,12 @@ def with_numbers(told: S, numbers: Mapping[str, int | None], prefix: str = "") -
 
 
 @dataclass(frozen=True)
-class JoinTally:
+class JoinTally(Sums):
     """What a join looked at and found, and what the rows of its sides were."""
 
     left: SideCounts = field(default_factory=SideCounts, metadata={"prefix": "left_"})
     right: SideCounts = field(default_factory=SideCounts, metadata={"prefix": "right_"})
     counters: JoinCounters = field(default_factory=JoinCounters)
-
-    def __add__(self, other: JoinTally) -> JoinTally:
-        return JoinTally(
-            self.left + other.left, self.right + other.right, self.counters + other.counters
-        )
 
 
 COUNTERS = tuple(numbers_of(JoinCounters()))

@@ -9,7 +9,7 @@ from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
-from coincide.model.counters import JoinCounters
+from coincide.model.counters import JoinCounters, Sums
 from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
@@ -27,19 +27,12 @@ assert list(_SHORT_REASONS) == list(INVALID_REASONS)
 
 
 @dataclass(frozen=True)
-class StepSeconds:
+class StepSeconds(Sums):
     """Seconds that tasks spent on each step, summed over tasks."""
 
     reading: float = 0.0
     correlating: float = 0.0
     writing: float = 0.0
-
-    def __add__(self, other: StepSeconds) -> StepSeconds:
-        return StepSeconds(
-            self.reading + other.reading,
-            self.correlating + other.correlating,
-            self.writing + other.writing,
-        )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.engine.transitions.arguments import SIDE
+from coincide.model.counters import Sums
 from coincide.model.errors import AmbiguousCrossingsWarning
 from coincide.model.transitions import TRANSITIONS, Found
 from coincide.model.units import Tick
@@ -25,7 +26,7 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class TransitionCounts:
+class TransitionCounts(Sums):
     """What became of events."""
 
     events: int = 0
@@ -43,17 +44,6 @@ class TransitionCounts:
         kinds = np.bincount(found.transition, minlength=len(TRANSITIONS)).tolist()
         by_word = dict(zip(TRANSITIONS, kinds, strict=True))
         return cls(found=by_word, neither=found.neither, both=found.both)
-
-    def __add__(self, other: TransitionCounts) -> TransitionCounts:
-        reasons = {**self.dropped, **other.dropped}
-        return TransitionCounts(
-            self.events + other.events,
-            {r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
-            self.repeated + other.repeated,
-            {word: self.found[word] + other.found[word] for word in TRANSITIONS},
-            self.neither + other.neither,
-            self.both + other.both,
-        )
 
 
 @dataclass(frozen=True)
