@@ -188,7 +188,7 @@ def test_a_driver_needs_no_gpu(place: Path, capsys: Any, monkeypatch: pytest.Mon
     def reached(*given: Any) -> Any:
         raise DataError("got as far as Spark")
 
-    monkeypatch.setattr("coincide.command_line.runs.spark_at_work", reached)
+    monkeypatch.setattr("coincide.command_line.engines.spark_at_work", reached)
     assert borders(place, *NAMES, "--backend", "gpu", engine="spark") == 2
     assert "got as far as Spark" in capsys.readouterr().err
     assert borders(place, "--backend", "gpu", engine="spark") == 2

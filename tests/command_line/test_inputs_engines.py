@@ -60,7 +60,7 @@ def test_spark_reads_parquet_alone_and_a_line_makes_it(
     else:
         csv(path, lines)
     words = [*join_words(tmp_path, path), "--left-time", "t", "--right-time", "t"]
-    monkeypatch.setattr("coincide.command_line.runs.spark_at_work", None)  # never started
+    monkeypatch.setattr("coincide.command_line.engines.spark_at_work", None)  # never started
     monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)  # this is no worker of Spark's
     said = refusal(capsys, words)
     assert "left: Spark reads Parquet only (found" in said
@@ -288,7 +288,7 @@ def test_types_that_are_no_times_are_refused_by_both_engines(
         pq.write_table(table, path)
     else:
         write_ipc(path, table, stream=False)
-    monkeypatch.setattr("coincide.command_line.runs.spark_at_work", None)  # never started
+    monkeypatch.setattr("coincide.command_line.engines.spark_at_work", None)  # never started
     said = refusal(capsys, join_words(tmp_path, path, None, "--engine", engine))
     assert "left.min_time must be a timestamp, a date, a" in said
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coincide.model.condition import Window
-from coincide.model.templates import exact as exact_ranges
+from coincide.model.templates import narrow as exact_ranges
 from coincide.model.templates import satisfaction
 from coincide.model.templates.narrow import UNSURE, allowance, exact_of, outside, point_near
 from coincide.model.templates.satisfaction import solved_times
