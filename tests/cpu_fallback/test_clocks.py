@@ -55,6 +55,23 @@ def test_what_has_nothing_in_common_is_not_found(kind: str) -> None:
     assert "found" not in statuses
 
 
+def test_a_dense_background_biases_nothing() -> None:
+    cases = [
+        made(np.random.default_rng(seed), 300, 3000, 3000, Truth(5.0, 5e-5, 0.1, 10_000.0))
+        for seed in range(6)
+    ]
+    found = [found_of(case).segments for case in cases]
+    assert [len(segments) for segments in found] == [1] * len(cases)
+    lines = [segments[0] for segments in found]
+    assert np.mean([s.spread for s in lines]) == pytest.approx(0.1 * SECOND, rel=0.08)
+    assert np.mean([s.pairs for s in lines]) == pytest.approx(300, rel=0.08)
+    errors = [s.line.offset - float(c.truth.at(np.array([s.start / SECOND]))[0]) * SECOND
+              for s, c in zip(lines, cases, strict=True)]  # fmt: skip
+    sizes = [abs(e) / s.offset_error for e, s in zip(errors, lines, strict=True)]
+    assert max(sizes) < 4
+    assert np.median(sizes) < 1.5
+
+
 def test_jumps_end_segments() -> None:
     rng = np.random.default_rng(8)
     truth = Truth(12.0, 40e-6, 0.002, 40_000.0, ((10_000.0, 3.0), (25_000.0, -7.5)))
