@@ -16,6 +16,7 @@ from coincide.engine.events.corrected import (
     CorrectedClock as CorrectedClock,
     corrected_clock as corrected_clock,
 )
+from coincide.engine.events.spans import Spans as Spans, spans as spans
 from coincide.engine.events.template_frames import templates_from_delays as templates_from_delays
 from coincide.engine.events.time_arguments import (
     Around as Around,
@@ -92,6 +93,14 @@ from coincide.model.errors import (
     ShortShiftsWarning as ShortShiftsWarning,
     AmbiguousCrossingsWarning as AmbiguousCrossingsWarning,
     UnmatchableRowsWarning as UnmatchableRowsWarning,
+)
+from coincide.model.relations import (
+    SpanRelation as SpanRelation,
+    containing as containing,
+    following as following,
+    inside as inside,
+    overlapping as overlapping,
+    relation as relation,
 )
 from coincide.model.options import CorrelateOptions as CorrelateOptions
 from coincide.model.templates.fitting import (

@@ -190,6 +190,31 @@ def clusters(drawing: Drawing) -> None:
     drawing.text(20, 272, "a line: near in time and place", "grey")
 
 
+def spans(drawing: Drawing) -> None:
+    """A left span, and what right ones are to it."""
+    begin, end = 180, 480
+    drawing.bar(begin, 40, end - begin, 30, "left")
+    drawing.text(20, 63, "left", "left", bold=True)
+    for x in (begin, end):
+        drawing.line([(x, 40), (x, 300)], "grey", 2, dashed=True)
+    rights = (
+        (100, 250, "overlapping"),
+        (270, 400, "containing"),
+        (480, 560, "meets"),
+        (590, 680, "gap"),
+    )
+    for place, (start, stop, said) in enumerate(rights):
+        y = 96 + place * 50
+        drawing.bar(start, y, stop - start, 30, "found" if place < 2 else "right")
+        if said == "gap":
+            drawing.line([(end, y + 15), (start, y + 15)], "ink", 3, dashed=True)
+            drawing.text(end - 12, y + 23, 'within gap="1h"', "right", "end")
+        else:
+            drawing.text(stop + 12, y + 23, said, "found" if place < 2 else "right")
+    drawing.arrow((20, 310), (740, 310), "grey")
+    drawing.text(740, 342, "time", "grey", "end")
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
@@ -199,6 +224,7 @@ PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "histograms": (310, histograms),
     "window-of-tuples": (260, window_of_tuples),
     "clusters": (290, clusters),
+    "spans": (360, spans),
 }
 """The height of each picture, and who draws it."""
 

@@ -88,6 +88,13 @@ class DataSet:
             return NANOSECONDS["ns"]
         return min(NANOSECONDS[unit] for unit in units if unit)
 
+    @property
+    def counts_otherwise(self) -> bool:
+        """Whether a number column counts another unit than the tick, so that bare durations are refused."""
+        kinds = [kind for side in self.sides for kind in side.types]
+        units = [k.step or self.unit for k in kinds if not k.family.startswith("timestamp")]
+        return self.tick is not None and any(NANOSECONDS[u] != self.tick for u in units if u)
+
     def factor(self, kind: TimeType) -> Fraction:
         """Ticks in a step of a column."""
         step = kind.step or self.unit

@@ -110,9 +110,10 @@ def _shorter(oracle: Oracle, options: dict[str, Any]) -> bool:
 def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]:
     """The condition and the keyword arguments of `correlate` and its like."""
     unit = None if data.tick is None else UNITS[data.tick]
+    is_text = job.text or data.counts_otherwise
 
     def duration(ticks: int) -> int | str:
-        return f"{ticks}{unit}" if job.text else ticks
+        return f"{ticks}{unit}" if is_text else ticks
 
     options = {
         name: duration(value) if name.endswith("_longest") else value

@@ -137,8 +137,8 @@ def request(**words: Any) -> CausalityRequest:
 def _with_effect_times(words: dict[str, Any]) -> dict[str, Any]:
     """Where nothing is said of the times of effects, they are as those of causes."""
     said = [f"effect_{name}" for name in ("time", *CLOCKS)]
-    if all(words[name] is None for name in said):
-        return {**words, **{name: words[name.replace("effect", "cause")] for name in said}}
+    if all(words.get(name) is None for name in said):
+        return {**words, **{name: words.get(name.replace("effect", "cause")) for name in said}}
     if words["effect_time"] is None:
         return {**words, "effect_time": words["cause_time"]}
     return words

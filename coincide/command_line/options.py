@@ -291,7 +291,19 @@ _TIMED_PAIRS = [
     *_group("Condition", _WINDOW),
     *_pairs("RIGHT", "[cyan]'left_amount = right_amount'[/cyan]"),
 ]
-_DELTA = "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us."
+_SPANS = {
+    "--relation NAME": "Events last, and --left-time and --right-time are START,END. Pairs are"
+    " [cyan]overlapping[/cyan]; or left is [cyan]containing[/cyan] or [cyan]inside[/cyan] right; or right"
+    " is [cyan]following[/cyan] left; or one of Allen's relations holds, such as [cyan]meets[/cyan]."
+    " --closed applies to both sides.",
+    "--min-overlap D": "With --relation overlapping: the least time in common.",
+    "--share S": "With --relation overlapping: the least share of both that it is, or LEFT,RIGHT.",
+    "--gap D": "The most time between the two, of overlapping, following, before and after.",
+}
+_DELTA = (
+    "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us."
+    " [cyan]overlap[/cyan], of spans: the time in common, below 0 the gap."
+)
 JOIN = [
     *_TWO_INPUTS,
     *_OUTPUT,
@@ -300,7 +312,8 @@ JOIN = [
         "Condition",
         {
             "--confidence CT: float": "How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not."
-            " Exact times, of one column a side, need none."
+            " Exact times, of one column a side, need none.",
+            **_SPANS,
         },
     ),
     *_results(
@@ -313,7 +326,7 @@ JOIN = [
         " [cyan]semi[/cyan]: left events that have a match. [cyan]anti[/cyan]: those that have none.",
         row="a pair",
     ),
-    *_group("Result", {"--pair-columns delta: list": _DELTA}),
+    *_group("Result", {"--pair-columns NAME: list": _DELTA}),
     *_group(
         "How it runs",
         {

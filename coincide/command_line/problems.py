@@ -33,7 +33,7 @@ _CURES = {
     "Missing option '--output'": "Name the output, for example -o out.parquet, or -o - for standard output",
     "Missing argument 'RIGHT'": "Give two inputs, LEFT and RIGHT, for example a.parquet b.parquet",
     "No such option: --png": "coincide explore writes a page. For pictures use Exploration.save in Python",
-    "'--confidence'": "Write it as 0.9",
+    "'--confidence'": "Write a number between 0 and 1, such as 0.9",
     "valid number": "Write digits without a unit, such as 80",
     "valid integer": "Write it as 8",
 }
@@ -62,6 +62,8 @@ def as_option(argument: Argument, command: str) -> str:
         return f"the clock {shown}"
     if name in _INPUTS:
         return name.upper()
+    if name == "Sphere":
+        return "--lat-lon"
     if (name, shown) == ("stream", "None"):
         return "--stream -"
     if command == "causality":
@@ -99,7 +101,8 @@ def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
 def tell_closed(why: str) -> None:
     """Say on stderr, before a slower way begins, why it is taken, and what would help."""
     print(
-        f"coincide: --way files is not possible, so another way is taken: {in_options(why)}",
+        "coincide: the files cannot be joined slice by slice, so another way is taken:"
+        f" {in_options(why)}",
         file=sys.stderr,
     )
 

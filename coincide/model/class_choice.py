@@ -104,7 +104,7 @@ def choose_classes(
 ) -> tuple[ShapeClasses, ShapeClasses]:
     """Length classes of both sides of intervals; the cheapest by estimate if `classes` is None."""
     if classes is not None or not left.size or not right.size:
-        return _at_most(left, classes or 1), _at_most(right, classes or 1)
+        return at_most(left, classes or 1), at_most(right, classes or 1)
     longest = (int(side.shape_sample().max()) for side in (left, right))
     reach, middle = window.width + sum(longest) + 1, window.lo + window.hi
     return cheapest_classes(
@@ -154,7 +154,8 @@ def cheapest_classes(
     return left.classes_between(k1.highest), right.classes_between(k2.highest)
 
 
-def _at_most(population: Population, most: int) -> ShapeClasses:
+def at_most(population: Population, most: int) -> ShapeClasses:
+    """So many classes of lengths at most."""
     if population.size == 0:
         return ShapeClasses.one(0, 0)
     if most == 1:  # nothing to weigh: of the small joins of streams, weighing is most of the work

@@ -36,6 +36,11 @@ class Window:
         """hi - lo, in ticks."""
         return self.hi - self.lo
 
+    @property
+    def is_even(self) -> bool:
+        """Whether each pair qualifies in both orders or in none."""
+        return self.lo + self.hi == 0
+
     def mirrored(self) -> Window:
         """The window seen from the right side."""
         return Window(-self.hi, -self.lo, self.confidence)

@@ -80,10 +80,13 @@ class Tick:
         length is unknown, so durations must be ints.
     is_of_columns : bool
         Whether the columns say it, not the user, who may take it for another where durations are typed.
+    taken_for : str or None
+        What columns count where that is another unit, and the user has named no tick.
     """
 
     unit: str | None = None
     is_of_columns: bool = field(default=False, compare=False, repr=False)
+    taken_for: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -109,6 +112,13 @@ class Tick:
             raise ConditionError(
                 f"the duration {typed} has no unit, and the times are timestamps or durations."
                 f" Write it as {typed}s, or with another unit. For ticks write {typed}{self.unit}."
+            )
+        if self.taken_for and duration and isinstance(duration, int):
+            typed = getattr(duration, "typed", brief(duration))
+            raise ConditionError(
+                f"the duration {typed} has no unit: the times count {self.taken_for}, and a tick is"
+                f" 1 {self.unit} here. Write it as {typed}{self.taken_for}. For ticks write"
+                f" {typed}{self.unit}, or name the {argument('tick')}."
             )
         ticks = self._count_text(duration) if isinstance(duration, str) else duration
         if abs(ticks) >= TIME_LIMIT:

@@ -33,7 +33,7 @@ def causality(
     condition: CausalityCondition,
     *,
     cause_time: GivenTimes = "time",
-    effect_time: GivenTimes = "time",
+    effect_time: GivenTimes | None = None,
     cause_place: Place = (),
     effect_place: Place | None = None,
     by: Keys = (),

@@ -25,6 +25,7 @@ from coincide.model.options import (
     Matching,
     Prefer,
 )
+from coincide.model.relations import SpanRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 def correlate(
     left: DataFrame,
     right: DataFrame | None = None,
-    condition: TimingCondition | None = None,
+    condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
     confidence: float | None = None,
@@ -82,16 +83,18 @@ def correlate(
         Without `right` the stream `left` is joined with itself: left is every event, right every other
         one. ``emit="pairs"`` gives each unordered pair once; if both orders qualify, the event whose
         timestamp ends earlier is left. All else looks at all other events.
-    condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
+    condition : TimingCondition or SpanRelation
+        The window on T_right - T_left and the confidence that it must reach. For events that last a
+        relation, made by `overlapping`, `containing`, `inside`, `following` or `relation`.
     within, confidence
         The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. Exact times, of one
         column a side, need no confidence. One duration,
         ``within="250ms"``, is the window from -250 ms to 250 ms.
-    left_time, right_time : str, (str, str), Around or Histograms
+    left_time, right_time : str, (str, str), Around, Histograms or Spans
         The min and max column of the interval timestamps; one name for exact instants;
-        ``around("t", "10ms")``, ``resolution("t", "1ms")``; or
-        ``histograms("seen_at", template="device", templates=table)``.
+        ``around("t", "10ms")``, ``resolution("t", "1ms")``;
+        ``histograms("seen_at", template="device", templates=table)``; or ``spans("start", "end")`` of
+        events that last, with a relation.
     by : str or sequence of str and (str, str)
         Columns that must be equal on both sides, ``("station", "sta")`` for a key with another name on the
         right: the output has the left one. A null equals nothing; integers of any width are equal by
@@ -116,7 +119,7 @@ def correlate(
         Columns about the pair: ``"delta"`` is T_right - T_left (bigint) between the stamps as given. For
         intervals it is between their midpoints, less half a tick if need be. The column's name says what
         it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and ``delta`` what the time columns
-        count, where no unit is known.
+        count, where no unit is known. For spans ``"overlap"`` is the time in common, below 0 the gap.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional
@@ -203,7 +206,7 @@ def correlate_files(
     spark: SparkSession,
     left: Given,
     right: Given | None = None,
-    condition: TimingCondition | None = None,
+    condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
     confidence: float | None = None,
@@ -226,7 +229,7 @@ def correlate_files(
         see them under the same names. Without `right` the events of `left` are joined with themselves,
         like `coincide.correlate` does. If two events have the same timestamp, the one in the lower row is
         left; files count in the order of their names.
-    condition : TimingCondition
+    condition : TimingCondition or SpanRelation
         The window on T_right - T_left and the confidence that it must reach.
     within, confidence
         In place of `condition`, as in `coincide.correlate`.

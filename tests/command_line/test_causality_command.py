@@ -225,7 +225,8 @@ def test_units_and_longest_lengths_of_each_side(place: Path, capsys: Any) -> Non
     assert causality(place, *options, *units, *longest, files=files) == 0
     wanted = causality_tables(
         own, other, CausalityCondition([Temporal("0s", "3s")], confidence=0.5),
-        cause_time=("a", "b"), options=CorrelateOptions(left_unit="s", right_unit="ms"),
+        cause_time=("a", "b"), effect_time="time",
+        options=CorrelateOptions(left_unit="s", right_unit="ms"),
     )  # fmt: skip
     assert answer(result(place)) == answer(wanted)
     assert wanted.num_rows > 20

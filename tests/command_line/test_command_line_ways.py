@@ -14,6 +14,8 @@ import pytest
 from tests.helpers.workplace import WINDOW, Workplace, rows
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
+_CLOSED = "coincide: the files cannot be joined slice by slice, so another way is taken:"
+
 
 def summary(work: Workplace, *options: str, engine: str = "local") -> dict:
     code, out, err = work.join(*WINDOW, *options, "--json", engine=engine)
@@ -82,7 +84,10 @@ def test_disorder_and_other_formats_are_read_whole(work):
     told = json.loads(out)
     assert told["way"] == "in memory"
     assert "has no statistics of min_time and max_time" in told["why"]
-    assert err == f"coincide: --way files is not possible, so another way is taken: {told['why']}\n"
+    assert (
+        err
+        == f"coincide: the files cannot be joined slice by slice, so another way is taken: {told['why']}\n"
+    )
     assert work.join(*WINDOW, "--way", "exchange", "--overwrite", "--json")[2] == ""
     assert "--way files is not possible: left: " in work.refused(
         *WINDOW, "--way", "files", "--overwrite"
@@ -158,7 +163,10 @@ def test_why_not_directly_names_options_of_the_command_line(work):
     assert code == 0
     told = json.loads(out)["why"]
     assert "Declare the longest length, --right-longest" in told
-    assert err == f"coincide: --way files is not possible, so another way is taken: {told}\n"
+    assert (
+        err
+        == f"coincide: the files cannot be joined slice by slice, so another way is taken: {told}\n"
+    )
     _, out, _ = work.join(*WINDOW, *by_row, "--overwrite")
     assert "--right-longest" in out
     assert "right_longest" not in out
@@ -173,10 +181,7 @@ def test_spark_warns_of_disorder_before_it_exchanges(work, spark):
     code, out, err = work.join(*WINDOW, "--slices", "20", "--json", engine="spark")
     assert code == 0
     assert json.loads(out)["way"] == "exchange"
-    assert (
-        "coincide: --way files is not possible, so another way is taken: the files are not in order of"
-        in err
-    )
+    assert f"{_CLOSED} the files are not in order of" in err
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])

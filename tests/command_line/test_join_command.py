@@ -122,7 +122,7 @@ def test_json_summary(work):
 def test_summary_counts_what_was_left_out(work):
     work.write("left.parquet", events(min_time=[0, None, 99, 30]))
     _, out, _ = work.join(*WINDOW, "--invalid", "drop")
-    assert "4 rows; 1 without time or key; skipped 1 invalid rows (1 whose min is above max)" in out
+    assert "4 rows; 1 without time or key; skipped 1 invalid row (1 whose min is above max)" in out
 
 
 def test_empty_inputs_give_an_empty_file(work):

@@ -302,17 +302,17 @@ BAD_ROWS: dict[str, tuple[pa.Table, dict[str, Any], tuple[str, ...]]] = {
     ),
     "not_finite": (
         table([0.0, NAN, INF, -INF, None]),
-        {"unit": "s"},
+        {"unit": "s", "tick": "ns"},
         ("NaN or infinity", "3 rows", "min_time=nan"),
     ),
     "not_finite alone": (
         table([NAN, 0.0], [5.0, 1.0]),
-        {"unit": "s"},
+        {"unit": "s", "tick": "ns"},
         ("NaN or infinity", "1 row .found", "min_time=nan"),
     ),
     "not_finite max": (
         table([0.0, 1.0], [0.5, INF]),
-        {"unit": "s"},
+        {"unit": "s", "tick": "ns"},
         ("NaN or infinity", "1 row .found", "max_time=inf"),
     ),
     "range": (
@@ -321,7 +321,7 @@ BAD_ROWS: dict[str, tuple[pa.Table, dict[str, Any], tuple[str, ...]]] = {
         (r"reach 2\^61", "2 rows", f"min_time={2**61}"),
     ),
     "range int64": (table([-(2**63), 2**63 - 1, 0]), {}, (r"reach 2\^61", "2 rows")),
-    "range float": (table([0.0, 1e300, 3e12]), {"unit": "s"}, (r"reach 2\^61", "2 rows")),
+    "range float": (table([0.0, 1e300, 3e12]), {"unit": "s", "tick": "ns"}, (r"reach 2\^61", "2 rows")),
     "range timestamp": (
         table([0, 2**61 // 10**6 + 1, 2**61 // 10**6], kind=pa.timestamp("s")),
         {},
@@ -417,7 +417,7 @@ def test_nulls_are_no_error_whatever_stands_beside_them() -> None:
 
 def test_a_float_null_is_not_a_nan() -> None:
     floats = pa.table({"min_time": [None, 1.0], "max_time": [1.0, 1.0], "id": [0, 1]})
-    options = CorrelateOptions(unit="us")
+    options = CorrelateOptions(unit="us", tick="us")
     job = table_join(floats, floats, CONDITION, options=options)
     assert sum(batch.num_rows for batch in job.batches()) == 1
     assert job.summary.left.unmatchable == 1

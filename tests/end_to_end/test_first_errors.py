@@ -147,7 +147,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         (*BOTH, *WINDOW, "--overwrite", "true"),
         "--overwrite takes no value .found 'true'.. Write --overwrite alone, or remove it",
     ),
-    "90 %": ((*BOTH, *WINDOW[:3], "--confidence", "90%"), "Write it as 0.9"),
+    "90 %": (
+        (*BOTH, *WINDOW[:3], "--confidence", "90%"),
+        "Write a number between 0 and 1, such as 0.9",
+    ),
     "an option misspelt": ((*BOTH, *WINDOW, "--bye", "key"), "--by"),
     "a file that is not there": (("join", "lft.parquet", *BOTH[2:], *WINDOW), "does not exist"),
     "an empty folder": (("join", "empty", *BOTH[2:], *WINDOW), "the folder empty holds no files"),
@@ -157,7 +160,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "CSV called Parquet": (
         ("join", "a.parquet", *BOTH[2:], *WINDOW),
-        "If it has another format, set the format, or rename the",
+        "If it has another format, name that format, or rename the",
     ),
     "a bad cell": (
         ("join", "bad.csv", *BOTH[2:], *WINDOW),

@@ -105,7 +105,7 @@ def test_stamps_of_histograms() -> None:
     [
         (seconds(0, 2), {}, "delta_us", 2_000_000),
         (seconds(0, 2), {"unit": "ns"}, "delta_ns", 2 * 10**9),
-        ([0.0, 2.0], {"unit": "s"}, "delta_ns", 2 * 10**9),
+        ([0.0, 2.0], {"unit": "s", "tick": "ns"}, "delta_ns", 2 * 10**9),
         ([0.0, 2.0], {"unit": "s", "tick": "ms"}, "delta_ms", 2000),
         ([0, 2], {"unit": "min"}, "delta_min", 2),
         ([0, 2], {}, "delta", 2),

@@ -149,7 +149,7 @@ def test_intervals() -> None:
     for confidence, ids in ((0.5, [1, 2]), (0.6, [1])):
         condition = CausalityCondition([Temporal(0, 10), Spatial(2)], confidence=confidence)
         found = causality_tables(
-            own, other, condition, cause_time=("a", "b"), cause_place="x", effect_place="x"
+            own, other, condition, cause_time=("a", "b"), effect_time="time", cause_place="x"
         )
         assert sorted(found["effect_id"].to_pylist()) == ids
 

@@ -141,7 +141,9 @@ def test_more_places_than_decimals_hold_are_rounded(text: str, ticks: int, tmp_p
     (tmp_path / "a.csv").write_text(f"id,t\n0,17.30512345678901234\n1,{text}\n")
     right = pa.table({"id": range(5), "t": range(2, 7)})
     options = CorrelateOptions(left_unit="s", right_unit="ns")
-    found = correlate_tables(tmp_path / "a.csv", right, within=(2, 2), **AT, options=options)
+    found = correlate_tables(
+        tmp_path / "a.csv", right, within=("2ns", "2ns"), **AT, options=options
+    )
     assert found.to_pylist() == [{"left_id": 1, "right_id": ticks}]
 
 

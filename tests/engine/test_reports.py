@@ -132,7 +132,7 @@ def test_rounding_and_range_are_told() -> None:
     condition = TimingCondition(within("0s", "1s"), 1.0)
     with told(DroppedRowsWarning, DroppedRowsWarning) as texts:
         correlate_tables(floats, floats, condition, options=options, **given)
-    assert "skipped 1 invalid rows (1 out of range): a tick is 1 ns" in texts[0]
+    assert "skipped 1 invalid row (1 out of range): a tick is 1 ns" in texts[0]
     assert "options=CorrelateOptions(tick='us') reaches 73,000, if no time is finer" in texts[0]
     options = CorrelateOptions(unit="s", tick="us")
     with told(RoundedTimesWarning, RoundedTimesWarning) as texts:

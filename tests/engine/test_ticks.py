@@ -142,6 +142,28 @@ def test_where_nanoseconds_do_not_reach_the_error_names_the_remedy() -> None:
     assert pairs(far, far, "0s", "1s", unit="s", tick="us") == [(0, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("times", "options", "message"),
+    [
+        ([1.0, 2.5], {"unit": "s"}, "3 has no unit: the times count s, and a tick is 1 ns here"),
+        ([1, 2], {"left_unit": "s", "right_unit": "ms"}, "Write it as 3s. For ticks write 3ms"),
+    ],
+)
+def test_a_bare_number_of_another_unit_is_refused(
+    times: list[Any], options: dict[str, Any], message: str
+) -> None:
+    """One missing value makes whole seconds of pandas decimals, whose tick is a nanosecond."""
+    table = pa.table({"id": [1, 2], "t": times})
+    given: dict[str, Any] = {"left_time": "t", "right_time": "t"}
+    with pytest.raises(ConditionError, match=message):
+        correlate_tables(table, table, within=(0, 3), options=CorrelateOptions(**options), **given)
+    for window in ((0, "3s"), (0, 0)):
+        asked = CorrelateOptions(**options)
+        correlate_tables(table, table, within=window, options=asked, **given)
+    asked = CorrelateOptions(tick="ms", **options)
+    correlate_tables(table, table, within=(0, 3), options=asked, **given)
+
+
 # --- the same ticks on Spark ---
 
 NUMBERS = st.one_of(

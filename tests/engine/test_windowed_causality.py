@@ -227,7 +227,7 @@ def test_bad_rows_are_refused_or_counted():
     ):
         window_of("fifo", 5, **given).push(stream)
     window = window_of("fifo", 5, options={"invalid": "drop"}, **given)
-    with pytest.warns(DroppedRowsWarning, match="skipped 1 invalid rows"):
+    with pytest.warns(DroppedRowsWarning, match="skipped 1 invalid row"):
         assert ids(window.push(stream)) == [("a", "c")]
 
 

@@ -94,7 +94,7 @@ def test_the_summary_speaks_as_errors_do(work: Workplace) -> None:
     more = ("--unit", "s", "--invalid", "drop")
     code, out, _ = work.join("--within", "0s", "1s", "--confidence", "0.5", *more)
     assert code == 0
-    assert "skipped 1 invalid rows (1 out of range): a tick is 1 ns, which reaches 73 years" in out
+    assert "skipped 1 invalid row (1 out of range): a tick is 1 ns, which reaches 73 years" in out
     assert "; --tick us reaches 73,000" in out
 
 

@@ -32,7 +32,7 @@ from coincide.engine.events.timestamps import (
     table_of,
 )
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.spec import DELTA_NAMES, delta_name
+from coincide.engine.join.spec import DELTA, DELTA_NAMES, in_unit
 from coincide.engine.join.where import PairColumns
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.causality.spaces import Space
@@ -209,7 +209,7 @@ class CausalityArguments(PairArguments):
 
     condition: CausalityCondition
     cause_time: GivenTimes = field(default="time", kw_only=True)
-    effect_time: GivenTimes = field(default="time", kw_only=True)
+    effect_time: GivenTimes | None = field(default=None, kw_only=True)
     cause_place: Place = field(default=(), kw_only=True)
     effect_place: Place | None = field(default=None, kw_only=True)
     cause_columns: Names = field(default=("id",), kw_only=True)
@@ -262,9 +262,9 @@ class CausalityArguments(PairArguments):
 
     def _take_from_causes(self) -> None:
         """Of one stream times and places are said once."""
-        for name, default in (("time", "time"), ("place", None)):
+        for name in ("time", "place"):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
-            if given != default and _listed(given) != _listed(own):
+            if given is not None and _listed(given) != _listed(own):
                 raise ConditionError(
                     "causes and effects are the same in one stream. Remove"
                     f" {argument(f'effect_{name}')}, or give the events a second time as effects."
@@ -274,7 +274,7 @@ class CausalityArguments(PairArguments):
     @cached_property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of causes and of effects."""
-        given = self.cause_time, self.effect_time
+        given = self.cause_time, self.effect_time or self.cause_time
         own, others = map(timestamp_names, self.time_arguments, given)
         return own, others
 
@@ -319,7 +319,7 @@ class CausalityArguments(PairArguments):
         self.check_symmetric(model.is_symmetric)
         spec = CausalitySpec(
             model, self.condition.space, how=self.how, coordinates=coordinates,
-            delta_name=delta_name(tick), **self._of_spec(times, threads, batch_pairs),
+            delta_name=in_unit(DELTA, tick), **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
         has_histograms = any(table_of(side) is not None for side in spec.models)
         return spec.but(backend="cpu") if has_histograms else spec
@@ -329,7 +329,7 @@ def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
     """The columns of a pair: those of both events, delta, and the distance where there are places."""
     # As long as no tick is known delta may have any of its names.
     placed = (("distance", pa.float64()),) if coordinates else ()
-    deltas = DELTA_NAMES if tick is None else (delta_name(tick),)
+    deltas = DELTA_NAMES if tick is None else (in_unit(DELTA, tick),)
     return PairColumns(CAUSE_AND_EFFECT, (*((name, pa.int64()) for name in deltas), *placed))
 
 

@@ -300,7 +300,8 @@ class AroundRowsNames:
                 raise ConditionError(
                     f"{column.side}.{name} holds numbers, and {column.side}.{column.name} holds"
                     f" timestamps. Give the unit of the numbers to {call('around', column.name)},"
-                    " such as 'ms'."
+                    " such as 'ms'; on the command line by --left-around-unit or"
+                    " --right-around-unit."
                 )
             factor = stamps.factor
         elif tick.nanoseconds is None:

@@ -103,6 +103,11 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     if pa.types.is_decimal(kind):
         return TimeColumn(side, name, "float", is_decimal=True)
+    if pa.types.is_uint64(kind):
+        raise SchemaError(
+            f"{side}.{name} is a time column, which can be negative (found uint64). Cast it to"
+            " int64."
+        )
     raise SchemaError(
         f"{side}.{name} must be a timestamp, a date, a duration, an integer, a float or a"
         f" decimal, as it is a time column (found {kind}). Cast it where the data are written. For"
@@ -203,7 +208,8 @@ def check_width(side: str, name: str, kind: str, able: bool) -> None:
     """Refuse a column that cannot hold half-widths."""
     if not able:
         raise SchemaError(
-            f"{side}.{name} must hold half-widths, which are numbers (found {kind}). Cast it."
+            f"{side}.{name} must hold half-widths, which are numbers (found {kind}). Cast it to"
+            " float64, and give the unit."
         )
 
 

@@ -125,7 +125,12 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
                 f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round."
                 f" Use {option('tick', unit)} or a finer one."
             )
-    return Tick(tick, is_of_columns=any(column.family == "duration" for column in columns))
+    others = () if options.tick else [unit for unit in units if unit != tick]
+    return Tick(
+        tick,
+        is_of_columns=any(column.family == "duration" for column in columns),
+        taken_for=next(iter(others), None),
+    )
 
 
 def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
@@ -140,7 +145,10 @@ def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> T
     others: dict[str, Any] = dict.fromkeys(map(unit_option, _sides(numbers)))
     alone = replace(options, unit=None, tick=tick, **others)
     _timestamp_tick(stamps, alone)
-    return replace(_number_tick(numbers, replace(options, tick=tick)), is_of_columns=True)
+    found = _number_tick(numbers, replace(options, tick=tick))
+    others = {options.unit_of(column.side) for column in numbers} - {tick}
+    taken_for = None if options.tick else next(iter(sorted(filter(None, others))), None)
+    return replace(found, is_of_columns=True, taken_for=taken_for)
 
 
 def _kind_of(columns: Sequence[TimeColumn], options: CorrelateOptions) -> str:

@@ -18,6 +18,7 @@ from coincide.engine.events.schemas import (
     check_width,
     type_of,
 )
+from coincide.engine.events.spans import SpanNames, Spans
 from coincide.engine.events.time_arguments import Around, AroundByRow, Histograms
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, time_names
 from coincide.engine.events.timestamps import TimestampColumns
@@ -52,10 +53,11 @@ NAMES_OF: dict[type, Callable[[Any], TimestampNames]] = {
     Around: AroundNames,
     AroundByRow: AroundRowsNames,
     CorrectedClock: CorrectedNames,
+    Spans: SpanNames.of,
 }
 """What becomes of what users say, by its type: the line by which a model of timestamps is registered."""
 
-GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms | CorrectedClock
+GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms | CorrectedClock | Spans
 """What users may say of the timestamps of a side."""
 
 

@@ -37,7 +37,7 @@ from coincide.engine.reports.emptiness import (
 from coincide.engine.reports.reports import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
 from coincide.engine.threads import in_order
-from coincide.model.condition import TimingCondition, Window
+from coincide.model.condition import TimingCondition, Window, Within
 from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
 from coincide.model.options import Backend, CorrelateOptions, check_count
 from coincide.model.probability import DECISION_SLACK
@@ -381,7 +381,7 @@ class ExploreArguments:
                 f" 0.9) (found {brief(self.confidences)})."
             )
         for each in self.confidences:
-            TimingCondition(self.join.condition.predicate, each)
+            TimingCondition(Within(0, 0), each)
         chosen = tuple(sorted({float(each) for each in self.confidences}))
         if not 1 <= len(chosen) <= _MOST_CONFIDENCES:
             raise ConditionError(

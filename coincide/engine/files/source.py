@@ -159,12 +159,12 @@ def reading(source: Source) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeError) as error:
         other = ""
         if isinstance(error, UnicodeError):
-            other = ". Set the encoding, such as latin-1 or cp1252"
+            other = " Set the encoding, such as latin-1 or cp1252."
         elif isinstance(error, pa.ArrowInvalid):
-            other = ". If it has another format, set the format, or rename the file"
-        why = hide(first_line(error))
+            other = " If it has another format, name that format, or rename the file."
+        why = hide(first_line(error)).rstrip(".")
         raise DataError(
-            f"{source.side}: cannot read {text} as {source.file_format}: {why}{other}"
+            f"{source.side}: cannot read {text} as {source.file_format}: {why}.{other}"
         ) from hide.cause(error)
 
 

@@ -8,16 +8,18 @@ from functools import cached_property
 from typing import ClassVar
 
 from coincide.engine.events.keys import Names, check_names, names_of
+from coincide.engine.events.spans import Spans
 from coincide.engine.events.timestamp_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
 from coincide.engine.join.pair_filter import Where
-from coincide.engine.join.spec import DELTA, delta_name, outputs_matches
+from coincide.engine.join.spec import DELTA, OVERLAP, in_unit, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, found_instead
 from coincide.model.options import How, Way
+from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -34,7 +36,7 @@ _OTHER_WAY: dict[str, Way] = {
 class JoinArguments(PairArguments):
     """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`."""
 
-    condition: TimingCondition
+    condition: TimingCondition | SpanRelation
     left_time: GivenTimes = field(default=TIMES, kw_only=True)
     right_time: GivenTimes = field(default=TIMES, kw_only=True)
     left_columns: Names = field(default=("id",), kw_only=True)
@@ -42,7 +44,7 @@ class JoinArguments(PairArguments):
     pair_columns: Names = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.condition, TimingCondition):
+        if not isinstance(self.condition, (TimingCondition, SpanRelation)):
             raise SchemaError(
                 "condition, the third argument, must be a TimingCondition(predicate, confidence),"
                 " such as TimingCondition(within('0s', '3s'), 0.9) (found"
@@ -52,23 +54,66 @@ class JoinArguments(PairArguments):
         self._check_pair_columns()
         if self.is_one_stream:
             self._take_from_left()
+        self._check_spans()
         for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
 
     def _check_pair_columns(self) -> None:
         check_names("pair_columns", self.pair_columns)
-        asked = names_of(self.pair_columns)
-        if any(name != DELTA for name in asked):
+        asked, column, what = (
+            names_of(self.pair_columns),
+            *(
+                (OVERLAP, "the time that two spans have in common, below 0 the gap between them")
+                if self.is_of_spans
+                else (DELTA, "the time from the left event to the right one")
+            ),
+        )
+        if any(name != column for name in asked):
             raise ConditionError(
-                f"{argument('pair_columns')} takes {DELTA!r}, the time from the left event to the"
-                f" right one (found {brief(self.pair_columns)})."
+                f"{argument('pair_columns')} takes {column!r}, {what} (found"
+                f" {brief(self.pair_columns)})."
             )
         if asked and not outputs_matches(self.how, self.emit):
             name = "how" if self.emit == "pairs" else "emit"
             raise ConditionError(
-                f"{argument(name, getattr(self, name))} gives no pairs, so there is no {DELTA}."
+                f"{argument(name, getattr(self, name))} gives no pairs, so there is no {column}."
                 f" Remove {argument('pair_columns')}."
+            )
+
+    def _check_spans(self) -> None:
+        """Refuse spans without a relation, a relation without spans, and what has no meaning of them."""
+        if not self.is_of_spans:
+            for name in ("left_time", "right_time"):
+                if isinstance(getattr(self, name), Spans):
+                    raise ConditionError(
+                        f"{argument(name)} says that events last, so a window between instants does"
+                        f" not apply (found {self.condition}). Give a relation, such as"
+                        f" {argument('condition')}=overlapping()."
+                    )
+            return
+        for name in ("left_time", "right_time"):
+            given = getattr(self, name)
+            if not isinstance(given, (Spans, str)):
+                raise ConditionError(
+                    f"{argument(name)} must be spans('start', 'end'), or one column of exact times,"
+                    f" for {self.condition} (found {brief(given)}). Name its columns in spans()."
+                )
+        if self.probability:
+            raise ConditionError(
+                f"{self.condition} holds or not, so there is no probability. Remove"
+                f" {argument('probability', True)}, or ask for"
+                f" {argument('pair_columns', OVERLAP)}."
+            )
+        if self.shifts is not None:
+            raise ConditionError(
+                f"{argument('shifts')} moves uncertain instants, but {self.condition} relates spans."
+                f" Remove {argument('shifts')}."
+            )
+        if self.matching == "optimal":
+            raise ConditionError(
+                f"{argument('matching', 'optimal')} adds up probabilities, but {self.condition} has"
+                f" none. Use {argument('matching', 'mutual')}."
             )
 
     def _take_from_left(self) -> None:
@@ -92,6 +137,11 @@ class JoinArguments(PairArguments):
                 f" or give the events a second time as {argument('right')}."
             )
         object.__setattr__(self, "right_time", self.left_time)
+
+    @property
+    def is_of_spans(self) -> bool:
+        """Whether events last, and pairs are of a relation."""
+        return isinstance(self.condition, SpanRelation)
 
     @property
     def keeps_right(self) -> bool:
@@ -121,8 +171,14 @@ class JoinArguments(PairArguments):
 
     @cached_property
     def _times(self) -> tuple[TimestampNames, TimestampNames]:
-        left, right = (timestamp_names(n, getattr(self, n)) for n in ("left_time", "right_time"))
+        left, right = (self._names_of_times(name) for name in ("left_time", "right_time"))
         return left, right
+
+    def _names_of_times(self, name: str) -> TimestampNames:
+        given = getattr(self, name)
+        if self.is_of_spans and isinstance(given, str):
+            given = Spans(given, given)  # an instant has no length
+        return timestamp_names(name, given)
 
     def check_tick(self, tick: Tick) -> None:
         """As in `PairArguments`."""
@@ -133,10 +189,13 @@ class JoinArguments(PairArguments):
         """What is computed, in ticks; the numbers are for what the options leave open."""
         tick = times[0].scales[0].tick
         window = self.condition.window(tick)
-        self.check_symmetric(window.lo + window.hi == 0)
+        self.check_symmetric(window.is_even)
+        name = in_unit(OVERLAP if self.is_of_spans else DELTA, tick)
+        column = name if names_of(self.pair_columns) else None
         return JoinSpec(
             window, self.options.classes, how=_OF_LEFT.get(self.how, self.how),
-            delta_name=delta_name(tick) if names_of(self.pair_columns) else None,
+            delta_name=None if self.is_of_spans else column,
+            overlap_name=column if self.is_of_spans else None,
             **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
 

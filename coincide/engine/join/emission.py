@@ -20,6 +20,7 @@ from coincide.engine.threads import in_order
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
+from coincide.model.relations import SpanWindow
 from coincide.model.sides import LEFT, RIGHT
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 
@@ -33,6 +34,7 @@ class PairOrder:
     def __init__(self, pairing: Pairing) -> None:
         self.pairing, matches = pairing, pairing.spec.choice
         self._prefer, self._preferred = matches.prefer, matches.preferred
+        self._is_of_spans = isinstance(pairing.spec.widest, SpanWindow)
 
     def prepared(self, *sides: int) -> PairOrder:
         """Itself, the ties of matches of these sides decided, for threads that share it."""
@@ -51,7 +53,9 @@ class PairOrder:
             return -self.pairing.merits(*rows)[0].view(np.int64)
         if self._prefer == "distance":
             return self.pairing.measured(*rows)["distance"].view(np.int64)
-        return ordered_delays(*self._midpoints, rows, _DELAYS[self._prefer])
+        if self._prefer == "nearest" and self._is_of_spans:
+            return self.from_middle(rows).astype(np.int64)
+        return ordered_delays(*self._places_in_time, rows, _DELAYS[self._prefer])
 
     def leading(self, rows: Rows) -> Keys:
         """By what pairs are ordered first, and what parts most of those that are equal then."""
@@ -92,9 +96,11 @@ class PairOrder:
         return tie_ranks(self.pairing.right)
 
     @cached_property
-    def _midpoints(self) -> Rows:
-        """Of both sides, doubled: int64 arrays, half ticks."""
+    def _places_in_time(self) -> Rows:
+        """Midpoints of both sides, of spans their starts, doubled: int64 arrays, half ticks."""
         left, right = self.pairing.left, self.pairing.right
+        if self._is_of_spans:
+            return 2 * left.min_time, 2 * right.min_time
         return left.min_time + left.max_time, right.min_time + right.max_time
 
     @cached_property

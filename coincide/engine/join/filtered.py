@@ -89,7 +89,7 @@ def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
 
 def doubt_of_order(window: Window, are_symmetric: bool) -> int:
     """When to decide whether a pair whose right event is the earlier one qualifies in that order, too."""
-    if window.lo + window.hi == 0:
+    if window.is_even:
         return NEVER
     return NESTED if window.lo + window.hi > 0 and are_symmetric else ALWAYS
 

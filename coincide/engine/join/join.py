@@ -64,6 +64,7 @@ from coincide.model.options import (
     Matching,
     Prefer,
 )
+from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
 from coincide.model.units import Tick
 
@@ -390,7 +391,7 @@ _TO_ARROW = (
 def correlate_tables(
     left: Any,
     right: Any = None,
-    condition: TimingCondition | None = None,
+    condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
     confidence: float | None = None,
@@ -425,10 +426,10 @@ def correlate_tables(
         Events: time columns (timestamps, integers or floats), key columns, output columns. Without
         `right` the stream `left` is joined with itself, like `coincide.correlate` does. If two events have
         the same timestamp, the one in the lower row is left.
-    condition : TimingCondition
+    condition : TimingCondition or SpanRelation
     within, confidence
         In place of `condition`, as in `coincide.correlate`.
-    left_time, right_time : str, (str, str), Around or Histograms
+    left_time, right_time : str, (str, str), Around, Histograms or Spans
         As in `coincide.correlate`.
     by, case_fold
         As in `coincide.correlate`.

@@ -46,6 +46,7 @@ from coincide.model.options import (
     check_choice,
     check_options,
 )
+from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -407,11 +408,11 @@ _EXAMPLE = f"{argument('within', ('0s', '30s'))}, {argument('confidence', 0.9)}"
 
 
 def condition_of(
-    condition: TimingCondition | None,
+    condition: TimingCondition | SpanRelation | None,
     window: GivenWindow | None,
     confidence: float | None,
     times: Sequence[GivenTimes],
-) -> TimingCondition:
+) -> TimingCondition | SpanRelation:
     """The condition that is meant: as it was given, or of a window and a confidence."""
     # Of exact times, which meet or do not, no confidence is needed.
     can_be_alone = are_exact(times)
@@ -472,7 +473,7 @@ def window_of(window: GivenWindow) -> Within:
 
 def check_second(right: object) -> None:
     """Refuse a condition where the second side belongs."""
-    if isinstance(right, (TimingCondition, Within)):
+    if isinstance(right, (TimingCondition, Within, SpanRelation)):
         raise ConditionError(
             f"{argument('right')} must be events (found a condition). To join one stream with"
             " itself, name the condition, for example correlate(events,"

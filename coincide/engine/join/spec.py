@@ -24,13 +24,14 @@ Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 
 DELTA = "delta"
+OVERLAP = "overlap"
 DELTA_NAMES = (DELTA, *(f"{DELTA}_{unit}" for unit in NANOSECONDS_PER_UNIT))
 """All that the column of delta may be called."""
 
 
-def delta_name(tick: Tick) -> str:
-    """The column of delta, which says what it counts: ``delta_us``; of bare ticks ``delta``."""
-    return DELTA if tick.unit is None else f"{DELTA}_{tick.unit}"
+def in_unit(name: str, tick: Tick) -> str:
+    """A column of durations, which says what it counts: ``delta_us``; of bare ticks ``delta``."""
+    return name if tick.unit is None else f"{name}_{tick.unit}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,7 @@ class AnySpec(ABC):
     emit: Emit = "pairs"
     probability: bool = False
     delta_name: str | None = None  # the column of delta; None: the output has none
+    overlap_name: str | None = None  # the column of the time in common, likewise
     backend: str = "auto"
     threads: int = 1
     batch_pairs: int = 1_000_000
@@ -105,6 +107,7 @@ class AnySpec(ABC):
         told, of_both = self.merits, self.merits and self.matching is not None
         asked = {
             self.delta_name or DELTA: self.delta_name is not None,
+            self.overlap_name or OVERLAP: self.overlap_name is not None,
             "distance": self.coordinates > 0,
             "probability": self.probability or told,
             "preferred": of_both or (told and self.choice.prefer != "probability"),
@@ -141,7 +144,7 @@ class AnySpec(ABC):
         """How many pairs there are of each left event when right times are moved by so many ticks."""
         return self.but(
             shift=ticks, how="inner", emit="counts", choice=MOST_PROBABLE, probability=False,
-            delta_name=None,
+            delta_name=None, overlap_name=None,
         )  # fmt: skip
 
     @property
@@ -214,14 +217,23 @@ class Pairing(ABC):
 
     def measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
         """Delta of pairs and what else follows from where events are, by the name of the column."""
-        name = self.spec.delta_name
-        return {} if name is None else {name: self.deltas(left_rows, right_rows)}
+        spec, rows = self.spec, (left_rows, right_rows)
+        found = {} if spec.delta_name is None else {spec.delta_name: self.deltas(*rows)}
+        if spec.overlap_name is not None:
+            found[spec.overlap_name] = self.overlaps(*rows)
+        return found
 
     def deltas(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """T_right - T_left between stamps, or midpoints, half a tick left off: int64 array, ticks."""
         left, right = self._stamps
         doubled = right[right_rows] - left[left_rows]
         return (doubled + (doubled < 0)) >> 1
+
+    def overlaps(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        """The time that pairs of spans have in common, below 0 the gap: int64 array, ticks."""
+        left, right = self.left, self.right
+        ends = np.minimum(left.max_time[left_rows], right.max_time[right_rows])
+        return ends - np.maximum(left.min_time[left_rows], right.min_time[right_rows])
 
     @cached_property
     def _stamps(self) -> Rows:

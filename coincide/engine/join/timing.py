@@ -17,6 +17,7 @@ from coincide.engine.join.spec import AnySpec, Pairing, Rows
 from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError
+from coincide.model.relations import SpanWindow
 from coincide.model.timestamps import IntervalPairs
 from cpu_fallback import event_decisions, event_merits, event_probabilities
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
@@ -63,7 +64,7 @@ class TimingPairing(Pairing):
         events = grouped_events(left, right, case_fold=spec.case_fold)
         self._model, *self._events = spec.pairs.for_events(*events)
         window, is_enough = spec.window, False
-        if spec.pairs_once and spec.where is None:
+        if spec.pairs_once and spec.where is None and not isinstance(window, SpanWindow):
             window, is_enough = window_once(window, left, right)
         if window != spec.window:
             self._model = IntervalPairs(spec.window, sought=window)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from coincide.engine.events.corrected import corrected_clock
 from coincide.engine.events.keys import Key, parted, plain
+from coincide.engine.events.spans import spans
 from coincide.engine.events.time_arguments import around, histograms, resolution
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
@@ -14,7 +15,16 @@ from coincide.engine.join.pair_arguments import are_exact
 from coincide.model import condition
 from coincide.model.condition import Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
-from coincide.model.options import CorrelateOptions
+from coincide.model.options import CorrelateOptions, check_choice
+from coincide.model.relations import (
+    Allen,
+    SpanRelation,
+    containing,
+    following,
+    inside,
+    overlapping,
+    relation,
+)
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, TypedInt, parse_duration
 
@@ -27,6 +37,9 @@ _AS_GIVEN = (
     "where",
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
+_OF_SPANS = ("min_overlap", "share", "gap")
+_BOUNDED = ("following", "before", "after")
+"""Relations that need the most time between two spans."""
 _TIMES = "min_time,max_time"
 UNSET = "Give a value, or remove the option. Perhaps a variable of the shell is unset."
 
@@ -36,10 +49,9 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     is_one_stream = words.get("right", "") is None
     if is_one_stream:
         words = _of_one_stream(words)
-    predicate = _predicate(**{name: words[name] for name in _WINDOW if name in words})
-    times = timestamps("left_", words), timestamps("right_", words)
+    asked, times = _of_spans(words) if words.get("relation") else _of_instants(words)
     return JoinArguments(
-        TimingCondition(predicate, _confidence(words.get("confidence"), times)),
+        asked,
         left_time=times[0],
         right_time=times[1],
         by=keys(words.get("by")),
@@ -128,6 +140,80 @@ def both_ends(text: str) -> tuple[str, str]:
     """The two ends of a window for which one duration is given, as words."""
     window = condition.mutual_deadline(duration("within", text))
     return str(window.lo), str(window.hi)
+
+
+_Asked = tuple[TimingCondition | SpanRelation, tuple[GivenTimes, GivenTimes]]
+"""A condition, and the times of both sides."""
+
+
+def _of_instants(words: dict[str, Any]) -> _Asked:
+    for name in _OF_SPANS:
+        if words.get(name) is not None:
+            raise ConditionError(
+                f"{argument(name)} applies to spans. Add {argument('relation', 'overlapping')}, or"
+                " remove it."
+            )
+    predicate = _predicate(**{name: words[name] for name in _WINDOW if name in words})
+    times = timestamps("left_", words), timestamps("right_", words)
+    return TimingCondition(predicate, _confidence(words.get("confidence"), times)), times
+
+
+def _of_spans(words: dict[str, Any]) -> _Asked:
+    of_sides = [f"{side}_{name}" for side in SIDES for name in CLOCKS]
+    for name in ("within", "mutual_deadline", "confidence", *of_sides):
+        if words.get(name) is not None:
+            raise ConditionError(
+                f"{argument(name)} applies to instants, and {argument('relation')} to events that"
+                " last. Remove one."
+            )
+    left, right = (
+        _lasting(f"{side}_time", words.get(f"{side}_time", _TIMES), words.get("closed") or "both")
+        for side in SIDES
+    )
+    return _relation(words["relation"], *(words.get(name) for name in _OF_SPANS)), (left, right)
+
+
+def _lasting(word: str, given: str, closed: Closed) -> GivenTimes:
+    columns = names(word, [given])
+    if len(columns) > 2:
+        raise ConditionError(
+            f"{argument(word)} takes the columns START,END, or one column of exact times (found"
+            f" {given!r})."
+        )
+    return columns[0] if len(columns) == 1 else spans(columns[0], columns[1], closed=closed)
+
+
+def _relation(
+    name: str, min_overlap: str | None, share: str | None, gap: str | None
+) -> SpanRelation:
+    least, most = (
+        None if text is None else duration(option, text)
+        for option, text in (("min_overlap", min_overlap), ("gap", gap))
+    )
+    if name == "overlapping":
+        shares = None if share is None else numbers("share", share)
+        of_each = shares[0] if shares and len(shares) == 1 else shares
+        return overlapping(min_overlap=least, share=of_each, gap=most)  # type: ignore[arg-type]
+    if min_overlap is not None or share is not None:
+        given = argument("share" if min_overlap is None else "min_overlap")
+        raise ConditionError(
+            f"{given} belongs to {argument('relation', 'overlapping')}. Remove one."
+        )
+    if (most is None) == (name in _BOUNDED):
+        said, bound = argument("relation", name), argument("gap")
+        raise ConditionError(
+            f"{said} needs a bound. Add {bound} D, the most time between the two."
+            if most is None
+            else f"{said} takes no bound. Remove {bound}."
+        )
+    if name == "following":
+        return following(most or 0)
+    if name in ("containing", "inside"):
+        return containing() if name == "containing" else inside()
+    check_choice(
+        "relation", name, ("overlapping", "containing", "inside", "following", *get_args(Allen))
+    )
+    return relation(name, most)  # type: ignore[arg-type]  # which has been checked
 
 
 def shifts(words: Sequence[str] | None) -> list[Duration] | None:

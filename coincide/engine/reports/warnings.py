@@ -17,6 +17,7 @@ from coincide.model.errors import (
     RoundedTimesWarning,
     argument,
     brief,
+    several,
 )
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -77,7 +78,7 @@ def losses(
     count = sum(dropped.values())
     if count:
         reasons = ", ".join(f"{dropped[why]:,} {words[why]}" for why in words if dropped.get(why))
-        told = f"skipped {count:,} invalid rows ({reasons})"
+        told = f"skipped {several(count, 'invalid row')} ({reasons})"
         found.append((DroppedRowsWarning, f"{told}: {hint}" if hint else told))
     if rounded and tick is not None:
         change = length_words(rounded, tick, digits=3)

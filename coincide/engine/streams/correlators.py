@@ -269,15 +269,15 @@ def stream_tables(
         If the backend is unknown.
     """
     times = (left_time, left_time if right_delay is None else right_time)
-    condition = condition_of(condition, within, confidence, times)
-    if not isinstance(condition, TimingCondition):
+    asked = condition_of(condition, within, confidence, times)
+    if not isinstance(asked, TimingCondition):
         raise SchemaError(
             f"{argument('condition')} must be a TimingCondition(predicate, confidence), such as"
-            f" TimingCondition(within('0s', '3s'), 0.9) (found {found_instead(condition)})."
+            f" TimingCondition(within('0s', '3s'), 0.9) (found {found_instead(asked)})."
         )
     try:
         join = JoinArguments(
-            condition, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
+            asked, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
             left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
             probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
             where=where, prefer=prefer, k=k, matching=matching,

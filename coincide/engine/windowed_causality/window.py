@@ -31,7 +31,7 @@ from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults
-from coincide.engine.join.spec import check_output_names, delta_name
+from coincide.engine.join.spec import DELTA, check_output_names, in_unit
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
 from coincide.engine.windowed_causality.reports import WindowSummary, tell
 from coincide.model.causality.condition import CausalityCondition
@@ -419,7 +419,7 @@ def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
 def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
     """Of the columns of pairs; without places there is no distance."""
     payload = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
-    return [*payload, delta_name(tick), *(["distance"] if arguments.coordinates else [])]
+    return [*payload, in_unit(DELTA, tick), *(["distance"] if arguments.coordinates else [])]
 
 
 def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:

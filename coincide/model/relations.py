@@ -1,0 +1,373 @@
+"""Relations of spans, events that last from a start to an end: what takes the place of a timing condition.
+
+A relation bounds the four differences between an end of the right span and one of the left span. Allen's
+thirteen relations (1983) are such bounds, and so are overlap, containment and nearness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, isfinite
+from numbers import Real
+from typing import Any, Literal, NamedTuple, get_args
+
+from coincide.model.condition import SMALLEST_CONFIDENCE, Closed, Window
+from coincide.model.errors import ConditionError, argument, brief, call, said_of
+from coincide.model.options import check_choice
+from coincide.model.units import Duration, Tick, plain, size_of
+
+Allen = Literal[
+    "before", "meets", "overlaps", "starts", "during", "finishes", "equals",
+    "after", "met-by", "overlapped-by", "started-by", "contains", "finished-by",
+]  # fmt: skip
+"""What the left span is to the right one."""
+
+ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
+"""Spans that are near enough meet a window at a confidence that is as good as none."""
+FAR = 2**62
+"""No two times are so many ticks apart."""
+SHARES = 10**9
+"""Shares are whole numbers of billionths."""
+
+_Bounds = tuple[int, int]
+_MORE, _LESS, _SAME, _ANY = (1, FAR), (-FAR, -1), (0, 0), (-FAR, FAR)
+_MIRRORED = {
+    "overlapping": "overlapping", "containing": "inside", "following": "followed", "equals": "equals",
+    "before": "after", "meets": "met-by", "overlaps": "overlapped-by", "starts": "started-by",
+    "during": "contains", "finishes": "finished-by",
+}  # fmt: skip
+_MIRRORED |= {other: own for own, other in _MIRRORED.items()}
+_ALLEN = {
+    "before": {"after": _MORE},
+    "meets": {"after": _SAME, "starts": _MORE, "ends": _MORE},
+    "overlaps": {"after": _LESS, "starts": _MORE, "ends": _MORE},
+    "starts": {"starts": _SAME, "ends": _MORE},
+    "during": {"starts": _LESS, "ends": _MORE},
+    "finishes": {"starts": _LESS, "ends": _SAME},
+    "equals": {"starts": _SAME, "ends": _SAME},
+}
+"""Bounds on right's end less left's, as in `SpanBounds`; what is not said is not bounded."""
+
+
+class SpanBounds(NamedTuple):
+    """What qualifies a pair of spans: inclusive bounds on differences of ends, ticks, and the rest."""
+
+    starts_lo: int = -FAR  # right's start less left's start
+    starts_hi: int = FAR
+    ends_lo: int = -FAR  # right's end less left's end
+    ends_hi: int = FAR
+    after_lo: int = -FAR  # right's start less left's end
+    after_hi: int = FAR
+    before_lo: int = -FAR  # right's end less left's start
+    before_hi: int = FAR
+    left_shortest: int = 0  # A shorter span holds too little time
+    right_shortest: int = 0
+    left_share: int = 0  # The least overlap, in billionths of the left span
+    right_share: int = 0
+    allowed: int = 0  # The most by which two spans of a pair can be apart
+
+    @classmethod
+    def of(cls, **bounds: _Bounds) -> SpanBounds:
+        """Bounds of some of the differences: ``starts``, ``ends``, ``after``, ``before``."""
+        ends = {
+            f"{name}_{end}": value
+            for name, both in bounds.items()
+            for end, value in zip(("lo", "hi"), both, strict=True)
+        }
+        return cls(**ends)
+
+    def mirrored(self) -> SpanBounds:
+        """The same of swapped sides."""
+        return SpanBounds(
+            -self.starts_hi, -self.starts_lo, -self.ends_hi, -self.ends_lo,
+            -self.before_hi, -self.before_lo, -self.after_hi, -self.after_lo,
+            self.right_shortest, self.left_shortest, self.right_share, self.left_share,
+            self.allowed,
+        )  # fmt: skip
+
+    @property
+    def reach(self) -> _Bounds:
+        """The least of right's end less left's start, and the largest of right's start less left's end."""
+        lows, highs = self[0:8:2], self[1:8:2]
+        lo, hi = max(lows), min(highs)
+        return (lo, hi) if lo <= hi else (0, 0)  # an overlap of some length
+
+
+@dataclass(frozen=True)
+class SpanWindow(Window):
+    """A relation of spans in ticks. As a `Window` it says how far apart spans of a pair can be."""
+
+    # Right begins no later than `hi` after left's end, and ends no earlier than `lo` after left's
+    # start: two uncertain instants with these ends can be of a pair just then.
+    kind: str
+    amount: int | None = None  # Ticks: the least overlap, or less than 0 the largest gap
+    shares: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, kind: str, amount: int | None, shares: tuple[int, int]) -> SpanWindow:
+        """The window of a relation."""
+        bounds = _bounds(kind, amount, ("both", "both"))
+        return cls(*bounds.reach, ANY_CHANCE, kind, amount, shares)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether each pair qualifies in both orders or in none."""
+        return _MIRRORED[self.kind] == self.kind and self.shares[0] == self.shares[1]
+
+    def mirrored(self) -> SpanWindow:
+        """The relation seen from the right side."""
+        return SpanWindow.of(_MIRRORED[self.kind], self.amount, self.shares[::-1])
+
+    def moved(self, ticks: int) -> SpanWindow:
+        """Itself, unmoved; a relation cannot be."""
+        if ticks:
+            raise ConditionError("spans cannot be shifted.")
+        return self
+
+    def bounds(self, closed: tuple[Closed, Closed]) -> SpanBounds:
+        """What qualifies two spans of which these ends belong to them."""
+        # A span without both ends holds no time if its length is 0.
+        least = max(self.amount or 0, 0)
+        left, right = (max(least, int(each != "both")) for each in closed)
+        own, other = self.shares
+        bounds = _bounds(self.kind, self.amount, closed)
+        lo, hi = bounds.reach
+        return bounds._replace(
+            left_shortest=left, right_shortest=right, left_share=own, right_share=other,
+            allowed=max(hi, -lo, 0),
+        )  # fmt: skip
+
+
+def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> SpanBounds:
+    """Bounds of the ends alone."""
+    if kind in ("inside", "followed", *_LATER):
+        return _bounds(_MIRRORED[kind], amount, closed[::-1]).mirrored()
+    (starts, stops), (others_start, others_stop) = map(_ends_in, closed)
+    if kind == "overlapping":
+        least = amount or 0
+        # At a common end spans overlap if it belongs to both.
+        first, last = (
+            least + int(least == 0 and amount is None and not is_common)
+            for is_common in (stops and others_start, starts and others_stop)
+        )
+        return SpanBounds.of(after=(-FAR, -first), before=(last, FAR))
+    if kind == "containing":
+        return SpanBounds.of(
+            starts=(0 if starts or not others_start else 1, FAR),
+            ends=(-FAR, 0 if stops or not others_stop else -1),
+        )
+    if kind == "following":
+        return SpanBounds.of(after=(0, -(amount or 0)))
+    given = dict(_ALLEN[kind])
+    if kind == "before":
+        given["after"] = (1, -(amount or 0))
+    return SpanBounds.of(**given)
+
+
+_LATER = ("after", "met-by", "overlapped-by", "started-by", "contains", "finished-by")
+
+
+def _ends_in(closed: Closed) -> tuple[bool, bool]:
+    """Whether the start and the end of a span belong to it."""
+    return closed in ("both", "left"), closed in ("both", "right")
+
+
+@dataclass(frozen=True)
+class SpanRelation:
+    """What two spans must be to each other to be a pair.
+
+    Made by `overlapping`, `containing`, `inside`, `following` and `relation`, for ``condition`` of
+    `coincide.correlate`. Both times are then `spans`, or single columns of exact times.
+    """
+
+    kind: str
+    min_overlap: Duration | None = None
+    gap: Duration | None = None
+    share: tuple[float, float] = (0.0, 0.0)
+
+    def window(self, tick: Tick) -> SpanWindow:
+        """The relation in ticks.
+
+        Raises
+        ------
+        ConditionError
+            If a duration is no whole number of ticks.
+        """
+        amount = None
+        if self.min_overlap is not None:
+            with said_of("min_overlap"):
+                amount = tick.count(self.min_overlap)
+        elif self.gap is not None:
+            with said_of("gap" if self.kind == "overlapping" else "within"):
+                amount = -tick.count(self.gap)
+        own, other = (ceil(Fraction(repr(each)) * SHARES) for each in self.share)
+        return SpanWindow.of(self.kind, amount, (own, other))
+
+    def mirrored(self) -> SpanRelation:
+        """The same relation with the two sides swapped."""
+        return replace(self, kind=_MIRRORED[self.kind], share=self.share[::-1])
+
+    def __str__(self) -> str:
+        given = {"min_overlap": self.min_overlap, "gap": self.gap}
+        said = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        said += [f"share={self.share}"] if any(self.share) else []
+        return f"{self.kind}({', '.join(said)})"
+
+
+def overlapping(
+    *,
+    min_overlap: Duration | None = None,
+    share: float | tuple[float, float] | None = None,
+    gap: Duration | None = None,
+) -> SpanRelation:
+    """Spans that have time in common, or are near each other.
+
+    Parameters
+    ----------
+    min_overlap : int, str or timedelta, optional
+        The least time that they have in common. 0: touching is enough, whatever ends belong to them.
+    share : float or (float, float), optional
+        The least share of both spans that the common time is, of the left and of the right one, 0 to 1,
+        to nine places. A share of 0 asks for nothing of that span.
+    gap : int, str or timedelta, optional
+        The most time between them, if they have none in common.
+
+    Returns
+    -------
+    SpanRelation
+
+    Raises
+    ------
+    ConditionError
+        If a duration is negative, a share is not between 0 and 1, or a gap goes with one of them.
+
+    Examples
+    --------
+    >>> print(overlapping(min_overlap="5min"))
+    overlapping(min_overlap='5min')
+    """
+    if gap is not None and not (min_overlap is None and share is None):
+        raise ConditionError(
+            f"{argument('gap')} lets spans be apart, so they cannot also be asked to overlap (found"
+            " both). Remove one of them."
+        )
+    shares = (share, share) if isinstance(share, Real) or share is None else share
+    if not isinstance(shares, (tuple, list)) or len(shares) != 2:
+        raise _wrong_share(share)
+    return SpanRelation(
+        "overlapping", _length("min_overlap", min_overlap), _length("gap", gap),
+        (_share(shares[0]), _share(shares[1])),
+    )  # fmt: skip
+
+
+def containing() -> SpanRelation:
+    """Left spans that contain all of the right one.
+
+    Examples
+    --------
+    >>> print(containing())
+    containing()
+    """
+    return SpanRelation("containing")
+
+
+def inside() -> SpanRelation:
+    """Left spans that are all inside the right one.
+
+    Examples
+    --------
+    >>> print(inside())
+    inside()
+    """
+    return SpanRelation("inside")
+
+
+def following(within: Duration) -> SpanRelation:
+    """Right spans that begin at the end of the left one, or at most so long after it.
+
+    Parameters
+    ----------
+    within : int, str or timedelta
+        The most time from the end of the left span to the start of the right one.
+
+    Returns
+    -------
+    SpanRelation
+
+    Raises
+    ------
+    ConditionError
+        If the duration is negative.
+
+    Examples
+    --------
+    >>> print(following("10s"))
+    following(gap='10s')
+    """
+    return SpanRelation("following", gap=_length("within", within))
+
+
+def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
+    """One of Allen's thirteen relations: what the left span is to the right one.
+
+    It compares starts and ends as numbers, whether they belong to the spans or not.
+
+    Parameters
+    ----------
+    name : str
+        "before", "meets", "overlaps", "starts", "during", "finishes", "equals", or the opposite: "after",
+        "met-by", "overlapped-by", "started-by", "contains", "finished-by".
+    within : int, str or timedelta, optional
+        The most time between the two, which "before" and "after" need.
+
+    Returns
+    -------
+    SpanRelation
+
+    Raises
+    ------
+    ConditionError
+        If there is no such relation, or `within` is missing or has no meaning.
+
+    Examples
+    --------
+    >>> print(relation("meets"))
+    meets()
+    """
+    check_choice("name", name, get_args(Allen))
+    needs_bound = name in ("before", "after")
+    if needs_bound and within is None:
+        raise ConditionError(
+            f"{call('relation', name)} alone holds for most pairs, however far apart. Give"
+            f" {argument('within', '1h')}, the most time between the two."
+        )
+    if not needs_bound and within is not None:
+        raise ConditionError(
+            f"{call('relation', name)} says how far apart spans are. Remove {argument('within')}."
+        )
+    return SpanRelation(name, gap=_length("within", within))
+
+
+def _length(name: str, given: Duration | None) -> Duration | None:
+    if given is None:
+        return None
+    if size_of(given) < 0:
+        raise ConditionError(f"{argument(name)} must not be negative (found {brief(given)}).")
+    return plain(given)
+
+
+def _share(given: Any) -> float:
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if given is None:
+        return 0.0
+    if not is_number or not isfinite(given) or not 0 <= given <= 1:
+        raise _wrong_share(given)
+    return float(given)
+
+
+def _wrong_share(given: object) -> ConditionError:
+    return ConditionError(
+        f"{argument('share')} must be a number between 0 and 1, or one for each side (found"
+        f" {brief(given)})."
+    )

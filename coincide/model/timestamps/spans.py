@@ -1,0 +1,187 @@
+"""Spans: events that last. The shape of an event is its length, and whole ticks decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.model.class_choice import INTERVAL_COSTS, Population, at_most, cheapest_classes
+from coincide.model.classes import ShapeClasses, class_ends
+from coincide.model.compiled import compiled
+from coincide.model.relations import FAR, SHARES, SpanBounds
+from coincide.model.sides import LEFT
+from coincide.model.timestamps.protocol import Events, PairModel
+
+_BEYOND = 2**63 - 2
+
+
+class SpanRule(NamedTuple):
+    """The decision on two spans: `coincide.model.timestamps.protocol.Rule`."""
+
+    bounds: SpanBounds
+
+    def lean(self, side, shape):  # noqa: D102
+        return shape
+
+    def qualifies(self, s, left, right):  # noqa: D102
+        bounds = self.bounds
+        starts, after, before = s + left - right, s - right, s + left
+        # Without branches, which processors would predict wrongly near a bound.
+        return (
+            (bounds.starts_lo <= starts) & (starts <= bounds.starts_hi)
+            & (bounds.ends_lo <= s) & (s <= bounds.ends_hi)
+            & (bounds.after_lo <= after) & (after <= bounds.after_hi)
+            & (bounds.before_lo <= before) & (before <= bounds.before_hi)
+            & (left >= bounds.left_shortest) & (right >= bounds.right_shortest)
+            & (overlap(s, left, right) >= least_overlap(bounds, left, right))
+        )  # fmt: skip
+
+    def probability(self, s, left, right):
+        """As `merit`, whatever the pair."""
+        return ordered(max(overlap(s, left, right) + self.bounds.allowed, 0))
+
+    def merit(self, s, left, right):
+        """The overlap and how much closer they are than allowed, as the bits of a float."""
+        return self.probability(s, left, right) if self.qualifies(s, left, right) else -1.0
+
+    def distance(self, s, left, right):
+        """Twice the gap between the two."""
+        return np.uint64(2 * max(-overlap(s, left, right), 0))
+
+
+@compiled(forceinline=True)
+def overlap(s: int, left: int, right: int) -> int:
+    """The time that two spans have in common, ticks; of spans that are apart the gap, below 0."""
+    return min(min(left, right), min(right - s, s + left))
+
+
+@compiled(forceinline=True)
+def least_overlap(bounds: SpanBounds, left: int, right: int) -> int:
+    """The overlap that shares ask for, ticks; far below 0 where none is asked for."""
+    least = -2 * FAR
+    if bounds.left_share > 0:
+        least = max(least, part_of(left, bounds.left_share))
+    if bounds.right_share > 0:
+        least = max(least, part_of(right, bounds.right_share))
+    return least
+
+
+@compiled(forceinline=True)
+def part_of(length: int, share: int) -> int:
+    """So many billionths of a length, rounded up, ticks."""
+    whole, rest = length // SHARES, length % SHARES
+    return whole * share + (rest * share + (SHARES - 1)) // SHARES
+
+
+@compiled(forceinline=True)
+def ordered(ticks: int) -> float:
+    """A float that is ordered among others as whole numbers of at least 0 are: their bits."""
+    # A double has 53 bits for a number, and overlaps may have 62.
+    return np.int64(ticks).view(np.float64)
+
+
+@dataclass(frozen=True)
+class SpanPairs:
+    """Spans on both sides: `coincide.model.timestamps.protocol.PairModel`."""
+
+    bounds: SpanBounds
+
+    @property
+    def rule(self) -> SpanRule:
+        """As `PairModel`, like all that follow."""
+        return SpanRule(self.bounds)
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:  # noqa: D102
+        return self, left, right
+
+    def choose_classes(  # noqa: D102
+        self, left: Population, right: Population, groups: int, classes: int | None
+    ) -> tuple[ShapeClasses, ShapeClasses]:
+        if classes is not None or not left.size or not right.size:
+            return at_most(left, classes or 1), at_most(right, classes or 1)
+        all_lengths = [
+            ShapeClasses.one(0, int(side.shape_sample().max())) for side in (left, right)
+        ]
+        outer = self.bands(LEFT, *all_lengths)[0, 0]
+        return cheapest_classes(
+            left, right, groups, INTERVAL_COSTS,
+            lambda side, sample, mosts: class_ends(sample, mosts),
+            lambda k1, k2: self.bands(LEFT, k1, k2),
+            (int(outer[0]), int(outer[3])),
+        )  # fmt: skip
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
+        return span_bands(self._seen_from(base_side), own, other)
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:  # noqa: D102
+        lo, hi = self._seen_from(base_side).reach
+        return lo - int(own.highest[-1]), hi + int(other.highest[-1])
+
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
+        return classes.highest
+
+    def _seen_from(self, base_side: int) -> SpanBounds:
+        return self.bounds if base_side == LEFT else self.bounds.mirrored()
+
+
+def span_bands(bounds: SpanBounds, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+    """As `coincide.model.bands.band_table`, of bounds on differences of ends.
+
+    With D the difference of doubled midpoints, twice the difference of starts is D + l1 - l2, that of ends
+    is D - l1 + l2. From left's end to right's start it is D - l1 - l2, from left's start to right's end
+    D + l1 + l2.
+    """
+    # Python's integers, which do not overflow.
+    a1, b1 = (part.astype(object)[:, None] for part in (own.lowest, own.highest))
+    a2, b2 = (part.astype(object)[None, :] for part in (other.lowest, other.highest))
+    # The overlap that shares ask for grows with lengths.
+    least, most = (
+        np.maximum(_parts(ends[0], bounds.left_share), _parts(ends[1], bounds.right_share))
+        for ends in ((a1, a2), (b1, b2))
+    )
+    outer = _range_of_d(bounds, (a1, b1), (a2, b2), least, is_sure=False)
+    inner = _range_of_d(bounds, (a1, b1), (a2, b2), most, is_sure=True)
+    none = (b1 < np.maximum(least, bounds.left_shortest)) | (outer[0] > outer[1])
+    none |= b2 < np.maximum(least, bounds.right_shortest)
+    unsure = none | (a1 < np.maximum(most, bounds.left_shortest)) | (inner[0] > inner[1])
+    unsure |= a2 < np.maximum(most, bounds.right_shortest)
+    outer_lo, outer_hi = np.where(none, 0, outer[0]), np.where(none, -1, outer[1])
+    inner_lo = np.where(unsure, outer_lo, inner[0])
+    inner_hi = np.where(unsure, outer_lo - 1, inner[1])
+    table = np.stack([outer_lo, inner_lo, inner_hi, outer_hi], axis=-1)
+    return np.clip(table, -_BEYOND, _BEYOND).astype(np.int64)
+
+
+def _parts(lengths: np.ndarray, share: int) -> np.ndarray:
+    """So many billionths of lengths, rounded up; far below 0 of none."""
+    return -(-lengths * share // SHARES) if share else 0 * lengths - 2 * FAR
+
+
+def _range_of_d(
+    bounds: SpanBounds,
+    own: tuple[np.ndarray, np.ndarray],
+    other: tuple[np.ndarray, np.ndarray],
+    least_overlap: np.ndarray,
+    *,
+    is_sure: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Between which D pairs of two classes can qualify, or surely do."""
+    lowest, highest = 0 * least_overlap - _BEYOND, 0 * least_overlap + _BEYOND
+    sides = zip(bounds[0:8:2], bounds[1:8:2], ((1, -1), (-1, 1), (-1, -1), (1, 1)), strict=True)
+    for name, (lo, hi, (sign, other_sign)) in zip(
+        ("starts", "ends", "after", "before"), sides, strict=True
+    ):
+        low, high = lo, hi
+        if name == "after":
+            high = np.minimum(hi, -least_overlap)
+        if name == "before":
+            low = np.maximum(lo, least_overlap)
+        # 2 lo <= D + sign l1 + other_sign l2 <= 2 hi
+        ends = [sign * own[0], sign * own[1]], [other_sign * other[0], other_sign * other[1]]
+        small = np.minimum(*ends[0]) + np.minimum(*ends[1])
+        large = np.maximum(*ends[0]) + np.maximum(*ends[1])
+        lowest = np.maximum(lowest, 2 * low - (small if is_sure else large))
+        highest = np.minimum(highest, 2 * high - (large if is_sure else small))
+    return lowest, highest

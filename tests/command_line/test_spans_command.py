@@ -1,0 +1,90 @@
+"""`coincide join --relation`: events that last, from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coincide.command_line import run
+
+RUNS = "id,start,end\n1,0,40\n2,60,90\n"
+SHIFTS = "id,start,end\n7,0,30\n8,30,75\n9,90,95\n"
+TIMES = ["--left-time", "start,end", "--right-time", "start,end"]
+
+
+@pytest.fixture
+def join(tmp_path: Path, capfd: Any) -> Any:
+    (tmp_path / "runs.csv").write_text(RUNS)
+    (tmp_path / "shifts.csv").write_text(SHIFTS)
+
+    def joined(*options: str, times: list[str] = TIMES) -> tuple[int, str, str]:
+        files = [str(tmp_path / name) for name in ("runs.csv", "shifts.csv")]
+        code = run(["join", *files, "-o", "-", *times, *options])
+        return code, *capfd.readouterr()
+
+    return joined
+
+
+ASKED: dict[str, tuple[list[str], list[str]]] = {
+    "half open": (["overlapping", "--closed", "left"], ["1,7", "1,8", "2,8"]),
+    "how long": (["overlapping", "--pair-columns", "overlap"], ["1,7,30", "1,8,10", "2,8,15", "2,9,0"]),
+    "in common": (["overlapping", "--min-overlap", "15"], ["1,7", "2,8"]),
+    "a share": (["overlapping", "--share", "0.7,0"], ["1,7"]),
+    "shares": (["overlapping", "--share", "0.3"], ["1,7", "2,8"]),
+    "a gap": (["overlapping", "--gap", "20"], ["1,7", "1,8", "2,8", "2,9"]),
+    "containing": (["containing"], ["1,7"]),
+    "inside": (["inside"], []),
+    "following": (["following", "--gap", "50"], ["1,9", "2,9"]),
+    "Allen's": (["meets"], ["2,9"]),
+    "before": (["before", "--gap", "50"], ["1,9"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_relations(join: Any, name: str) -> None:
+    options, rows = ASKED[name]
+    code, said, told = join("--relation", *options)
+    assert code == 0, told
+    assert sorted(said.splitlines()[1:]) == rows
+
+
+def test_one_column_is_an_instant(join: Any) -> None:
+    times = ["--left-time", "start,end", "--right-time", "start"]
+    _, said, _ = join("--relation", "containing", times=times)
+    assert sorted(said.splitlines()[1:]) == ["1,7", "1,8", "2,9"]
+
+
+REFUSED = {
+    "a window": (["overlapping", "--within", "0", "3"], "--within applies to instants"),
+    "a confidence": (["overlapping", "--confidence", "0.5"], "--confidence applies to instants"),
+    "a clock": (["overlapping", "--left-around", "3"], "--left-around applies to instants"),
+    "no bound": (["following"], "needs a bound. Add --gap D"),
+    "a bound": (["meets", "--gap", "3"], "--relation meets takes none. Remove --gap"),
+    "a share of Allen's": (
+        ["meets", "--share", "0.5"],
+        "--share belongs to --relation overlapping",
+    ),
+    "no relation": (["near"], "--relation must be one of overlapping, containing"),
+    "three columns": (
+        ["inside", "--right-time", "a,b,c"],
+        "--right-time takes the columns START,END",
+    ),
+    "a negative gap": (["overlapping", "--gap", "-3"], "--gap must not be negative"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_use_is_one_line(join: Any, name: str) -> None:
+    options, message = REFUSED[name]
+    code, said, told = join("--relation", *options)
+    assert (code, said) == (2, "")
+    assert message in told
+    assert told.count("\n") == 1
+
+
+def test_amounts_need_a_relation(join: Any) -> None:
+    code, _, told = join("--within", "0", "3", "--gap", "3")
+    assert code == 2
+    assert "--gap applies to spans. Add --relation overlapping" in told
