@@ -61,7 +61,7 @@ REFUSED = {
     "a confidence": (["overlapping", "--confidence", "0.5"], "--confidence applies to instants"),
     "a clock": (["overlapping", "--left-around", "3"], "--left-around applies to instants"),
     "no bound": (["following"], "needs a bound. Add --gap D"),
-    "a bound": (["meets", "--gap", "3"], "--relation meets takes none. Remove --gap"),
+    "a bound": (["meets", "--gap", "3"], "--relation meets takes no bound. Remove --gap"),
     "a share of Allen's": (
         ["meets", "--share", "0.5"],
         "--share belongs to --relation overlapping",
