@@ -544,8 +544,8 @@ TRANSITIONS = [
             "--within D = !": "The longest time of a transition, such as [cyan]3min[/cyan], or ticks.",
             "--confidence CT: float": "How probable a transition or a stay must be, 0 < CT ≤ 1. Exact"
             " times need none.",
-            "--until TIME": "Up to when the data are known, which decides stays of last events. Default:"
-            " the largest max_time.",
+            "--until TIME": "Up to when the data are known, which decides stays of last events: a time like"
+            " those of the column, or a duration such as [cyan]90s[/cyan]. Default: the largest max_time.",
             "--repeated raise|first|last = raise": "An I after an I, or an O after an O: an error; left"
             " out; or the dwell time begins anew.",
         },

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +19,7 @@ from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, Request, checked
 from coincide.command_line.summary import Counted, not_counted
 from coincide.engine.events.schemas import plain_schema
+from coincide.engine.events.ticks import written_time
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.source import Source, path_columns
@@ -28,6 +28,7 @@ from coincide.engine.transitions.arguments import SIDE, EventColumns, Transition
 from coincide.engine.transitions.monitor import TransitionMonitor, transitions_of_table
 from coincide.engine.transitions.reports import TWICE, TransitionSummary, losses_of
 from coincide.model.errors import ConditionError
+from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +45,7 @@ class TransitionRequest(Request):
     doing: ClassVar[str] = "looking for transitions"
     events: str
     arguments: TransitionArguments
-    until: int | float | datetime | None
+    until: pa.Scalar | None
 
     @property
     def inputs(self) -> dict[str, str]:  # noqa: D102
@@ -106,16 +107,28 @@ def request(**words: Any) -> TransitionRequest:
     )
 
 
-def _instant(text: str) -> int | float | datetime:
-    readers: tuple[Callable[[str], int | float | datetime], ...] = (
-        int, float, datetime.fromisoformat,
-    )  # fmt: skip
-    for read in readers:
-        with suppress(ValueError):
-            return read(text)
-    raise ConditionError(
-        f"--until takes a number, or a time such as 2024-05-01T08:00:00Z (found {text!r})."
-    )
+def _instant(text: str) -> pa.Scalar:
+    with suppress(ValueError, OverflowError):
+        return pa.scalar(int(text))
+    with suppress(InvalidOperation, pa.ArrowInvalid):
+        return pa.scalar(Decimal(text))
+    found = written_time(text) or _written_duration(text)
+    if found is None:
+        raise ConditionError(
+            "--until takes a number, a time such as 2024-05-01T08:00:00Z, or a duration such as"
+            f" 90s (found {text!r})."
+        )
+    return found
+
+
+def _written_duration(text: str) -> pa.Scalar | None:
+    with suppress(ConditionError, OverflowError):
+        nanoseconds = parse_duration(text)
+        for unit in ("s", "ms", "us", "ns"):
+            count = nanoseconds / NANOSECONDS_PER_UNIT[unit]
+            if count.denominator == 1:
+                return pa.scalar(int(count), pa.duration(unit))
+    return None
 
 
 def _tells_types(source: Source, columns: list[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,47 @@ def test_no_events_at_all(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "known", "until"),
+    [
+        (pa.timestamp("ns"), "1970-01-01T00:00:00.000000058", 58),
+        (pa.timestamp("ns", "UTC"), "1970-01-01T01:00:00.000000058+01:00", 58),
+        (pa.duration("ms"), "9ms", 9),
+        (pa.duration("ns"), "0.009us", 9),
+        (pa.decimal128(20, 9), "1700000000.123456789", 1700000000123456789),
+    ],
+)
+def test_no_digit_of_until_is_lost(place: Path, kind: pa.DataType, known: str, until: int) -> None:
+    """An event is a stay if its dwell time ends before: one step later it is none."""
+    unit = "ns" if kind == pa.duration("ns") or not pa.types.is_duration(kind) else "ms"
+    for step, rows in ((2, 1), (1, 0)):
+        ticks = pa.array([until - step], pa.int64())
+        is_decimal = pa.types.is_decimal(kind)
+        at = pa.array([Decimal(until - step).scaleb(-9)], kind) if is_decimal else ticks.view(kind)
+        table = pa.table({"query_id": [1], "stream_id": [1], "event": ["I"], "at": at})
+        pq.write_table(table, place / "events.parquet")
+        options = ["--within", f"1{unit}", "--time", "at", "--until", known, "--overwrite"]
+        options += [] if pa.types.is_duration(kind) else ["--tick", "ns"]
+        assert transitions(place, *options, *(["--unit", "s"] if is_decimal else [])) == 0
+        assert result(place).num_rows == rows
+
+
+def test_until_goes_with_the_times(place: Path, capsys: Any) -> None:
+    fine = "1970-01-01T01:00:00.0000001Z"
+    assert transitions(place, *WITHIN, *EXACT, "--until", fine) == 2
+    assert f"--until is finer than a tick of 1 us (found '{fine[:10]} " in capsys.readouterr().err
+    lasting = EVENTS.set_column(
+        3, "min_time", EVENTS["min_time"].cast(pa.int64()).cast("duration[s]")
+    )
+    pq.write_table(lasting, place / "events.parquet")
+    assert transitions(place, *WITHIN, *EXACT, "--until", "9") == 2
+    assert "events.min_time, a duration, below" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--within", "soon"], "soon"),
-        ([*WITHIN, "--until", "noon"], "--until takes a number, or a time"),
+        ([*WITHIN, "--until", "noon"], "--until takes a number, a time"),
         ([*WITHIN, "--until", "12"], "--until must be a time like those of events.max_time"),
         ([*WITHIN, "--time", "a,b,c"], "time must be the name of a column"),
         ([*WITHIN, "--query", "garage"], "events has no column 'garage'"),

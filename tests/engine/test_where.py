@@ -186,6 +186,8 @@ def test_times_and_dates() -> None:
         ("left_t > TIMESTAMP '2024-01-01T01:30:00'", [2]),
         ("left_u = TIMESTAMP '1970-01-01T00:00:00Z'", [1]),
         ("left_t >= DATE '2024-01-01'", [1, 2]),
+        ("left_t < TIMESTAMP '2024-01-01 01:00:00.000000001'", [1]),
+        ("left_t >= DATE '2024-01-02T00:30:00+02:00'", []),
     ):
         found = correlate_tables(left, left, where=where, how="semi", **given)
         assert found["left_id"].to_pylist() == ids

@@ -138,8 +138,12 @@ def instant_of(name: str, value: Any, scale: TimeScale, options: CorrelateOption
         ticks = Ticks(one, scale_of(column, scale.tick, options))
         wrong = ticks.null.any() or ticks.not_finite.any() or ticks.out_of_range.any()
         instant = int(ticks.ticks[0])
-    except DataError:  # finer than a tick
-        raise _no_instant(name, value, asked) from None
+    except DataError:
+        raise ConditionError(
+            f"{argument(name)} is finer than a tick of 1 {scale.tick.unit} (found"
+            f" {_shown(value)}). Round it, or count in a finer tick, for example"
+            f" {argument('tick', 'ns')}."
+        ) from None
     if wrong:
         raise _no_instant(name, value, asked)
     return instant
@@ -149,11 +153,16 @@ def _no_instant(name: str, value: object, asked: TimeColumn) -> ConditionError:
     wanted = {
         "timestamp": "a datetime with a time zone",
         "timestamp_ntz": "a datetime without a time zone",
+        "duration": "a duration",
     }.get(asked.family, "a number")
     return ConditionError(
         f"{argument(name)} must be a time like those of {asked.side}.{asked.name}, {wanted},"
-        f" below 2^61 ticks (found {brief(value)})."
+        f" below 2^61 ticks (found {_shown(value)})."
     )
+
+
+def _shown(value: object) -> str:
+    return brief(str(value) if isinstance(value, pa.Scalar) else value)
 
 
 def _one_value(value: Any) -> pa.ChunkedArray:

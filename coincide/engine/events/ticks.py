@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -202,6 +203,15 @@ def time_words(ticks: int, scale: TimeScale) -> str:
         return number
     step = tick.nanoseconds * scale.factor
     return f"{number} {next(unit for unit, size in NANOSECONDS_PER_UNIT.items() if size == step)}"
+
+
+def written_time(text: str) -> pa.Scalar | None:
+    """The time that ISO 8601 writes, to the nanosecond; None if the text is none."""
+    kinds = [pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
+    for kind in kinds:
+        with suppress(pa.ArrowInvalid):
+            return pa.scalar(text).cast(kind)
+    return None
 
 
 def length_words(ticks: Fraction | float, tick: Tick, digits: int = 6) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.rows import is_string
+from coincide.engine.events.ticks import written_time
 from coincide.model.errors import ConditionError, argument
 from coincide.model.sides import SIDES
 
@@ -391,13 +391,14 @@ class _Reader:
 
     def _time(self, kind: str) -> pc.Expression:
         text = self._literal_text()
-        try:
-            found = dt.datetime.fromisoformat(text)
-        except ValueError:
+        found = written_time(text)
+        if found is None:
             raise self._error(
                 f"{text!r} is not a {kind.lower()}. Write it like 2024-01-31T12:00:00Z"
-            ) from None
-        return pc.scalar(found.date() if kind == "DATE" else found)
+            )
+        if kind == "DATE":  # that of the place where it was written
+            found = pa.scalar(text[:10]).cast(pa.date32())
+        return pc.scalar(found)
 
     def _interval(self) -> pc.Expression:
         """One number and unit, or several, as in INTERVAL '1' HOUR 30 MINUTES; or both in quotes."""
