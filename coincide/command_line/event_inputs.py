@@ -118,18 +118,17 @@ def _checked_before_spark(
     request: EventRequest, inputs: Sequence[ArrowInput]
 ) -> tuple[Types, Types]:
     """As `checked_types`: what can be told without Spark fails before it has to start."""
-    # That is of times and places only: as keys, Spark takes many types for one that differ here.
+    # Without keys: as these, Spark takes many types for one that differ here.
     for given, columns in zip(inputs, request.columns, strict=True):
         check_for_spark(given, columns)
     types = _needed_types(request, inputs)
-    arguments, tables = request.arguments, []
-    needed = arguments.timestamp_columns
-    for given, names, unknown in zip(inputs, needed, types, strict=True):
+    arguments, tables = request.arguments.of_times(), []
+    for given, names, unknown in zip(inputs, arguments.columns, types, strict=True):
         if given.source.is_uri or path_columns(given.source).intersection(names):
             return types  # Spark alone knows of which type they are
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
-    request.job(arguments.handing_out(needed), tables[: len(request.inputs)])
+    request.job(arguments, tables[: len(request.inputs)])
     return types
 
 

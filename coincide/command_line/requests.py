@@ -168,7 +168,7 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
         "engine": engine,
         "engine_why": why,
         "conf": _settings(words["conf"]),
-        "csv": csv_rules(words, is_all=not sides),
+        "csv": csv_rules(words),
         "csv_sides": {side: side_rules(words, side) for side in sides},
         "output_format": _written(words),
     }

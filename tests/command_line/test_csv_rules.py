@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import DataError, SchemaError
+from coincide import ConditionError, DataError, SchemaError
 from coincide.command_line import run
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.csv_rules import csv_rules
@@ -96,6 +96,11 @@ def test_tabs_go_by_the_name(tmp_path):
     assert found.table(["t", "id"]).to_pylist() == [{"t": 2, "id": 1}]
     with pytest.raises(SchemaError, match=r"left has no column 'x' .found 'id', 't'"):
         found.table(["x"])
+    decimals = given(tmp_path / "b.tsv", "id\tt\n1\t2,5\n", decimal=",")
+    assert decimals.table(["t", "id"]).to_pylist() == [{"t": 2.5, "id": 1}]
+    for name, words in (("b.csv", {"decimal": ","}), ("c.tsv", {"quote": "tab"})):
+        with pytest.raises(ConditionError, match=r"left: --csv-delimiter and --csv-.* must differ"):
+            given(tmp_path / name, "id;t\n", **words)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,6 @@ def test_a_bad_cell_far_down_is_named(path):
         ({"delimiter": "::"}, "--csv-delimiter takes one character, or one of tab, space"),
         ({"quote": "\n"}, "--csv-quote takes one character, or none"),
         ({"delimiter": ","}, None),
-        ({"decimal": ","}, "Use another one, such as --csv-delimiter ';'"),
         ({"type": ["id"]}, "--csv-type takes COLUMN=TYPE, such as key=text (found 'id'"),
         ({"type": ["id=number"]}, "--csv-type id must be one of text, integer, float"),
         ({"type": ["t=timestamp@Rome"]}, "--csv-type t: there is no time zone 'Rome'"),
@@ -209,7 +213,7 @@ BOTH += ["--left-columns", "Nr,wert", "--engine", "local"]
         (["--left-csv", "delimiter"], "--left-csv takes NAME=VALUE, such as 'delimiter=; null=NA'"),
         (["--left-csv", "null='"], "--left-csv: No closing quotation"),
         (["--left-csv", "skip=x"], "--left-csv: skip takes a number of lines (found 'x'"),
-        (["--left-csv", "decimal=,"], "--left-csv: --csv-delimiter and --csv-decimal must differ (found"),
+        (["--left-csv", "decimal=,"], "left: --csv-delimiter and --csv-decimal must differ (found"),
         (["--left-csv", "delimiter=; null=- type=t=text"], "--left-csv type=t: "),
     ],
 )  # fmt: skip

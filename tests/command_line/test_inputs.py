@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -11,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import CoincideError, DataError, SchemaError
+from coincide.command_line import run, runs
+from coincide.command_line.problems import Problem
 from coincide.engine.files.finding import find_files, local_path
 from coincide.engine.files.source import find_source
 from tests.helpers.input_files import MIXED, TABLE, TIMES, ZONED, csv, read, write_ipc
@@ -208,3 +211,29 @@ def test_a_uri_of_this_machine_may_be_a_glob(tmp_path: Path, prefix: str) -> Non
     assert source.found.paths == (str(tmp_path / "part-1.parquet"),)
     source = find_source("left", f"{prefix}{tmp_path}/part%202.parquet")
     assert source.found.paths == (str(tmp_path / "part 2.parquet"),)
+
+
+@pytest.mark.parametrize("command", ["join", "causality"])
+def test_the_preferred_column_is_checked_before_spark_starts(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def starting(*_: Any) -> None:
+        raise Problem("Spark would start now.")
+
+    monkeypatch.setattr(runs, "spark_at_work", starting)
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": [7], "t": [0], "snr": [1.0], "word": ["x"]}), path)
+    own, others, window = {
+        "join": (["--left-time", "t"], ["--right-time", "t"], ["--within", "-1", "1"]),
+        "causality": (["--cause-time", "t"], ["--effect-time", "t"], ["--delta", "0", "1"]),
+    }[command]
+    engine = ["--engine", "spark", "--emit", "best", "-o", str(tmp_path / "out")]
+    for words in ([path, path, *others], [path]):
+        for prefer, said in (
+            ("-snr", "Spark would start now"),
+            ("word", "--prefer takes a column of numbers or times (found"),
+            ("gone", "has no column 'gone'"),
+        ):
+            asked = [command, *words, *own, *window, *engine, f"--prefer={prefer}"]
+            assert run(asked) == 2
+            assert said in capsys.readouterr().err

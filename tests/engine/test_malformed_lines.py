@@ -5,10 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import coincide
-from coincide import CorrelateOptions, DataError
+from coincide import (
+    CausalityCondition,
+    CorrelateOptions,
+    DataError,
+    Spatial,
+    Temporal,
+    border_crossing_tables,
+    causality_tables,
+)
 from coincide.model.errors import DroppedRowsWarning
 
 ROWS = "id,t\n1,2026-03-01T08:00:00Z\n2,2026-03-01T08:00:05Z\n"
@@ -59,3 +68,30 @@ def test_transitions_skip_them(tmp_path: Path) -> None:
     with pytest.warns(DroppedRowsWarning, match=r"1 line of .*torn\.csv skipped"):
         found = coincide.transition_tables(path, within="5s", time="t", options=DROP)
     assert found.num_rows == 1
+
+
+def test_values_that_are_no_numbers_are_errors_as_of_the_commands(tmp_path: Path) -> None:
+    """Only times and torn lines are skipped: a bad value or coordinate is not counted as these."""
+    events, words = tmp_path / "events.csv", r"line 3, column 'x': 'oops' is not a number"
+    events.write_text("id,time,x\n0,0,13.2\n1,1,oops\n2,2,13.2\n")
+    condition = CausalityCondition([Temporal(0, 5), Spatial(1)])
+    with pytest.raises(DataError, match=words):
+        causality_tables(events, events, condition, cause_place="x", options=DROP)
+    with pytest.raises(DataError, match=words):
+        coincide.clusters(events, condition, place="x", options=DROP)
+    queries = pa.table({"query_id": [1], "lower": [0.0], "upper": [1.0]})
+    with pytest.raises(DataError, match=words):
+        border_crossing_tables(events, queries, stream=None, values="x", invalid="drop")
+
+
+def test_values_of_many_digits_are_numbers(tmp_path: Path) -> None:
+    digits = "0.10000000000000000555"
+    readings, queries = tmp_path / "readings.csv", tmp_path / "queries.csv"
+    readings.write_text(f"stream_id,time,value\na,0,0.05\na,1,{digits}\n")
+    queries.write_text(f"query_id,lower,upper\n1,{digits},0.5\n")
+    found = border_crossing_tables(readings, queries)
+    assert found.select(["event", "max_time"]).to_pylist() == [{"event": "I", "max_time": 1}]
+    events = tmp_path / "events.csv"
+    events.write_text(f"id,time,x\n0,0,{digits}\n1,1,{digits}\n")
+    condition = CausalityCondition([Temporal(0, 5), Spatial(1)])
+    assert causality_tables(events, events, condition, cause_place="x").num_rows == 3

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from coincide import correlate_tables
@@ -44,6 +47,16 @@ def found(where: str) -> list[int]:
 )
 def test_what_is_the_same_as_in_sql(where: str, expected: list[int]) -> None:
     assert found(where) == expected
+
+
+def test_a_backtick_in_a_name_is_written_twice(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2], "t": [0, 0], "a`b": [3, 4]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    exact = {"within": 0, "left_time": "t", "right_time": "t"}
+    for given in (table, table.to_pandas(), tmp_path / "t.parquet"):
+        for where in ("`left_a``b` < `right_a``b`", pc.field("left_a`b") < pc.field("right_a`b")):
+            pairs = correlate_tables(given, given, **exact, where=where)
+            assert pairs.to_pylist() == [{"left_id": 1, "right_id": 2}]
 
 
 @pytest.mark.parametrize(

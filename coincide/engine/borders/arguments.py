@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.frames import Numbers
 from coincide.engine.events.keys import check_column
 from coincide.engine.events.schemas import column_of, type_of
 from coincide.engine.events.ticks import contiguous
@@ -75,9 +76,9 @@ class BorderArguments:
         return [*self.streams, self.time, *self.values]
 
     @property
-    def numbers(self) -> list[str]:
+    def numbers(self) -> Numbers:
         """Those of times and of what was read, however CSV writes their numbers."""
-        return [self.time, *self.values]
+        return Numbers([self.time], self.values)
 
     @property
     def made(self) -> list[str]:

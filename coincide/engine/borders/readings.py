@@ -17,7 +17,7 @@ from coincide.engine.borders.arguments import (
     check_numbers,
     floats_of,
 )
-from coincide.engine.events.frames import arrow_table, own_names
+from coincide.engine.events.frames import Numbers, arrow_table, own_names
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import (
     arrow_time_column,
@@ -84,7 +84,7 @@ def query_table(given: Any, arguments: BorderArguments) -> pa.Table:
     """The columns of queries that are needed, of a table of any library."""
     own = own_names(given)
     borders = [name for pair in arguments.border_names(own) for name in pair]
-    table = arrow_table(QUERIES, given, arguments.query_columns(own), borders)
+    table = arrow_table(QUERIES, given, arguments.query_columns(own), Numbers(floats=borders))
     return table.select(query_columns(table.schema, arguments))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import pyarrow as pa
 
@@ -20,6 +20,16 @@ TABLES = (
     " dicts, or the path of files"
 )
 """What `arrow_table` takes, in words."""
+
+
+class Numbers(NamedTuple):
+    """Columns that CSV writes as numbers: times, which may be decimals or texts of times, and floats."""
+
+    times: Sequence[str] = ()
+    floats: Sequence[str] = ()
+
+
+NO_NUMBERS = Numbers()
 _FRAMES = ("pandas", "polars")
 """Libraries whose frames give some of their columns by ``frame[names]``."""
 _COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
@@ -35,7 +45,7 @@ def arrow_table(
     side: str,
     given: Any,
     names: Sequence[str],
-    numbers: Sequence[str] = (),
+    numbers: Numbers = NO_NUMBERS,
     first: pa.Schema | None = None,
     *,
     drops: bool = False,
@@ -68,13 +78,11 @@ def _names_files(given: object) -> TypeGuard[Given]:
     return isinstance(given, (str, os.PathLike))
 
 
-def _of_files(
-    side: str, given: Given, names: list[str], numbers: Sequence[str], drops: bool
-) -> pa.Table:
+def _of_files(side: str, given: Given, names: list[str], numbers: Numbers, drops: bool) -> pa.Table:
     from coincide.engine.files.arrow_inputs import input_of
     from coincide.engine.reports.warnings import warn
 
-    read = input_of(side, given, numbers, drops=drops)
+    read = input_of(side, given, *numbers, drops=drops)
     table = read.table(names)
     if lost := sum(read.source.skipped.values()):
         lines = f"{lost:,} {'line' if lost == 1 else 'lines'}"
@@ -141,7 +149,12 @@ def needed_names(given: object, names: Sequence[str], words: str | None) -> list
 
 def needed_among(names: Sequence[str], words: str | None) -> list[str]:
     """Those of some columns that words may tell of; None: all."""
-    return [name for name in names if words is None or f"_{name}" in words]
+    # SQL writes a backtick in a name twice; an expression prints it once.
+    return [
+        name
+        for name in names
+        if words is None or f"_{name}" in words or f"_{name.replace('`', '``')}" in words
+    ]
 
 
 def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
+from coincide.engine.events.frames import TABLES, Numbers, arrow_table, offers_arrow
 from coincide.engine.events.schemas import other_types, with_first_types
 from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.options import Invalid
@@ -27,7 +27,7 @@ class Pushes(Generic[C]):
         self,
         side: str,
         names: Sequence[str],
-        numbers: Sequence[str],
+        numbers: Numbers,
         columns_of: Callable[[pa.Schema], C],
         invalid: Invalid,
     ) -> None:

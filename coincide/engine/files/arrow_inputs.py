@@ -37,12 +37,17 @@ def arrow_input(
 
 
 def input_of(
-    side: str, given: Given, numbers: Sequence[str] = (), *, drops: bool = False
+    side: str,
+    given: Given,
+    times: Sequence[str] = (),
+    floats: Sequence[str] = (),
+    *,
+    drops: bool = False,
 ) -> ArrowInput:
-    """The input that files of any format are; `numbers` name times."""
+    """The input that files of any format are."""
     words = words_of(given)
     source = source_of(", ".join(words), find_files(side, words), csv=CsvRules(drops=drops))
-    return arrow_input(source, times=tuple(numbers))
+    return arrow_input(source, times=tuple(times), floats=tuple(floats))
 
 
 @dataclass(frozen=True)

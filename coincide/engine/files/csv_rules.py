@@ -96,7 +96,7 @@ PLAIN = CsvRules()
 BY_COMMAS = CsvRules(delimiter=COMMA)
 
 
-def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
+def csv_rules(words: Mapping[str, Any]) -> CsvRules:
     """The rules of the options of a command."""
     own = {key: value for key, value in words.items() if key.startswith(_PREFIX)}
     said = [key for key, value in own.items() if value not in (None, [], 0)]
@@ -118,10 +118,7 @@ def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
     if "time_format" in given:
         found["time_format"] = check_format(_option("csv_time_format"), given["time_format"])
     drops = words.get("invalid") == "drop"
-    rules = CsvRules(**found, drops=drops, said=tuple(map(_option, said)))
-    if is_all:
-        _check_apart(rules)
-    return rules
+    return CsvRules(**found, drops=drops, said=tuple(map(_option, said)))
 
 
 def _option(word: str) -> str:
@@ -178,15 +175,16 @@ def _encoding(name: str) -> str:
         ) from None
 
 
-def _check_apart(rules: CsvRules) -> None:
-    marks = {"--csv-delimiter": rules.delimiter or COMMA, "--csv-decimal": rules.decimal}
+def check_apart(side: str, rules: CsvRules) -> None:
+    """Refuse one character for two things; the delimiter may be that of the files' names."""
+    marks = {"--csv-delimiter": rules.delimiter, "--csv-decimal": rules.decimal}
     if rules.quote:
         marks["--csv-quote"] = rules.quote
     for option, mark in marks.items():
         other = next((o for o, m in marks.items() if m == mark and o != option), None)
         if other:
             raise ConditionError(
-                f"{option} and {other} must differ (found {mark!r} twice). Use another one, such"
+                f"{side}: {option} and {other} must differ (found {mark!r} twice). Use another one, such"
                 " as --csv-delimiter ';'."
             )
 
@@ -200,7 +198,7 @@ def side_rules(words: Mapping[str, Any], side: str) -> tuple[CsvRules, CsvRules]
     option = f"--{side}-csv"
     own = _parts(option, words.get(f"{side}_csv"))
     try:
-        return csv_rules({**words, **own}), csv_rules(own, is_all=False)
+        return csv_rules({**words, **own}), csv_rules(own)
     except ConditionError as error:
         if not own:
             raise

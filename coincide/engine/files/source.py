@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
-from coincide.engine.files.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
+from coincide.engine.files.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules, check_apart
 from coincide.engine.files.finding import ParquetFiles, find_files, local_path
 from coincide.model.errors import DataError, first_line
 
@@ -103,7 +103,10 @@ def source_of(
     if not csv.delimiter:
         csv = replace(csv, delimiter=TAB if all(map(_has_tabs, found.paths)) else COMMA)
     side = found.side
-    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv, held)
+    source = Source(side, text, file_format or _guess(side, text, found.paths), found, csv, held)
+    if source.format.is_text:
+        check_apart(side, csv)
+    return source
 
 
 def path_keys(source: Source) -> dict[str, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, get_args
 import pyarrow as pa
 
 from coincide.engine.backends import check_backend
+from coincide.engine.events.frames import Numbers
 from coincide.engine.events.intervals import IntervalNames
 from coincide.engine.events.keys import (
     Keys,
@@ -282,12 +283,9 @@ class PairArguments(ABC):
         return own, others
 
     @property
-    def numbers(self) -> tuple[list[str], list[str]]:
+    def numbers(self) -> tuple[Numbers, Numbers]:
         """Columns of both sides that are times or coordinates, however CSV writes their numbers."""
-        own, others = (
-            [*clocks, *names]
-            for clocks, names in zip(self.time_columns, self.coordinates, strict=True)
-        )
+        own, others = map(Numbers, self.time_columns, self.coordinates)
         return own, others
 
     @property
@@ -370,8 +368,9 @@ class PairArguments(ABC):
         changes: dict[str, Any] = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)
 
-    def handing_out(self, columns: Sequence[Sequence[str]]) -> Self:
-        """The same without keys and a condition on pairs; and these columns, of both sides."""
+    def of_times(self) -> Self:
+        """The same without keys and a condition on pairs; the output columns are those of timestamps."""
+        columns = self.timestamp_columns
         changes: dict[str, Any] = dict(zip(self._names_of_columns, columns, strict=True))
         return replace(self, by=(), case_fold=False, where=None, **changes)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.frames import is_nothing
+from coincide.engine.events.frames import Numbers, is_nothing
 from coincide.engine.events.pushes import Pushes
 from coincide.engine.events.schemas import Ids, as_times
 from coincide.engine.events.ticks import time_words
@@ -84,7 +84,7 @@ class TransitionMonitor:
         )
         columns_of = partial(EventColumns.of, arguments=arguments)
         self._pushes = Pushes(
-            SIDE, arguments.columns, arguments.clocks, columns_of, options.invalid
+            SIDE, arguments.columns, Numbers(arguments.clocks), columns_of, options.invalid
         )
         self._watches: OpenWatches | None = None
         self._clock: int | None = None

@@ -21,7 +21,7 @@ from coincide.engine.causality.arguments import (
 from coincide.engine.causality.emptiness import warn_of_names
 from coincide.engine.causality.join import read_placed
 from coincide.engine.causality.pairing import points_of
-from coincide.engine.events.frames import is_nothing
+from coincide.engine.events.frames import Numbers, is_nothing
 from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
 from coincide.engine.events.keys import Names
 from coincide.engine.events.pushes import Pushes
@@ -411,7 +411,7 @@ def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
     names, places = arguments.read_columns, names_of_coordinates(arguments.coordinates)
     columns_of = partial(WindowColumns, arguments=arguments)
     return Pushes(
-        f"{EVENT}s", [*names, *arguments.payload], [*arguments.clocks, *places], columns_of,
+        f"{EVENT}s", [*names, *arguments.payload], Numbers(arguments.clocks, places), columns_of,
         arguments.options.invalid,
     )  # fmt: skip
 
