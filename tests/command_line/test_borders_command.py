@@ -16,7 +16,7 @@ import pytest
 
 from coincide import BorderOptions, DataError, LateRowsWarning, border_crossing_tables
 from coincide.command_line import run
-from coincide.engine.files import parquet_input
+from coincide.engine.files.slice_join import PlannedFiles
 from tests.helpers.border_tables import random_queries, random_readings, sorted_rows
 
 STREAMS = pa.array([f"s{k}" for k in range(7)])
@@ -83,14 +83,14 @@ def test_files_in_order_of_time_are_read_group_by_group(
     for name, part in zip("cab", parts, strict=True):
         pq.write_table(part, place / "folder" / f"{name}.parquet")
     seen = []
-    read = parquet_input.Reader._row_group
+    read = PlannedFiles.read
 
-    def noted(*given: Any) -> pa.Table:
-        table = read(*given)
+    def noted(*given: Any, **more: Any) -> pa.Table:
+        table = read(*given, **more)
         seen.append(table.num_rows)
         return table
 
-    monkeypatch.setattr(parquet_input.Reader, "_row_group", noted)
+    monkeypatch.setattr(PlannedFiles, "read", noted)
     assert borders(place, *NAMES, readings="folder") == 0
     assert sorted_rows(result(place)) == sorted_rows(expected())
     assert seen == [part.num_rows for part in parts]
@@ -100,9 +100,29 @@ def test_groups_that_share_a_time_are_read_together(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pq.write_table(READINGS.sort_by("at"), place / "readings.parquet", row_group_size=10)
-    monkeypatch.setattr(parquet_input.Reader, "_row_group", None)
+    monkeypatch.setattr(PlannedFiles, "read", None)
     assert borders(place, *NAMES) == 0
     assert sorted_rows(result(place)) == sorted_rows(expected())
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_an_error(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Never the crossings of both files: the same rows in time, with other values."""
+    path, rows = place / "readings.parquet", range(6)
+    first = pa.table({"stream": ["a"] * 6, "at": rows, "x": [0.0] * 6})
+    pq.write_table(first, path, row_group_size=2)
+    read = PlannedFiles.read
+
+    def replacing(*given: Any, **more: Any) -> pa.Table:
+        table = read(*given, **more)
+        pq.write_table(first.set_column(2, "x", pa.array([9.0] * 6)), path, row_group_size=2)
+        return table
+
+    monkeypatch.setattr(PlannedFiles, "read", replacing)
+    assert borders(place, *NAMES) == 2
+    assert "readings.parquet has changed since planning" in capsys.readouterr().err
+    assert not list((place / "out").iterdir())
 
 
 def test_csv_whose_values_begin_as_whole_numbers(place: Path) -> None:

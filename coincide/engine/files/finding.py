@@ -115,7 +115,7 @@ class ParquetFiles:
             yield
         except FileNotFoundError as error:
             raise DataError(
-                f"{self.side}: {path} is gone. If it was replaced, run the join again."
+                f"{self.side}: {path} is gone. If it was replaced, run the job again."
             ) from error
         except PermissionError as error:
             raise DataError(

@@ -90,7 +90,7 @@ def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) 
     """Refuse a file that is not the one that was planned with."""
     if planned != found:
         raise DataError(
-            f"{side}: {path} has changed since the join was planned. Run the join again. A"
+            f"{side}: {path} has changed since planning. Run the job again. A"
             " DataFrame or view that reads it needs a new plan."
         )
 

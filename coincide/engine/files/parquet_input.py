@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coincide.engine.events.schemas import decoded, plain_type, with_types
+from coincide.engine.events.schemas import plain_type, with_types
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.finding import FILENAME
 from coincide.engine.files.footers import ONLY_NULLS, Footer, parsed_footers, read_footers
@@ -23,19 +24,13 @@ from coincide.engine.files.old_timestamps import (
     int96_times,
     with_instants,
 )
+from coincide.engine.files.row_groups import places_of
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import Parts
 from coincide.engine.files.source import path_columns, reading
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
-
-
-class _Group(NamedTuple):
-    """A row group: its earliest and latest time as they are stored, its file, and its number there."""
-
-    low: float
-    high: float
-    file: int
-    number: int
 
 
 class Reader(ArrowInput):
@@ -94,33 +89,14 @@ class Reader(ArrowInput):
         is_float = pa.types.is_floating(schema.field(time).type)
         if path_columns(self.source) or is_float:
             return None
-        groups = self._groups_in_time(time, schema)
-        return None if groups is None else (self._row_group(group, schema) for group in groups)
-
-    def _groups_in_time(self, time: str, schema: pa.Schema) -> list[_Group] | None:
         footers = read_footers(self.source.found, [time])
-        stored = {footer.ranges[time][0] for footer in footers if footer.rows.size}
-        if not _are_alike(footers, schema) or None in stored or len(stored) > 1:
+        order = _order_in_time(footers, time) if _are_alike(footers, schema) else None
+        if order is None:
             return None
-        groups = []
-        for file, footer in enumerate(footers):
-            for number, found in zip(footer.index.tolist(), footer.ranges[time][1], strict=True):
-                low, high = found or (None, None)
-                if low is None or high is None:
-                    return None
-                groups.append(_Group(low, high, file, number))
-        timeless = [group for group in groups if (group.low, group.high) == ONLY_NULLS]
-        timed = sorted(group for group in groups if (group.low, group.high) != ONLY_NULLS)
-        if any(first.high >= second.low for first, second in pairwise(timed)):
-            return None
-        return timeless + timed
-
-    def _row_group(self, group: _Group, schema: pa.Schema) -> pa.Table:
-        files = self.source.found
-        path = files.paths[group.file]
-        with files.reading(path), files.filesystem.open_input_file(path) as source:
-            table = pq.ParquetFile(source).read_row_group(group.number, schema.names)
-        return pa.table([decoded(table.column(f.name), f.type) for f in schema], schema)
+        planned = PlannedFiles.of(self.source.found, schema, footers)
+        groups = Parts.whole(places_of(footers))
+        each = (groups.take(np.array([group])) for group in order)
+        return (planned.read(group, schema.names, threads=True) for group in each)
 
     @cached_property
     def _dataset(self) -> ds.Dataset:
@@ -156,6 +132,26 @@ class Reader(ArrowInput):
 def _schema_of(footer: pq.FileMetaData) -> pa.Schema:
     """The columns of a file."""
     return with_instants(footer.schema.to_arrow_schema(), int96_columns(footer))
+
+
+def _order_in_time(footers: Sequence[Footer], time: str) -> list[int] | None:
+    """The row groups, numbered over all files, in order of time; None if two may share a time."""
+    stored = {footer.ranges[time][0] for footer in footers if footer.rows.size}
+    if None in stored or len(stored) > 1:
+        return None
+    ranges = [found for footer in footers for found in footer.ranges[time][1]]
+    timed = []
+    for group, found in enumerate(ranges):
+        low, high = found or (None, None)
+        if low is None or high is None:
+            return None
+        if found != ONLY_NULLS:
+            timed.append((low, high, group))
+    timed.sort()
+    if any(first[1] >= second[0] for first, second in pairwise(timed)):
+        return None
+    timeless = [group for group, found in enumerate(ranges) if found == ONLY_NULLS]
+    return timeless + [group for _, _, group in timed]
 
 
 def _are_alike(footers: Sequence[Footer], schema: pa.Schema) -> bool:

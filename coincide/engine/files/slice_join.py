@@ -142,7 +142,7 @@ _FEW_ROWS = 256
 
 @dataclass(frozen=True, eq=False)
 class PlannedFiles:
-    """The files of one side as they were when the join was planned."""
+    """The files of one side as they were when they were planned with."""
 
     files: ParquetFiles
     schema: pa.Schema

@@ -131,7 +131,7 @@ def test_bad_files(
     [
         (_truncate, "cannot read .* as Parquet"),
         (_pages, "cannot read .* as Parquet"),
-        (Path.unlink, "is gone. If it was replaced, run the join again"),
+        (Path.unlink, "is gone. If it was replaced, run the job again"),
         (lambda path: write(path, stream(4001, 1)[1:700]), "has changed since"),
     ],
     ids=["truncated", "corrupt pages", "gone", "another"],

@@ -27,7 +27,7 @@ from tests.helpers.joins import join_files, local_files_join
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)
 OPTIONS = CorrelateOptions(slices=3)
-CHANGED = r"right: .*right\.parquet has changed since the join was planned"
+CHANGED = r"right: .*right\.parquet has changed since planning"
 
 
 def table(shift: int = 0, seed: int = 0, n: int = 2000) -> pa.Table:
