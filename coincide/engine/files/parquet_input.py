@@ -24,9 +24,8 @@ from coincide.engine.files.old_timestamps import (
     int96_times,
     with_instants,
 )
-from coincide.engine.files.row_groups import places_of
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts
+from coincide.engine.files.slices import Parts, places_of
 from coincide.engine.files.source import path_columns, reading
 
 if TYPE_CHECKING:
