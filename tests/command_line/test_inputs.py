@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import CoincideError, DataError, SchemaError
-from coincide.command_line import run, runs
+from coincide.command_line import engines, run
 from coincide.command_line.problems import Problem
 from coincide.engine.files.finding import find_files, local_path
 from coincide.engine.files.source import find_source
@@ -220,7 +220,7 @@ def test_the_preferred_column_is_checked_before_spark_starts(
     def starting(*_: Any) -> None:
         raise Problem("Spark would start now.")
 
-    monkeypatch.setattr(runs, "spark_at_work", starting)
+    monkeypatch.setattr(engines, "spark_at_work", starting)
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": [7], "t": [0], "snr": [1.0], "word": ["x"]}), path)
     own, others, window = {
