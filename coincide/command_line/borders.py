@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from coincide.command_line.event_inputs import (
-    check_complete,
     check_for_spark,
-    check_zones,
 )
 from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
@@ -66,7 +64,7 @@ class BorderRequest(Request):
 
     def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
         inputs = BorderInputs.of(self, sources)
-        schema = inputs.checked_schema()
+        schema = inputs.schema()
         progress.show(f"reading {inputs.queries.source.text}")
         queries = inputs.query_table()
         # First without readings: what is wrong with columns shows before they are read.
@@ -216,18 +214,11 @@ class BorderInputs:
         pairs = self.arguments.border_names(given)
         types = {name: pa.float64() for pair in pairs for name in pair}
         columns = self.arguments.query_columns(given)
-        check_complete(self.queries, columns)
         return self.queries.table(columns, types)
 
     def schema(self) -> pa.Schema:
         """Of the readings, as their files tell it."""
         return plain_schema(self.readings.typed(self.arguments.columns, self.types))
-
-    def checked_schema(self) -> pa.Schema:
-        """The same, where the files are to be read by PyArrow, and must go together."""
-        check_complete(self.readings, self.arguments.columns)
-        check_zones(self.readings, self.arguments.columns)
-        return self.schema()
 
     def checked_before_spark(self) -> pa.Table | None:
         """The queries, if PyArrow opens them; what is wrong with columns shows before Spark starts."""

@@ -17,10 +17,10 @@ from coincide.command_line.requests import EventRequest
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, plain_type
 from coincide.engine.events.time_columns import resolve_tick
+from coincide.engine.files.alike import check_alike
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.csv_texts import holds_whole
 from coincide.engine.files.finding import HIDDEN
-from coincide.engine.files.footers import check_present
 from coincide.engine.files.source import Source, as_parquet, path_columns, path_keys
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import ConditionError, SchemaError
@@ -99,9 +99,6 @@ def _needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
 
 def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
     """As `_needed_types`; what is wrong with columns shows here, before rows are read."""
-    for given, columns in zip(inputs, request.columns, strict=True):
-        check_complete(given, columns)
-        check_zones(given, columns)
     types = _needed_types(request, inputs)
     needed = zip(inputs, request.columns, types, strict=True)
     empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
@@ -166,28 +163,13 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
         )
     if source.is_uri:
         return
-    check_complete(given, columns)
     given.check_columns(columns)
     _check_visible(source)
     _check_subfolders(source)
-    check_zones(given, columns)
     # Spark judges all files by one, and reads nanoseconds and columns of no type as integers.
     for aspect in (_unit, pa.types.is_null):
-        _check_alike(given, columns, aspect, "Use --engine local, or rewrite one of them")
-
-
-def check_complete(given: ArrowInput, columns: list[str]) -> None:
-    """Refuse Parquet of which some files lack a column; readers would fill it with nulls."""
-    own = path_columns(given.source)
-    names = [name for name in columns if name not in own]
-    check_present(given.source.side, given.file_schemas, names)
-
-
-def check_zones(given: ArrowInput, columns: list[str]) -> None:
-    """Refuse Parquet whose files differ in whether the times of a column have a zone."""
-    if not given.source.is_uri:
-        advice = "Instants and wall-clock times do not mix. Rewrite one of them"
-        _check_alike(given, columns, _zone, advice)
+        advice = "Use --engine local, or rewrite one of them"
+        check_alike(source.side, given.file_schemas, columns, aspect, advice)
 
 
 def has_plain_subfolders(source: Source) -> bool:
@@ -221,30 +203,9 @@ def _check_subfolders(source: Source) -> None:
     )
 
 
-def _zone(kind: pa.DataType) -> bool | None:
-    return kind.tz is not None if pa.types.is_timestamp(kind) else None
-
-
 def _unit(kind: pa.DataType) -> str | None:
     has_unit = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
     return str(kind.unit) if has_unit else None
-
-
-def _check_alike(
-    given: ArrowInput, columns: list[str], aspect: Callable[[pa.DataType], object], advice: str
-) -> None:
-    """Refuse a column that differs between the files of an input in an aspect, None of no account."""
-    first: dict[str, tuple[str, pa.DataType]] = {}
-    for file, schema in given.file_schemas:
-        for field in schema:
-            if field.name not in columns or aspect(field.type) is None:
-                continue
-            other, kind = first.setdefault(field.name, (file, field.type))
-            if aspect(kind) != aspect(field.type):
-                raise Problem(
-                    f"{given.source.side}.{field.name} must have one type in all files (found"
-                    f" {kind} in {other} and {field.type} in {file}). {advice}."
-                )
 
 
 Types = dict[str, pa.DataType]

@@ -16,7 +16,7 @@ from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, OnSpark, checked
 from coincide.command_line.summary import Counted, counted_pairs
-from coincide.engine.files.footers import MissingColumn
+from coincide.engine.files.alike import MissingColumn
 from coincide.engine.files.planning import LocalFilesJoin, NotDirect
 from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.arguments import JoinArguments

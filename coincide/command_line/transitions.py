@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from coincide.command_line.event_inputs import (
-    check_complete,
     check_for_spark,
-    check_zones,
 )
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, Request, checked
@@ -62,8 +60,6 @@ class TransitionRequest(Request):
 
     def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
         given, columns, types = self._given(sources[0]), self.arguments.columns, _types(self)
-        check_complete(given, columns)
-        check_zones(given, columns)
         _check(given.typed(columns, types), self)
         progress.show(f"reading {given.source.text}")
         table = given.table(columns, types)

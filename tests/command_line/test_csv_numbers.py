@@ -167,3 +167,15 @@ def test_keys_of_one_stream_may_be_whole_decimals(work):
     words = ["join", str(work.left), "-o", str(work.folder / "out.parquet"), *BY]
     assert run(words) == 0
     assert rows(pq.read_table(work.folder / "out.parquet")) == [(7, "00", "01")]
+
+
+def test_sixteen_digits_are_not_floats(tmp_path):
+    """Without a point or a sign a text of 16 characters holds 16 digits, which floats do not tell apart."""
+    left = csv(tmp_path / "a.csv", "id,t\n0,9100000000000001\n1,0.5\n")
+    right = csv(tmp_path / "b.csv", "id,t\n0,9100000000000001\n1,9100000000000002\n")
+    code = run(
+        ["join", str(left), str(right), "-o", str(tmp_path / "out.parquet"), "--engine", "local",
+         "--left-time", "t", "--right-time", "t", "--unit", "ns", "--within", "0ns", "0ns"]
+    )  # fmt: skip
+    assert code == 0
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == [{"left_id": 0, "right_id": 0}]

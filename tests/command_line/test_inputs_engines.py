@@ -239,9 +239,9 @@ def test_mixed_units_are_refused_on_spark(tmp_path, command_spark, capsys, first
     write_times(tmp_path / "events" / "b.parquet", second)
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events"))
     for word in (
-        "left.min_time must have one type",
-        f"(found {first} in",
-        f"{second} in",
+        "left: the column 'min_time' must have one type in all files",
+        f"(found {second} in",
+        f"{first} in",
         "a.parquet",
         "b.parquet",
         "local",
@@ -254,12 +254,20 @@ def test_mixed_units_are_refused_on_spark(tmp_path, command_spark, capsys, first
 
 @pytest.mark.spark
 @pytest.mark.parametrize("engine", ["spark", "local"])
-def test_mixed_zones_are_refused(tmp_path, command_spark, capsys, engine):
-    write_times(tmp_path / "events" / "a.parquet", MICROS)
-    write_times(tmp_path / "events" / "b.parquet", UTC_MICROS)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(MICROS, UTC_MICROS), (pa.int64(), UTC_MICROS), (pa.int32(), pa.date32())],
+    ids=str,
+)
+def test_mixed_kinds_are_refused(tmp_path, command_spark, capsys, engine, first, second):
+    (tmp_path / "events").mkdir()
+    for name, kind in (("a", first), ("b", second)):
+        times = pa.array([0, 1], pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+        table = pa.table({"id": [1, 2], "min_time": times, "max_time": times})
+        pq.write_table(table, tmp_path / "events" / f"{name}.parquet")
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events", None, "--engine", engine))
-    assert "left.min_time must have one type in all files (found timestamp[us] in" in said
-    assert "Rewrite one of them" in said
+    assert f"'min_time' must have one type in all files (found {second} in" in said
+    assert "Write the files with one type" in said
 
 
 def test_the_widest_floats_of_all_files(tmp_path):

@@ -15,12 +15,15 @@ from coincide import (
     CausalityCondition,
     ConditionError,
     CorrelateOptions,
+    GivenTemplate,
+    Templates,
     Temporal,
     TimingCondition,
     around,
     causality_tables,
     correlate,
     correlate_tables,
+    histograms,
     within,
 )
 from coincide.command_line import run
@@ -94,6 +97,24 @@ def test_stamps_are_as_of_causality() -> None:
         )  # fmt: skip
         assert sorted(found[name].to_pylist()) == sorted(caused[name].to_pylist())
         assert found.num_rows == 5
+
+
+def test_stamps_of_delays() -> None:
+    """A template of delays says when an event was, and its stamp is when it was seen."""
+    delays = Templates({"late": GivenTemplate((10, 14, 20), (0.5, 0.5), delays=True)})
+    seen = pa.table({"id": [0, 1], "t": [100, 130], "template": ["late", "late"]})
+    exact = pa.table({"id": [9], "t": [105]})
+    time = histograms("t", template="template", templates=delays)
+    found = correlate_tables(
+        seen, exact, within=(-60, 60), confidence=0.9, left_time=time, right_time="t",
+        pair_columns="delta",
+    )  # fmt: skip
+    caused = causality_tables(
+        seen, exact, CausalityCondition([Temporal(-60, 60)], confidence=0.9),
+        cause_time=time, effect_time="t",
+    )  # fmt: skip
+    assert sorted(found["delta"].to_pylist()) == [-25, 5]
+    assert sorted(caused["delta"].to_pylist()) == [-25, 5]
 
 
 @pytest.mark.parametrize(

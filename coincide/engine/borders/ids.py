@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.rows import Gather
-from coincide.engine.events.schemas import of_one_type, one_array, storage_type, stored
+from coincide.engine.events.schemas import as_given, of_one_type, one_array, storage_type, stored
 
 _SHARE_TO_MERGE = 16
 
@@ -68,10 +68,10 @@ class QueryIds:
     def of(self, numbers: np.ndarray) -> pa.Array:
         """The ids of live numbers."""
         if not numbers.size:
-            return self._wrapped(pa.array([], storage_type(self.kind)))
+            return as_given(pa.array([], storage_type(self.kind)), self.kind)
         first, last = self._runs_of(np.array([numbers.min(), numbers.max()])).tolist()
         if first == last:
-            return self._wrapped(self.runs[first].of(numbers))
+            return as_given(self.runs[first].of(numbers), self.kind)
         # Sorted by counting, as such small integers are.
         whose = self._runs_of(numbers).astype(np.int16)
         order = np.argsort(whose, kind="stable")
@@ -79,15 +79,11 @@ class QueryIds:
         parts = [run.of(numbers[order[ends[k] : ends[k + 1]]]) for k, run in enumerate(self.runs)]
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
-        return self._wrapped(pa.concat_arrays(parts).take(pa.array(place)))
+        return as_given(pa.concat_arrays(parts).take(pa.array(place)), self.kind)
 
     def _runs_of(self, numbers: np.ndarray) -> np.ndarray:
         starts = [run.numbers[0] for run in self.runs]
         return np.searchsorted(np.array(starts, np.int64), numbers, side="right") - 1
-
-    def _wrapped(self, ids: pa.Array) -> pa.Array:
-        is_extension = isinstance(self.kind, pa.BaseExtensionType)
-        return self.kind.wrap_array(ids) if is_extension else ids
 
 
 _INTERVAL = pa.month_day_nano_interval()

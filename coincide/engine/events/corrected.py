@@ -224,7 +224,7 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
 
 def _ticks_of(errors: pa.Table, name: str, scale: TimeScale) -> np.ndarray:
     """Times of segments in ticks of the join: numbers are counted so already."""
-    column = errors[name]
+    column = column_of(errors, SIDE, name)
     own = arrow_time_column(SIDE, name, column.type)
     if (own.nanoseconds is None) != (scale.column.nanoseconds is None):
         raise SchemaError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import pyarrow as pa
 
-from coincide.engine.events.schemas import can_be_width, check_name, decoded
+from coincide.engine.events.schemas import can_be_width, check_name, in_usable_types
 from coincide.model.errors import DroppedRowsWarning, SchemaError
 
 if TYPE_CHECKING:
@@ -62,14 +62,7 @@ def arrow_table(
         table = given
     else:
         table = _converted(side, _narrowed(side, given, names))
-    for i, field in enumerate(table.schema):
-        kind = field.type
-        if pa.types.is_run_end_encoded(kind):
-            column = decoded(table.column(i), kind.value_type)
-            table = table.set_column(i, field.name, column)
-        elif pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-            table = table.set_column(i, field.name, _with_plain_texts(table.column(i)))
-    return table
+    return in_usable_types(table)
 
 
 def _names_files(given: object) -> TypeGuard[Given]:
@@ -181,16 +174,6 @@ def _converted(side: str, given: Any) -> pa.Table:
             f"{side}: Arrow has no type for the values of {what} ({why}). Give it values of one"
             " type, or remove it."
         ) from error
-
-
-def _with_plain_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Categories of Polars: Arrow takes nothing from dictionaries of string views."""
-    chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
-        for chunk in column.chunks
-    ]
-    kind = pa.dictionary(column.type.index_type, pa.large_string())
-    return pa.chunked_array(chunks, kind)
 
 
 def kind_of(given: object) -> str:

@@ -50,9 +50,12 @@ _TEXTS = {pa.string(), pa.large_string()}
 
 
 def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
-    """A column by name."""
+    """A column by name, as plain values: a null of a dictionary is a null, and a date is its midnight."""
     check_name(side, name, table.column_names)
-    return table.column(name)
+    column = table.column(name)
+    column = decoded(column, plain_type(column.type))
+    # Arrow lets a date64 hold a time of day.
+    return pc.floor_temporal(column, unit="day") if pa.types.is_date64(column.type) else column
 
 
 def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
@@ -374,6 +377,36 @@ def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind)
 
 
+def in_usable_types(table: pa.Table) -> pa.Table:
+    """A table without the encodings from which Arrow takes no rows: runs, and dictionaries of views."""
+    for i, field in enumerate(table.schema):
+        kind = usable_type(field.type)
+        if kind != field.type:
+            column = table.column(i)
+            if pa.types.is_dictionary(kind):
+                column = _with_plain_texts(column, kind)
+            table = table.set_column(i, field.name, decoded(column, kind))
+    return table
+
+
+def usable_type(kind: pa.DataType) -> pa.DataType:
+    """The type that `in_usable_types` gives a column of one."""
+    if pa.types.is_run_end_encoded(kind):
+        return kind.value_type
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        return pa.dictionary(kind.index_type, pa.large_string())
+    return kind
+
+
+def _with_plain_texts(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Categories of Polars, whose dictionaries hold string views."""
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind.value_type))
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, kind)
+
+
 def narrowed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table of which some columns are wide, in the types of a schema: in chunks that these can count."""
     if table.schema.types == schema.types:
@@ -406,8 +439,9 @@ def _extents(array: pa.Array) -> list[int]:
 
 
 def stored(values: pa.Array) -> pa.Array:
-    """Values as they are stored: most of PyArrow's functions take no extension types, as UUIDs."""
-    return values.storage if isinstance(values, pa.ExtensionArray) else values
+    """Values as Arrow's functions take them: most take no extension types, and no short decimals."""
+    values = values.storage if isinstance(values, pa.ExtensionArray) else values
+    return values.cast(storage_type(values.type))
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,11 +474,18 @@ class Ids:
 
     def of(self, numbers: np.ndarray) -> pa.Array:
         """The ids of numbers."""
-        found = Gather(self.known, storage_type(self.kind))(numbers)
-        is_extension = isinstance(self.kind, pa.BaseExtensionType)
-        return self.kind.wrap_array(found) if is_extension else found
+        return as_given(Gather(self.known, storage_type(self.kind))(numbers), self.kind)
 
 
 def storage_type(kind: pa.DataType) -> pa.DataType:
-    """The type in which values of one are stored."""
-    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    """The type in which `stored` gives values of one."""
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    is_short = pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind)
+    return pa.decimal128(kind.precision, kind.scale) if is_short else kind
+
+
+def as_given(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What `stored` gave, as values of the type that they had."""
+    if not isinstance(kind, pa.BaseExtensionType):
+        return values.cast(kind)
+    return kind.wrap_array(values.cast(kind.storage_type))

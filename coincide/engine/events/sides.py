@@ -176,7 +176,7 @@ def _group_codes(left: Side, right: Side, case_fold: bool) -> tuple[list[np.ndar
 
 
 def _codes(left: pa.Array, right: pa.Array, case_fold: bool) -> tuple[np.ndarray, int]:
-    values = [_wide_decimals(each) for each in _of_like_width(stored(left), stored(right))]
+    values = _of_like_width(stored(left), stored(right))
     if case_fold:
         values = [folded(each) for each in values]
     return _dense(one_array(of_one_type(values)))
@@ -201,14 +201,6 @@ def like_width(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         if pa.types.is_uint64(left) or pa.types.is_uint64(right)
         else pa.int64()
     )
-
-
-def _wide_decimals(values: pa.Array) -> pa.Array:
-    """Decimals of 32 and 64 bits, of which Arrow makes no codes, as those of 128."""
-    kind = values.type
-    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
-        return values.cast(pa.decimal128(kind.precision, kind.scale))
-    return values
 
 
 def folded(values: pa.Array) -> pa.Array:
@@ -237,8 +229,7 @@ def tie_ranks(side: Side) -> np.ndarray:
 
 def _sortable(column: pa.Array) -> pa.Array:
     """Nested columns and intervals have no order: they do not take part in ties."""
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
+    column = stored(column)
     if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
         return pa.nulls(len(column), pa.int64())
     return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column

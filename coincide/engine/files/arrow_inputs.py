@@ -11,6 +11,7 @@ from importlib import import_module
 import pyarrow as pa
 
 from coincide.engine.events.schemas import check_name, with_types
+from coincide.engine.files.alike import check_files
 from coincide.engine.files.csv_rules import CsvRules
 from coincide.engine.files.finding import (
     FILENAME,
@@ -22,7 +23,7 @@ from coincide.engine.files.finding import (
     without_name,
     words_of,
 )
-from coincide.engine.files.source import Source, reading, source_of
+from coincide.engine.files.source import Source, path_columns, reading, source_of
 
 
 def arrow_input(
@@ -86,7 +87,7 @@ class ArrowInput(ABC):
 
     @property
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
-        """Path and schema of each file, where readers would bridge what differs; else none."""
+        """Path and schema of each file, where files tell it; else none."""
         return []
 
     def in_time_order(self, time: str, schema: pa.Schema) -> Iterator[pa.Table] | None:
@@ -100,7 +101,12 @@ class ArrowInput(ABC):
         return []
 
     def check_columns(self, columns: list[str]) -> None:
-        """Refuse columns that are missing or stand twice."""
+        """Refuse columns that are missing, stand twice, or mean something else in another file."""
+        if len(self.source.found.paths) > 1:
+            of_files = set(columns) - path_columns(self.source)
+            if self.lacks_name(columns):
+                of_files.remove(FILENAME)
+            check_files(self.source.side, self.file_schemas, of_files, of_files & set(self.times))
         names = self.schema.names
         for name in columns:
             if name != FILENAME or name in names:

@@ -15,10 +15,8 @@ from coincide.engine.events.ticks import not_finite_decimal
 from coincide.model.decimal_ticks import MOST_PLACES
 from coincide.model.errors import ConditionError, DataError
 
-_SHORT = 16
-"""A text so long has 15 digits at most, beside a point or a sign."""
 _EXACT_DIGITS = 15
-"""Decimals of so many digits are told apart by floats."""
+"""Floats tell decimals of so many digits apart."""
 _MOST_PLACES = 18
 _WIDE = 38
 _NOT_FINITE = r"(?i)^[-+]?(nan|inf|infinity)$"
@@ -45,7 +43,7 @@ def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> p
 
 def _floats_tell(texts: Texts, numbers: Texts) -> bool:
     """Whether floats tell the numbers of texts apart, as decimals do."""
-    is_long = pc.fill_null(pc.greater(pc.utf8_length(texts), _SHORT), False)
+    is_long = pc.fill_null(pc.greater(pc.utf8_length(texts), _EXACT_DIGITS), False)
     if not pc.any(is_long, min_count=0).as_py():
         return True
     long, numbers = texts.filter(is_long), numbers.filter(is_long)

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from coincide.engine.events.schemas import plain_type
 from coincide.engine.events.ticks import float_ticks
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.files.finding import ColumnNames, ParquetFiles, lacks_name, with_name
@@ -28,7 +27,7 @@ from coincide.engine.files.old_timestamps import (
     is_of_the_old_calendar,
     with_instants,
 )
-from coincide.model.errors import DataError, SchemaError
+from coincide.model.errors import DataError
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 _TAIL = 1 << 16
@@ -230,21 +229,6 @@ def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[s
     return [(path, footer.schema) for path, footer in zip(files.paths, footers, strict=True)]
 
 
-def check_alike(
-    files: ParquetFiles, footers: Sequence[Footer], schema: pa.Schema, names: list[str]
-) -> None:
-    """Refuse files in which a needed column, which all have, is of another type than in the first."""
-    for path, found in file_schemas(files, footers):
-        for name in [] if found is schema else names:
-            kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
-            if kind != wanted:
-                raise SchemaError(
-                    f"{files.side}: the column {name!r} must have one type in all files (found"
-                    f" {kind} in {path} and {wanted} in {files.paths[0]}). Write the files with"
-                    " one type."
-                )
-
-
 _BITS = {"INT32": 32, "INT64": 64}
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
@@ -370,24 +354,3 @@ def _whole(values: Sequence[int | float], factor: Fraction, sign: int) -> np.nda
         for value in values
     ]
     return np.array([max(-TIME_LIMIT, min(TIME_LIMIT, tick)) for tick in ticks], np.int64)
-
-
-class MissingColumn(SchemaError):
-    """A file lacks a column that others of its side have.
-
-    Readers would fill it with nulls, and such rows match nothing: no way may take it so.
-    """
-
-
-def check_present(
-    side: str, schemas: Iterable[tuple[str, pa.Schema]], names: Sequence[str]
-) -> None:
-    """Refuse files that lack a column which others have; one that none has is not looked for."""
-    found = [(path, set(schema.names)) for path, schema in schemas]
-    for name in names:
-        lacking = [path for path, own in found if name not in own]
-        if lacking and len(lacking) < len(found):
-            raise MissingColumn(
-                f"{side}: {lacking[0]} has no column {name!r}, which other files have. Write it"
-                " with this column, of nulls if need be, or remove the file."
-            )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import pyarrow as pa
 
-from coincide.engine.events.schemas import with_types
+from coincide.engine.events.schemas import in_usable_types, usable_type, with_types
 from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.source import reading
 
 _FILE_MAGIC = b"ARROW1"
 
@@ -16,7 +19,14 @@ class Reader(ArrowInput):
     def file_schema(self, file: str) -> pa.Schema:
         """As it is told at the beginning."""
         with self._open(file) as reader:
-            return reader.schema
+            kinds = {field.name: usable_type(field.type) for field in reader.schema}
+            return with_types(reader.schema, kinds)
+
+    @cached_property
+    def file_schemas(self) -> list[tuple[str, pa.Schema]]:
+        """Path and schema of each file."""
+        with reading(self.source):
+            return [(path, self.file_schema(path)) for path in self.source.found.paths]
 
     def whole_table(self, schema: pa.Schema) -> pa.Table:
         """The columns of a schema in the files' types, but for those of which they tell none."""
@@ -27,7 +37,7 @@ class Reader(ArrowInput):
 
     def _table(self, file: str, schema: pa.Schema) -> pa.Table:
         with self._open(file) as reader:
-            table = reader.read_all().select(schema.names)
+            table = in_usable_types(reader.read_all().select(schema.names))
         unknown = [field.name for field in table.schema if pa.types.is_null(field.type)]
         return table.cast(
             with_types(table.schema, {name: schema.field(name).type for name in unknown})

@@ -12,14 +12,9 @@ import pyarrow as pa
 
 from coincide.engine.events.schemas import holds_codes, plain_schema, with_like_keys
 from coincide.engine.events.sides import Side
+from coincide.engine.files.alike import check_alike, check_present
 from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, ParquetFiles, find_files
-from coincide.engine.files.footers import (
-    Footer,
-    check_alike,
-    check_present,
-    file_schemas,
-    read_footers,
-)
+from coincide.engine.files.footers import Footer, file_schemas, read_footers
 from coincide.engine.files.old_timestamps import holds_dates
 from coincide.engine.files.slice_join import (
     DirectJoin,
@@ -126,7 +121,7 @@ def _row_groups(
 ) -> RowGroups:
     """The row groups of a side, all its files being fit for the direct way."""
     names = tables.columns(side)
-    check_alike(files, footers, footers[0].schema, names)
+    check_alike(files.side, file_schemas(files, footers), names)
     for path, footer in zip(files.paths, footers, strict=True):
         check_readable(f"{files.side}: {path}", footer, names)
     if tables.times[side].beyond is None:

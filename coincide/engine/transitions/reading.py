@@ -78,7 +78,9 @@ def read_events(
         reasons += [("late", late)] if late.size else []
         faults = first_faults(iter(reasons), np.zeros_like(null))
         if faults and arguments.options.invalid == "raise":
-            lacking = [name for name in arguments.columns if table.column(name).null_count]
+            lacking = [
+                name for name in arguments.columns if column_of(table, SIDE, name).null_count
+            ]
             complaint = partial(words_of_invalid, columns, lacking, clock)
             raise invalid_rows(table, arguments.columns, faults, complaint)
         valid = ~np.logical_or.reduce([np.zeros_like(null), *faults.values()])

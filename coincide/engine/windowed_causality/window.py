@@ -26,7 +26,7 @@ from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
 from coincide.engine.events.keys import Names
 from coincide.engine.events.pushes import Pushes
 from coincide.engine.events.rows import is_string
-from coincide.engine.events.schemas import arrow_time_column, one_array, type_of
+from coincide.engine.events.schemas import arrow_time_column, column_of, one_array, type_of
 from coincide.engine.events.sides import Side, SideCounts
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
@@ -62,10 +62,11 @@ class ArrivingColumns(IntervalColumns):
 
     def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
         scale = self.scales[0]
-        ticks = Ticks(table.column(scale.column.name), scale)
+        ticks = Ticks(column_of(table, EVENT, scale.column.name), scale)
         if self.arrival is None:
             return ReadIntervals(ticks, ticks, 0)
-        return _ReadArriving(ticks, Ticks(table.column(self.arrival.column.name), self.arrival))
+        arrived = column_of(table, EVENT, self.arrival.column.name)
+        return _ReadArriving(ticks, Ticks(arrived, self.arrival))
 
 
 class _ReadArriving(ReadIntervals):

@@ -11,12 +11,11 @@ from pyspark.sql import SparkSession
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.borders.reports import Seen
+from coincide.engine.files.alike import check_alike, check_present
 from coincide.engine.files.finding import Given, ParquetFiles, find_files
 from coincide.engine.files.footers import (
     Footer,
     Stored,
-    check_alike,
-    check_present,
     file_schemas,
     read_footers,
 )
@@ -74,7 +73,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     check_distinct_names(arguments.made)
     check_microseconds(columns.scale)
     try:
-        check_alike(files, footers, schema, names)
+        check_alike(files.side, file_schemas(files, footers), names)
     except SchemaError as error:
         raise NotDirect(marked(error)) from None  # Spark reads some of these as one type
     _check_types(files, footers, columns)

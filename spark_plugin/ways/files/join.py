@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import type_of
+from coincide.engine.files.alike import check_files
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from coincide.engine.files.finding import (
     AS_IN_FILES,
@@ -25,7 +26,7 @@ from coincide.engine.files.finding import (
     find_files,
     words_of,
 )
-from coincide.engine.files.footers import Footer, check_present, file_schemas, read_footers
+from coincide.engine.files.footers import Footer, file_schemas, read_footers
 from coincide.engine.files.planning import NotDirect, called, direct_summary, plan_files, settled
 from coincide.engine.files.publishing import Output
 from coincide.engine.files.slice_join import DirectJoin
@@ -115,8 +116,9 @@ class FilesJoin:
 
     def _by_dataframes(self, observe: bool) -> Correlation:
         arguments = settled(self.arguments, self.left, self.right)
-        for (side, files), needed in zip(self._given, arguments.columns, strict=False):
-            check_for_dataframes(self.spark, side, files, needed)
+        asked = zip(self._given, arguments.columns, arguments.time_columns, strict=False)
+        for (side, files), *names in asked:
+            check_for_dataframes(self.spark, side, files, *names)
         with spark_errors_as_ours():
             each = zip(self._given, arguments.columns, strict=False)
             left, *right = (_spark_frame(self.spark, *side, names) for side, names in each)
@@ -294,13 +296,13 @@ _DIRECTLY = "write the files so that way='files' is possible, which reads it"
 
 
 def check_for_dataframes(
-    spark: SparkSession, side: str, given: Given, names: Sequence[str]
+    spark: SparkSession, side: str, given: Given, names: Sequence[str], times: Sequence[str]
 ) -> None:
-    """Refuse files that lack a needed column, or have times that Spark cannot read."""
+    """Refuse files that do not go together, or have times that Spark cannot read."""
     files = find_files(side, given)
     footers = read_footers(files, names)
     schemas = file_schemas(files, footers)
-    check_present(side, schemas, names)
+    check_files(side, schemas, names, times)
     reads_nanoseconds = spark.conf.get(_NANOS_AS_LONG) == "true"
     for path, schema in schemas:
         for field in schema:

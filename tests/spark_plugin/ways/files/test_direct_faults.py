@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.engine.files.footers import MissingColumn
+from coincide.engine.files.alike import MissingColumn
 from coincide.engine.files.publishing import Output
 from coincide.engine.reports.reports import JoinSummary
 from coincide.model.errors import CoincideError, DataError, SchemaError
@@ -176,6 +176,21 @@ def test_a_column_missing_in_one_file_by_dataframes(
     with pytest.raises(MissingColumn, match=f"right: {lacking} has no column 'max_time', which"):
         by_dataframes(spark, folder, way)
     assert "out" not in " ".join(names(folder))
+
+
+@WAYS
+def test_a_column_of_another_kind_in_one_file_by_dataframes(
+    spark: SparkSession, folder: Path, way: str
+) -> None:
+    """Spark would read the bits of one kind as those of the other."""
+    times = pa.array([0], pa.int32()).view(pa.date32())
+    _in_a_folder(
+        lambda table: table.slice(0, 1).set_column(
+            table.column_names.index("max_time"), "max_time", times
+        )
+    )(folder / "right.parquet")
+    with pytest.raises(SchemaError, match="right: the column 'max_time' must have one type"):
+        by_dataframes(spark, folder, way)
 
 
 @WAYS
