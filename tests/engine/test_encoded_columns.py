@@ -42,7 +42,7 @@ def test_a_null_of_a_dictionary_is_no_half_width() -> None:
     asked = {"left_time": around("t", column="w"), "right_time": "t", **AT_ONCE}
     with pytest.raises(DataError, match="missing, negative or infinite half-widths in w in 1 row"):
         correlate_tables(left, left, **asked)
-    found = correlate_tables(left, left, **asked, invalid="drop")
+    found = correlate_tables(left, left, **asked, options=CorrelateOptions(invalid="drop"))
     assert found["left_id"].to_pylist() == [0, 0]
 
 
@@ -110,7 +110,7 @@ def test_short_decimals_as_ids(kind: pa.DataType) -> None:
     assert crossings.schema.field("query_id").type == kind
     assert crossings["stream_id"].to_pylist() == [Decimal("1.50")]
     events = pa.table(
-        {"stream_id": ids, "query_id": [1, 1, 2], "t": [0, 1, 2], "event": ["O", "I", "I"]}
+        {"stream_id": ids, "query_id": [1, 1, 1], "t": [0, 1, 2], "event": ["I", "I", "O"]}
     )
     moved = transition_tables(events, within=5, time="t")
     assert moved.schema.field("stream_id").type == kind
