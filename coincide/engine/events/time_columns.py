@@ -146,8 +146,8 @@ def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> T
     alone = replace(options, unit=None, tick=tick, **others)
     _timestamp_tick(stamps, alone)
     found = _number_tick(numbers, replace(options, tick=tick))
-    others = {options.unit_of(column.side) for column in numbers} - {tick}
-    taken_for = None if options.tick else next(iter(sorted(filter(None, others))), None)
+    units = sorted({unit for c in numbers if (unit := options.unit_of(c.side)) not in (None, tick)})
+    taken_for = None if options.tick or not units else units[0]
     return replace(found, is_of_columns=True, taken_for=taken_for)
 
 
