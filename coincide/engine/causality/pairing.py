@@ -78,27 +78,34 @@ class CausalPairing(Pairing):
             effects, others = moved_effects(effects, moved, spec.shift)
         super().__init__(causes, effects, spec)
         self.events = own, others
-        join = resilient(load_task_backend(spec.backend), self._joined_by)
+        sides, model, threads = self._joined, spec.model, spec.threads
+        # Not by way of self: in a cycle a GPU's memory would wait for the collector.
+        join = resilient(
+            load_task_backend(spec.backend),
+            lambda package: import_module(f"{package}.causality").CausalityJoin(
+                *sides, model, threads=threads, empty=arrow_int64
+            ),
+        )
         self.qualifying = join
-        self.join = join if self._is_halved else filtered(self, join, spec.is_one_stream)
         # Its deltas are between max_times: of instants these are the stamps.
         before = [side.model.before_ends(side.shapes) for side in (causes, effects)]
         self._is_exact = not any(each.any() for each in before)
         self.measuring = join if self._is_exact else None
+        self.join = join if self._is_halved else filtered(self, join, spec.is_one_stream)
 
-    def _joined_by(self, package: str) -> Any:
+    @property
+    def _joined(self) -> tuple[PlacedEvents, PlacedEvents | None]:
+        """Both sides as the join takes them."""
         own, others = self.events
-        if self._is_halved:
-            if others is not None:
-                ranks: Any = self.left.ranks, self.right.ranks
-                if self.spec.shift:  # of equal times what was earlier is the cause
-                    later = 0 if self.spec.shift > 0 else 2
-                    ranks = np.full(len(own), 1), np.full(len(others), later)
-                own, others = replace(own, ranks=ranks[0]), replace(others, ranks=ranks[1])
-        elif others is None:
-            others = own
-        make = import_module(f"{package}.causality").CausalityJoin
-        return make(own, others, self.spec.model, threads=self.spec.threads, empty=arrow_int64)
+        if not self._is_halved:
+            return own, own if others is None else others
+        if others is None:
+            return own, None
+        ranks: Any = self.left.ranks, self.right.ranks
+        if self.spec.shift:  # of equal times what was earlier is the cause
+            later = 0 if self.spec.shift > 0 else 2
+            ranks = np.full(len(own), 1), np.full(len(others), later)
+        return replace(own, ranks=ranks[0]), replace(others, ranks=ranks[1])
 
     @property
     def _is_halved(self) -> bool:
