@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.chance import Chance
+from bench.hunt.templates import draw_templates
 from coincide import (
     CausalityCondition,
     CoincideError,
@@ -23,25 +24,38 @@ from coincide import (
     Temporal,
     around,
     causality_tables,
+    histograms,
     resolution,
 )
+from coincide.model.templates.template import GivenTemplate
 from cpu_fallback.reference import causality as exact
-from cpu_fallback.reference.decision import qualifies, satisfaction_probability
+from cpu_fallback.reference.decision import qualifies
+from cpu_fallback.reference.join import Histogram, histogram_probability
 
 _DELTAS = range(-120, 200)
 """More than times and their errors can be apart."""
+_STEP = 4
+"""Of edges of templates, ticks."""
 _PROBABILITY_ERROR = 2.0**-39
 _Pair = tuple[int, int]
 _Drawn = tuple[Any, exact.Predicate]
 
 
 @dataclass(frozen=True)
+class _Times:
+    """When events of a side took place: what is said of it, the buckets of each, columns that it needs."""
+
+    said: Any
+    buckets: list[Histogram]
+    columns: dict[str, pa.Array]
+
+
+@dataclass(frozen=True)
 class _Side:
-    """Events: a table, what is said of its times, their ends, doubled stamps or midpoints, and places."""
+    """Events: a table, their times, doubled stamps or midpoints, and places."""
 
     table: pa.Table
-    time: Any
-    ends: list[_Pair]
+    times: _Times
     doubled: list[int]
     places: list[tuple[float, ...]]
 
@@ -49,28 +63,57 @@ class _Side:
 def _draw_side(chance: Chance, dimensions: int, is_timestamp: bool) -> _Side:
     size, few = chance.integer(0, 12), chance.happens(50)
     stamps = [chance.integer(0, 60) for _ in range(size)]
-    before, after = chance.integer(0, 9), chance.integer(0, 9)
-    widths = [chance.integer(0, 9) for _ in stamps]
-    kinds: dict[str, tuple[Any, list[_Pair]]] = {
-        "exact": ("t", [(t, t) for t in stamps]),
-        "around": (around("t", before=before, after=after), [(t - before, t + after) for t in stamps]),
-        "resolution": (resolution("t", after), [(t, t + after) for t in stamps]),
-        "interval": (("t", "u"), [(t, t + w) for t, w in zip(stamps, widths, strict=True)]),
-    }  # fmt: skip
-    kind = chance.choice(list(kinds))
-    time, ends = kinds[kind]
-    doubled = [sum(each) for each in ends] if kind == "interval" else [2 * t for t in stamps]
+    clock = pa.timestamp("us") if is_timestamp else pa.int64()
+    draw = chance.choice((_exact, _around, _resolution, _interval, _histograms))
+    times = draw(chance, stamps, clock)
+    doubled = [2 * t for t in stamps]
+    if draw is _interval:
+        doubled = [low + high for ((low, high, _),) in times.buckets]
     reach = 1 if few else 8
     places = [tuple(chance.integer(-reach, reach) / 2 for _ in range(dimensions)) for _ in stamps]
-    clock = pa.timestamp("us") if is_timestamp else pa.int64()
-    columns = {
-        "id": pa.array(range(size), pa.int64()),
-        "t": pa.array(stamps, pa.int64()).cast(clock),
-        "u": pa.array([t + w for t, w in zip(stamps, widths, strict=True)], pa.int64()).cast(clock),
-    }
+    columns = {"id": pa.array(range(size), pa.int64()), "t": _clocked(stamps, clock)}
     for d in range(dimensions):
         columns[f"x{d}"] = pa.array([place[d] for place in places], pa.float64())
-    return _Side(pa.table(columns), time, ends, doubled, places)
+    return _Side(pa.table(columns | times.columns), times, doubled, places)
+
+
+def _clocked(ticks: list[int], clock: pa.DataType) -> pa.Array:
+    return pa.array(ticks, pa.int64()).cast(clock)
+
+
+def _exact(_: Chance, stamps: list[int], _clock: pa.DataType) -> _Times:
+    return _Times("t", [[(t, t, 1)] for t in stamps], {})
+
+
+def _around(chance: Chance, stamps: list[int], _: pa.DataType) -> _Times:
+    before, after = chance.integer(0, 9), chance.integer(0, 9)
+    said = around("t", before=before, after=after)
+    return _Times(said, [[(t - before, t + after, 1)] for t in stamps], {})
+
+
+def _resolution(chance: Chance, stamps: list[int], _: pa.DataType) -> _Times:
+    length = chance.integer(0, 9)
+    return _Times(resolution("t", length), [[(t, t + length, 1)] for t in stamps], {})
+
+
+def _interval(chance: Chance, stamps: list[int], clock: pa.DataType) -> _Times:
+    ends = [t + chance.integer(0, 9) for t in stamps]
+    buckets: list[Histogram] = [[(*each, 1)] for each in zip(stamps, ends, strict=True)]
+    return _Times(("t", "u"), buckets, {"u": _clocked(ends, clock)})
+
+
+def _histograms(chance: Chance, stamps: list[int], _: pa.DataType) -> _Times:
+    drawn = draw_templates(chance, _STEP)
+    known = {
+        name: GivenTemplate(edges, masses, drawn.delays) for name, edges, masses in drawn.given
+    }
+    devices = [chance.choice(drawn.ids) for _ in stamps]
+    buckets: list[Histogram] = []
+    for t, device in zip(stamps, devices, strict=True):
+        end, shape = drawn.shape(device) or (0, ())
+        buckets.append([(t + end + low, t + end + high, mass) for low, high, mass in shape])
+    said = histograms("t", template="device", templates=known)
+    return _Times(said, buckets, {"device": pa.array(devices, drawn.column)})
 
 
 def _speeds(chance: Chance, strict: bool) -> _Drawn:
@@ -128,8 +171,8 @@ def _judge(case: Case, folder: Path) -> Verdict:
     try:
         condition = CausalityCondition([each[0] for each in drawn], confidence=confidence)
         found = causality_tables(
-            sides[0].table, sides[1].table, condition, cause_time=sides[0].time,
-            effect_time=sides[1].time, cause_place=place, probability=True, **given,
+            sides[0].table, sides[1].table, condition, cause_time=sides[0].times.said,
+            effect_time=sides[1].times.said, cause_place=place, probability=True, **given,
         )  # fmt: skip
     except CoincideError as error:
         is_due = "no time difference meets" in str(error)
@@ -139,7 +182,7 @@ def _judge(case: Case, folder: Path) -> Verdict:
         (row["cause_id"], row["effect_id"]): (row[name], row["distance"], row["probability"])
         for row in found.to_pylist()
     }
-    told = f"{condition.predicates}, {confidence}, {given}, {[(s.time, s.ends, s.places) for s in sides]}"
+    told = f"{condition.predicates}, {confidence}, {given}, {[(s.times, s.places) for s in sides]}"
     if len(rows) != found.num_rows or rows.keys() != wanted.keys():
         apart = sorted(rows.keys() ^ wanted.keys())[:3]
         return Verdict("wrong", f"pairs {apart} of {len(wanted)}: {told}")
@@ -163,15 +206,15 @@ def _wanted(
 ) -> dict[_Pair, tuple[int, float, float]]:
     """All pairs, with delta, distance and probability."""
     found = {}
-    for i, (low, high) in enumerate(causes.ends):
-        for j, (first, last) in enumerate(effects.ends):
+    for i, cause in enumerate(causes.times.buckets):
+        for j, effect in enumerate(effects.times.buckets):
             squared = exact.plane_distance2(causes.places[i], effects.places[j])
             window = [d for d in _DELTAS if all(each(d, squared) for each in predicates)]
             doubled = effects.doubled[j] - causes.doubled[i]
             delta = abs(doubled) // 2 * (1 if doubled > 0 else -1)
             if not window or (least is not None and delta < least):
                 continue
-            p = satisfaction_probability(low, high, first, last, window[0], window[-1])
+            p = histogram_probability(cause, effect, window[0], window[-1])
             if p > 0 and qualifies(p, Fraction(confidence)):
                 found[i, j] = delta, math.sqrt(squared), float(p)
     return found
