@@ -10,11 +10,10 @@ import numpy as np
 
 from coincide.model.causality.buckets import Buckets
 from coincide.model.causality.condition import CausalityModel
-from coincide.model.causality.deciding import PairRule
 from coincide.model.causality.places import Layout, Sides, Way, choose_layout
 from coincide.model.causality.spaces import PlacedEvents
 from coincide.model.counters import offsets_of, runs_of_about
-from gpu_kernels.device.arrays import array_module
+from gpu_kernels.device.arrays import array_module, tuple_on_device
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current
 from gpu_kernels.device.usable import TURN as _DEVICE
@@ -22,27 +21,30 @@ from gpu_kernels.join import Block, BlockJoin, Placed, entries_of_block
 from gpu_kernels.kernels import causality as kernels
 from gpu_kernels.kernels.causality import Bucketed, CausalRun, CausalSides, Linking
 from gpu_kernels.kernels.causality import Placed as PlacedSide
-from gpu_kernels.kernels.compilation import launch_each
+from gpu_kernels.kernels.compilation import Fixed, launch_each
 from gpu_kernels.kernels.join import Spans
 
 
 class LinkedSides:
     """Both sides of a join: as `gpu_kernels.join.Placing` asks.
 
-    An event takes 16 bytes and 24 for its place, 8 of intervals and 8 for a height; links 24 bytes each.
+    An event takes 16 bytes and 24 for its place, 8 of intervals or histograms and 8 for a height; links
+    24 bytes each.
     """
 
     def __init__(self, given: Sides) -> None:
-        layout, base, targets, rule = given.layout, given.base, given.targets, given.rule
-        if not isinstance(rule, PairRule):
-            raise TypeError("the GPU joins no histogram timestamps")
-        own, self._own = _sent_side(base)
-        others, self._others = (own, self._own) if targets is base else _sent_side(targets)
-        self.sides = CausalSides(own, others, rule, layout.gap, layout.plain)
+        layout, base, targets = given.layout, given.base, given.targets
+        own, in_own = _sent_side(base)
+        others, in_others = (own, in_own) if targets is base else _sent_side(targets)
+        rule = tuple_on_device(given.rule)
+        self.given = Fixed(CausalSides(own, others, rule, layout.gap, layout.plain))
+        self.placed = Fixed(own), Fixed(others)
         starts, links, windows = _links(layout)
-        self._linking = Linking(
+        linking = Linking(
             layout.by_place, layout.sure, layout.self_join, *map(_sent, (starts, links, windows))
         )
+        searched = map(Fixed, (layout.gap, in_own, in_others, linking))
+        self._given_to_place = [*self.placed, *searched]
         self._entries = _entries(base, layout.by_place, starts, links.size)
 
     def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
@@ -62,8 +64,7 @@ class LinkedSides:
         spans = Spans(*(take(entries, np.int64) for _ in Spans._fields))
         counts, parts = take(entries + 1, np.int64), take(3 * entries + 1, np.int64)
         launch_each(
-            kernels.place_causes, entries, self.sides, self._own, self._others, self._linking,
-            run, spans, counts[1:], parts[1:],
+            kernels.place_causes, entries, *self._given_to_place, run, spans, counts[1:], parts[1:]
         )  # fmt: skip
         return Placed(run, spans, counts, parts)
 
@@ -134,6 +135,7 @@ class CausalityJoin(BlockJoin):
         super().__init__(len(causes), empty)
         self.threads = threads
         self._placed = causes.points is not None and (effects is None or effects.points is not None)
+        self._curvature = model.rule.curvature
         with ThreadPoolExecutor(threads) as pool:
             self.way, sides = choose_layout(
                 causes, effects, model, way=way, run=lambda tasks: list(pool.map(_called, tasks))
@@ -206,8 +208,9 @@ class CausalityJoin(BlockJoin):
         deltas = take(causes.size, np.int64)
         distances = take(causes.size if self._placed else 0, np.float64)
         launch_each(
-            kernels.measure, deltas.size, self._linked.sides, causes, effects, deltas, distances
-        )
+            kernels.measure, deltas.size, *self._linked.placed, self._curvature, causes, effects,
+            deltas, distances,
+        )  # fmt: skip
         return deltas, distances.view(np.int64)
 
 

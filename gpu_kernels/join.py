@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -28,7 +29,7 @@ from gpu_kernels.device.memory import (
 from gpu_kernels.device.transfers import current
 from gpu_kernels.device.usable import TURN as _DEVICE
 from gpu_kernels.kernels import join as tiles
-from gpu_kernels.kernels.compilation import THREADS, TILE, launch_each, launch_tiles
+from gpu_kernels.kernels.compilation import THREADS, TILE, Fixed, launch_each, launch_tiles
 from gpu_kernels.kernels.join import Base, Run, Sides, Spans, Targets
 
 
@@ -153,7 +154,8 @@ _MEMORY_SHARE = 0.25
 """Of the memory that is left, for a block's entries; candidates and matches need some, too."""
 
 
-class BandedSides(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class BandedSides:
     """Both sides of a join, or a block of a stream and its targets, in device memory."""
 
     sides: Sides
@@ -164,6 +166,15 @@ class BandedSides(NamedTuple):
         """K2."""
         return self.bands.shape[1]
 
+    @cached_property
+    def given(self) -> Fixed:
+        """As `Placing`."""
+        return Fixed(self.sides)
+
+    @cached_property
+    def _given_to_place(self) -> list[Fixed]:
+        return list(map(Fixed, (self.sides.base, self.sides.targets, self.bands)))
+
     def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Cut base positions into blocks of a bounded number of entries."""
         step = max(1, entries_of_block((stop - start) * self.classes) // self.classes)
@@ -171,8 +182,7 @@ class BandedSides(NamedTuple):
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
         """Find where base events stand among the targets, and count candidates: `tiles.place`."""
-        base, targets = self.sides.base, self.sides.targets
-        run = Run.of(start, self.classes)
+        run, targets = Run.of(start, self.classes), self.sides.targets
         entries = (stop - start) * self.classes
         # The kernel writes all of each array; without targets nobody does.
         array = take if targets.places.size else partial(filled, value=0)
@@ -181,7 +191,7 @@ class BandedSides(NamedTuple):
         parts = array(3 * entries + 1 if shells else 2, np.int64)
         if targets.places.size:
             launch_each(
-                tiles.place, entries, base, targets, self.bands, run, spans, shells,
+                tiles.place, entries, *self._given_to_place, run, spans, shells,
                 counts[1:], parts[1:],
             )  # fmt: skip
         return Placed(run, spans, counts, parts)
@@ -200,8 +210,8 @@ class Placing(Protocol):
     """Both sides of a join in device memory: `BandedSides`, or those of another operator."""
 
     @property
-    def sides(self) -> Any:
-        """What decides pairs: has a method `takes`."""
+    def given(self) -> Fixed:
+        """What decides pairs, to be given to kernels: it has a method `takes`."""
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
         """Find where base events stand among the targets, and count candidates."""
@@ -215,6 +225,7 @@ class Block:
 
     def __init__(self, placing: Placing, start: int, stop: int) -> None:
         self._run, self._spans, counts, parts = placing.place(start, stop, shells=True)
+        self._given_spans = Fixed(self._spans)
         self._scan = exclusive_scan(counts)
         self.probed = int(self._scan[-1])
         self._owners = tile_owners(self._scan, self.probed)
@@ -222,8 +233,8 @@ class Block:
         self._flags = take(n_tiles * THREADS, np.uint8)
         totals = take(n_tiles + 1, np.int64)
         launch_tiles(
-            self._probe, self.probed, placing.sides, self._run, self._spans, self._scan, self._owners,
-            self._flags, totals[1:], parts[1:],
+            self._probe, self.probed, placing.given, self._run, self._given_spans, self._scan,
+            self._owners, self._flags, totals[1:], parts[1:],
         )  # fmt: skip
         self._before = exclusive_scan(totals)
         self._places = exclusive_scan(parts)
@@ -266,11 +277,11 @@ class Block:
         if not both:
             base_values = target_values
         launch_tiles(
-            self._copy, matches, self._run, self._spans, self._places,
+            self._copy, matches, self._run, self._given_spans, self._places,
             tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
         )  # fmt: skip
         launch_tiles(
-            tiles.scatter, self.probed, self._spans, self._scan, self._owners, self._flags,
+            tiles.scatter, self.probed, self._given_spans, self._scan, self._owners, self._flags,
             self._before, self._inner_before(), target_values, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
@@ -329,6 +340,15 @@ class BlockJoin(CountedJoin):
         self._size, self._empty = size, empty
         self._residents = Residents()
         self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
+        # First base position of each run that will be asked for, and which fill has it.
+        self._runs = self._fills = np.empty(0, np.int64)
+
+    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
+        """As `CountedJoin.chunks`. Some are filled together, the same ones whichever comes first."""
+        runs = list(super().chunks(batch_pairs))
+        self._runs = np.array([*(start for start, _ in runs), self._size])
+        self._fills = self.offsets[self._runs] // _PAIRS_AHEAD
+        return iter(runs)
 
     @abstractmethod
     def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
@@ -396,10 +416,9 @@ class BlockJoin(CountedJoin):
         return [column[rows] for column in filled.columns]
 
     def _fill_ahead(self, start: int, stop: int, values: _Values, measured: bool) -> _Filled:
-        """Fill start ... stop, and some way on: a batch of Spark's is too small to keep a GPU busy."""
+        """Fill start ... stop and what is near: a batch of Spark's is too small to keep a GPU busy."""
         offsets = self.offsets
-        ahead = int(np.searchsorted(offsets, offsets[start] + _PAIRS_AHEAD, side="right")) - 1
-        stop = max(stop, ahead)
+        start, stop = self._with_neighbours(start, stop)
         matches, both = int(offsets[stop] - offsets[start]), values[0] is not None
 
         def fill(a: int, b: int) -> None:
@@ -413,6 +432,20 @@ class BlockJoin(CountedJoin):
             for a, b in self._bounded_blocks(start, stop):
                 in_parts(fill, a, b)
         return _Filled(start, stop, values, measured, outputs)
+
+    def _with_neighbours(self, start: int, stop: int) -> tuple[int, int]:
+        """The base positions to fill where start ... stop are asked for."""
+        run = int(np.searchsorted(self._runs, start))
+        if run < self._runs.size and self._runs[run] == start:
+            # Threads ask in any order: each run is in one fill.
+            fill = self._fills[run]
+            first, last = (int(np.searchsorted(self._fills, each)) for each in (fill, fill + 1))
+            return int(self._runs[first]), max(
+                stop, int(self._runs[min(last, self._runs.size - 1)])
+            )
+        offsets = self.offsets
+        ahead = int(np.searchsorted(offsets, offsets[start] + _PAIRS_AHEAD, side="right")) - 1
+        return start, max(stop, ahead)
 
     def _bounded_blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Blocks of a bounded number of entries, and of matches unless of one event."""
@@ -467,7 +500,7 @@ class Candidates:
         distances = filled(events, np.uint64, np.iinfo(np.uint64).max)
         least = filled(events, np.int64, np.iinfo(np.int64).max)
         work = (
-            *(self.count, self._banded.sides, self._run, spans, self._scan),
+            *(self.count, self._banded.given, self._run, Fixed(spans), self._scan),
             *(tile_owners(self._scan, self.count), top),
         )
         launch_tiles(tiles.most_probable, *work, qualified)

@@ -20,8 +20,9 @@ def run(bench: Bench) -> None:
 ABOUT = """\
 The kernels of a join on the virtual GPU of the tests, which runs the PTX that Numba-CUDA links for a real
 one. It counts instructions of that PTX and bytes of global memory: for an entry (`place`), a candidate
-(`probe`, `scatter`) or a pair (`copy`). One join has about 91 pairs an event, the other 3.6. The counts are
-the same on every machine. A real GPU runs more instructions than PTX has, above all for numbers of 64 bits.
+(`probe`, `scatter`; of best matches `most_probable`, `nearest`, `foremost`) or a pair (`copy`). One join
+has about 91 pairs an event, the other 3.6. The counts are the same on every machine. A real GPU runs more
+instructions than PTX has, above all for numbers of 64 bits.
 """
 
 EXPERIMENT = Experiment(

@@ -22,6 +22,7 @@ from coincide.model.causality.condition import (
     Temporal,
 )
 from coincide.model.causality.spaces import PlacedEvents, Plane, Sphere
+from coincide.model.templates.template import Template, TemplateTable, template_table
 from coincide.model.units import Tick
 
 _PAIRS_AT_ONCE = 1 << 22
@@ -40,6 +41,7 @@ class Traces:
     one_stream: bool = False
     lengths: int = 0  # the longest of interval timestamps, ticks; 0: exact times
     confidence: float | None = None
+    are_histograms: bool = False  # timestamps: of `_templates`
 
     def made(self) -> tuple[PlacedEvents, PlacedEvents | None, CausalityModel]:
         """Seeded; places are in a square of 1,000, or in a box of 10 by 10 degrees."""
@@ -57,9 +59,22 @@ class Traces:
         where = where * 10 + 40 if self.on_sphere else where * 1000
         if self.places is not None:
             where = where[:, random.integers(0, self.places, n)]
-        lengths = random.integers(0, self.lengths, n) if self.lengths else None
+        templates = _templates() if self.are_histograms else None
+        shapes = self.lengths if templates is None else templates.lengths.size
+        lengths = random.integers(0, shapes, n) if shapes else None
         ranks = np.arange(n) if self.one_stream else None
-        return PlacedEvents(times, space.points(list(where)), lengths=lengths, ranks=ranks)
+        points = space.points(list(where))
+        return PlacedEvents(times, points, lengths=lengths, ranks=ranks, templates=templates)
+
+
+def _templates() -> TemplateTable:
+    """Delays of a few devices: skewed, of two peaks, of one instant and some scatter."""
+    return template_table({
+        "skewed": Template([0, 20, 60, 180, 300], [0.5, 0.3, 0.15, 0.05]),
+        "two peaks": Template([0, 30, 200, 240], [0.45, 0.0, 0.55]),
+        "an instant": Template([0, 0, 100], [0.8, 0.2]),
+        "even": Template([0, 150], [1.0]),
+    })  # fmt: skip
 
 
 _NEAR = [Spatial(100), Temporal(0, 1000)]
@@ -75,6 +90,7 @@ def check_causality(bench: Bench, both: dict[str, Any]) -> None:
         "on a sphere": traces(_NEAR, on_sphere=True),
         "by time alone": traces([Temporal(-100, 500)]),
         "interval timestamps": traces(_SPEEDS, lengths=300, confidence=0.4),
+        "histogram timestamps": traces(_SPEEDS, are_histograms=True, confidence=0.4),
         "one stream": traces(_NEAR, one_stream=True),
     }
     for name, work in works.items():
@@ -92,6 +108,7 @@ def time_causality(bench: Bench, both: dict[str, Any]) -> None:
         "anywhere": traces(_NEAR),
         "on a sphere": traces(_NEAR, on_sphere=True),
         "anywhere, interval timestamps": traces(_NEAR, lengths=300, confidence=0.5),
+        "anywhere, histogram timestamps": traces(_NEAR, are_histograms=True, confidence=0.5),
     }.items():
         label = f"causality, {name}"
         given = work.made()

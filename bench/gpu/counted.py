@@ -47,8 +47,9 @@ class Counters:
 
 
 def count_kernels(bench: Bench, name: str, work: Work) -> None:
-    """Each kernel of a join's blocks: for an entry, a candidate or a pair."""
-    from gpu_kernels.join import Block
+    """Each kernel of a join's blocks, and of best matches: for an entry, a candidate or a pair."""
+    from gpu_kernels.device.arrays import on_device
+    from gpu_kernels.join import Block, Candidates
     from gpu_kernels.kernels.compilation import Kernel
 
     counters, found = Counters(), dict[str, np.ndarray]()
@@ -63,15 +64,19 @@ def count_kernels(bench: Bench, name: str, work: Work) -> None:
 
     bench.say(f"counting, {name}")
     prepared = prepared_join(work)()
+    candidates = Candidates(prepared.banded, 0, work.events)
     with mock.patch.object(Kernel, "launch", launch):
         block = Block(prepared.banded, 0, work.events)
         block.fill(prepared.left_order, prepared.right_order)
+        launches = int(sum(each[3] for each in found.values()))
+        candidates.best(on_device(np.arange(work.events)))
     entries = work.events * prepared.banded.classes
     items = {
         "place": entries,
         "probe": block.probed,
         "scatter": block.probed,
         "copy": block.matches,
+        **dict.fromkeys(("most_probable", "nearest", "foremost"), candidates.count),
     }
     bench.note(**{name: {"entries": entries, "candidates": block.probed, "pairs": block.matches}})
     for kernel, count in items.items():
@@ -85,6 +90,4 @@ def count_kernels(bench: Bench, name: str, work: Work) -> None:
             at_least=False,
         )
         bench.figure(label, loaded + stored, "bytes")
-    bench.figure(
-        f"{name}, kernels of a block", int(sum(each[3] for each in found.values())), "launches"
-    )
+    bench.figure(f"{name}, kernels of a block", launches, "launches")

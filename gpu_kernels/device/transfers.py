@@ -22,7 +22,7 @@ ROOM = 1 << 23
 """Bytes of a pinned buffer."""
 
 MOST_PINNED = 1 << 29
-"""Bytes of results in pinned memory, of all that callers hold."""
+"""Bytes of results in pinned memory, of all that callers hold, of whatever device."""
 
 _ROOMS = 2
 _MOST_THREADS, _BYTES_OF_THREAD = 8, 1 << 19
@@ -30,6 +30,9 @@ _MOST_THREADS, _BYTES_OF_THREAD = 8, 1 << 19
 take it longer than what it copies there."""
 
 _log = logging.getLogger(__name__)
+
+_pinned: dict[int, int] = {}
+"""Bytes of each array of pinned memory that results lie in, by the array's identity."""
 
 
 @dataclass
@@ -57,7 +60,6 @@ class Transfers:
         self.overlap = overlap
         self._link = link
         self._rooms: deque[_Room] = deque()
-        self._results: dict[int, int] = {}
 
     def result(self, size: int, dtype: Any, empty: Callable[[], np.ndarray]) -> np.ndarray:
         """An uninitialised array of shape (size,) for `fetching`.
@@ -66,7 +68,7 @@ class Transfers:
         as the caller holds no part of it any more. Of much that is held at once, the rest is of `empty`.
         """
         wanted = size * np.dtype(dtype).itemsize
-        held = sum(tuple(self._results.values()))  # a tuple: other threads let go of results
+        held = sum(tuple(_pinned.values()))  # a tuple: other threads let go of results
         if wanted == 0 or held + wanted > MOST_PINNED or not self._has_rooms():
             return empty()
         try:
@@ -74,8 +76,8 @@ class Transfers:
         except MemoryError as error:
             _log.debug("no host memory can be pinned for results: %s", error)
             return empty()
-        self._results[id(memory)] = wanted
-        weakref.finalize(memory, self._results.pop, id(memory), None).atexit = False
+        _pinned[id(memory)] = wanted
+        weakref.finalize(memory, _pinned.pop, id(memory), None).atexit = False
         return memory[:wanted].view(dtype)
 
     def send(self, *groups: Sequence[np.ndarray]) -> Iterator[list[Any]]:
@@ -138,7 +140,7 @@ class Transfers:
             on_host(array, out)
             return
         self._link.copies_follow()
-        is_pinned = id(out.base) in self._results
+        is_pinned = id(out.base) in _pinned
         for piece in _pieces(out, out.nbytes if is_pinned else ROOM):
             room = self._next_room()
             source, target = array[piece], out[piece]

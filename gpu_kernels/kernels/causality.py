@@ -8,9 +8,8 @@ import numpy as np
 from numba import cuda, types
 
 from coincide.model.causality.buckets import gap_to_side
-from coincide.model.causality.deciding import PairRule, squared_gap
+from coincide.model.causality.deciding import distance_between, squared_gap
 from coincide.model.causality.spaces import H, X, Y, Z
-from coincide.model.timestamps.protocol import numba_type
 from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import device_function, kernel
 from gpu_kernels.kernels.join import (
@@ -29,7 +28,7 @@ class Placed(NamedTuple):
     """Events of one side, sorted by (bucket, time, row)."""
 
     times: Any  # int64, shape (n,): ticks
-    lengths: Any  # int64, shape (n,): `lengths` is empty where all are exact instants
+    lengths: Any  # int64, shape (n,): lengths, or numbers of templates; empty of exact instants
     points: Any  # float64, shape (3 or 4, n): x, y, z and h; of events without places shape (0, 0)
 
 
@@ -41,7 +40,7 @@ class CausalSides(NamedTuple):
 
     base: Placed  # Causes and effects
     targets: Placed  # Causes and effects
-    rule: PairRule
+    rule: Any  # `coincide.model.causality.deciding.PairRule`, or `TemplateRule` of histograms
     gap: float  # The largest |x - y|² of a pair that can qualify
     plain: bool  # Whether within a window this is all that is asked
 
@@ -70,9 +69,9 @@ class CausalSides(NamedTuple):
         return self.rule.meets(gap, dh, delta, left, right)
 
 
-CAUSAL_SIDES = types.NamedTuple(
-    [PLACED, PLACED, numba_type(PairRule), types.float64, types.boolean], CausalSides
-)
+def causal_sides_type(rule: Any) -> Any:
+    """The type of `CausalSides` with a type of rule."""
+    return types.NamedTuple([PLACED, PLACED, rule, types.float64, types.boolean], CausalSides)
 
 
 class Bucketed(NamedTuple):
@@ -117,13 +116,19 @@ CAUSAL_RUN = types.NamedTuple([types.int64, I64_ARRAY, I64_ARRAY], CausalRun)
 
 
 probe = tiles.probe.declaring(
-    CAUSAL_SIDES, CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, I64_ARRAY, I64_ARRAY
+    lambda rule: (
+        *(causal_sides_type(rule), CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY),
+        *(U8_ARRAY, I64_ARRAY, I64_ARRAY),
+    )
 )
 copy = tiles.copy.declaring(CAUSAL_RUN, *tiles.copy.types[1:])
 
 
-@kernel(CAUSAL_SIDES, BUCKETED, BUCKETED, LINKING, CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY)
-def place_causes(sides, own, others, linking, run, spans, counts, parts):
+@kernel(
+    *(PLACED, PLACED, types.float64, BUCKETED, BUCKETED),
+    *(LINKING, CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY),
+)
+def place_causes(base, targets, gap, own, others, linking, run, spans, counts, parts):
     """Find the effects in the window of each link of a run of causes, a thread for each entry."""
     entry = cuda.grid(1)
     if entry >= spans.first.size:
@@ -137,9 +142,10 @@ def place_causes(sides, own, others, linking, run, spans, counts, parts):
     else:
         target = _cell(others.numbers, own.numbers[bucket] + linking.targets[link])
     first = last = np.int64(0)
-    if target >= 0 and (linking.sure or _is_near(sides, others.boxes, event, target)):
+    if target >= 0 and (linking.sure or _is_near(base.points, gap, others.boxes, event, target)):
         lo, hi = linking.windows[link, 0], linking.windows[link, 1]
-        first, last = _span(sides, own, others, event, target, lo, hi, linking.self_join)
+        time, times = base.times[event], targets.times
+        first, last = _span(time, times, own, others, event, target, lo, hi, linking.self_join)
     run.events[entry] = event
     spans.first[entry] = first
     spans.inner[entry] = first if linking.sure else last
@@ -159,21 +165,19 @@ def _cell(numbers, number):
 
 
 @device_function
-def _is_near(sides, boxes, event, bucket):
+def _is_near(own, farthest, boxes, event, bucket):
     """Whether the box of a bucket is near enough."""
-    own = sides.base.points
     if own.shape[0] == 0:
         return True
     dx = gap_to_side(own[X, event], boxes[bucket, 0, X], boxes[bucket, 1, X])
     dy = gap_to_side(own[Y, event], boxes[bucket, 0, Y], boxes[bucket, 1, Y])
     dz = gap_to_side(own[Z, event], boxes[bucket, 0, Z], boxes[bucket, 1, Z])
-    return squared_gap(dx, dy, dz) <= sides.gap
+    return squared_gap(dx, dy, dz) <= farthest
 
 
 @device_function
-def _span(sides, own, others, event, bucket, lo, hi, self_join):
+def _span(time, times, own, others, event, bucket, lo, hi, self_join):
     """The first effect of a bucket in a cause's window, and past the last."""
-    time, times = sides.base.times[event], sides.targets.times
     end = others.offsets[bucket + 1]
     first = reach(times, others.offsets[bucket], end, time, lo)
     if self_join and lo == 0:
@@ -183,20 +187,20 @@ def _span(sides, own, others, event, bucket, lo, hi, self_join):
     return first, reach(times, first, end, time, hi + 1)
 
 
-@kernel(CAUSAL_SIDES, I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_ARRAY)
-def measure(sides, events, targets, deltas, distances):
+@kernel(PLACED, PLACED, types.float64, I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_ARRAY)
+def measure(base, targets, curvature, causes, effects, deltas, distances):
     """Delta and distance of pairs, a thread for each."""
     i = cuda.grid(1)
     if i >= deltas.size:
         return
-    event, target = events[i], targets[i]
-    deltas[i] = sides.targets.times[target] - sides.base.times[event]
+    cause, effect = causes[i], effects[i]
+    deltas[i] = targets.times[effect] - base.times[cause]
     if distances.size > 0:
-        own, others = sides.base.points, sides.targets.points
+        own, others = base.points, targets.points
         gap = squared_gap(
-            others[X, target] - own[X, event],
-            others[Y, target] - own[Y, event],
-            others[Z, target] - own[Z, event],
+            others[X, effect] - own[X, cause],
+            others[Y, effect] - own[Y, cause],
+            others[Z, effect] - own[Z, cause],
         )
-        dh = others[H, target] - own[H, event] if own.shape[0] > H else 0.0
-        distances[i] = sides.rule.distance_of(gap, dh)
+        dh = others[H, effect] - own[H, cause] if own.shape[0] > H else 0.0
+        distances[i] = distance_between(curvature, gap, dh)

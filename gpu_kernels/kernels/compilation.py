@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ctypes import addressof, c_void_p, create_string_buffer
+from functools import cache
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +15,9 @@ from numba.np.numpy_support import as_dtype
 from coincide.model.compiled import ForgetsOtherSources, KeyedBySources, keep_on_disk, product
 from coincide.model.timestamps.protocol import numba_type, teach
 from gpu_kernels.kernels.simulation import SIMULATED
+
+_CONSTANTS = 0, 1, 2, 4, 8
+"""What all launches have alike: no owner of an array's memory, and the bytes of an item."""
 
 
 class _Array(NamedTuple):
@@ -27,12 +33,22 @@ class _Array(NamedTuple):
         dtype = as_dtype(declared.dtype)
         return cls(dtype, declared.ndim, (dtype.itemsize,) if declared.ndim == 1 else ())
 
-    def add(self, array: Any, values: list[Any]) -> None:
+    @property
+    def slots(self) -> list[str]:
+        """Size and address, and of more dimensions the shape and the strides."""
+        return ["q"] * (2 if self.strides else 2 + 2 * self.dimensions)
+
+    def parameters(self, first: int) -> list[int]:
         """As Numba passes arrays: two owners, size, bytes of an item, address, shape, strides."""
+        owner, item = map(_CONSTANTS.index, (0, self.dtype.itemsize))
+        rest = [first, item] if self.strides else range(first + 2, first + len(self.slots))
+        return [owner, owner, first, item, first + 1, *rest]
+
+    def add(self, array: Any, values: list[Any]) -> None:
+        """What its slots hold."""
         if array.strides == self.strides and array.dtype == self.dtype:
             # The flags of CuPy's arrays take longer than all the rest, and most arrays are such.
-            size, item = array.size, array.itemsize
-            values += (0, 0, size, item, _address(array), size, item)
+            values += (array.size, 0 if SIMULATED else array.data.ptr)
             return
         if (
             array.dtype != self.dtype
@@ -43,20 +59,23 @@ class _Array(NamedTuple):
                 f"a kernel takes a C-contiguous {self.dtype} array of {self.dimensions} dimensions,"
                 f" not {array.dtype}, {array.ndim}, strides {array.strides}"
             )
-        values += (0, 0, array.size, array.itemsize, _address(array), *array.shape, *array.strides)
-
-
-def _address(array: Any) -> int:
-    return 0 if SIMULATED else array.data.ptr
+        values += (array.size, 0 if SIMULATED else array.data.ptr)
+        if not self.strides:
+            values += (*array.shape, *array.strides)
 
 
 class _Scalar(NamedTuple):
     """A declared number or truth value."""
 
     convert: type
+    slots: tuple[str]
+
+    def parameters(self, first: int) -> list[int]:
+        """Its one slot."""
+        return [first]
 
     def add(self, value: Any, values: list[Any]) -> None:
-        """The value, as the type whose size `cuda.core.launch` knows: 8 bytes, or 1 of a bool."""
+        """The value, in its type."""
         converted = self.convert(value)
         if converted != value:
             raise TypeError(f"a kernel takes {self.convert.__name__}, not {value!r}.")
@@ -69,49 +88,105 @@ class _Tuple(NamedTuple):
     name: str
     parts: tuple[Any, ...]
 
-    def add(self, argument: Any, values: list[Any]) -> None:
+    @property
+    def slots(self) -> list[str]:
         """Those of its fields, one after the other."""
+        return [slot for part in self.parts for slot in part.slots]
+
+    def parameters(self, first: int) -> list[int]:
+        """Likewise."""
+        found: list[int] = []
+        for part in self.parts:
+            found += part.parameters(first)
+            first += len(part.slots)
+        return found
+
+    def add(self, argument: Any, values: list[Any]) -> None:
+        """Likewise."""
         if type(argument).__name__ != self.name:
             raise TypeError(f"a kernel takes {self.name}, not {type(argument).__name__}")
         _add(self.parts, argument, values)
 
 
+class Fixed:
+    """An argument of many launches: its numbers are found once."""
+
+    def __init__(self, argument: Any) -> None:
+        self.argument = argument
+        self._part: Any = None
+        self._numbers: list[Any] = []
+
+    def numbers(self, part: Any) -> list[Any]:
+        """What the slots of a declared argument hold."""
+        if self._part is not part:
+            numbers: list[Any] = []
+            part.add(self.argument, numbers)
+            self._part, self._numbers = part, numbers
+        return self._numbers
+
+
+def _itself(argument: Any) -> Any:
+    return argument.argument if type(argument) is Fixed else argument
+
+
 class Arguments:
-    """The arguments that a kernel declares."""
+    """The arguments that a kernel declares, and memory from which the driver takes them.
+
+    Parameters of a kernel that have the same number share a slot of that memory.
+    """
 
     def __init__(self, declared: Sequence[types.Type]) -> None:
-        self._parts = tuple(map(_part, declared))
+        whole = _Tuple("", tuple(map(_part, declared)))
+        self._parts = whole.parts
+        self._start = 8 * len(_CONSTANTS)
+        self._pack_into = Struct("=" + "".join(whole.slots)).pack_into
+        self._memory = create_string_buffer(self._start + 8 * len(whole.slots))
+        Struct(f"={len(_CONSTANTS)}q").pack_into(self._memory, 0, *_CONSTANTS)
+        places = whole.parameters(len(_CONSTANTS))
+        self._places = (c_void_p * len(places))(
+            *(addressof(self._memory) + 8 * place for place in places)
+        )
+        self.address = addressof(self._places)
 
-    def values(self, arguments: Sequence[Any]) -> list[Any]:
-        """Numbers for `cuda.core.launch`, in the order of the compiled kernel's parameters."""
+    def pack(self, arguments: Sequence[Any]) -> None:
+        """Put them where `address` leads to, for one launch: by one thread at a time."""
         values: list[Any] = []
         _add(self._parts, arguments, values)
-        return values
+        self._pack_into(self._memory, self._start, *values)
 
 
 def _add(parts: tuple[Any, ...], arguments: Sequence[Any], values: list[Any]) -> None:
     if len(parts) != len(arguments):
         raise TypeError(f"a kernel takes {len(parts)} arguments, not {len(arguments)}")
     for part, argument in zip(parts, arguments, strict=True):
-        part.add(argument, values)
+        if type(argument) is Fixed:
+            values += argument.numbers(part)
+        else:
+            part.add(argument, values)
 
 
+@cache
 def _part(declared: Any) -> Any:
     if isinstance(declared, types.Array) and declared.layout == "C":
         return _Array.of(declared)
     if isinstance(declared, (types.NamedTuple, types.NamedUniTuple)):
         return _Tuple(declared.instance_class.__name__, tuple(map(_part, declared)))
     if declared in _SCALARS:
-        return _Scalar(_SCALARS[declared])
+        return _SCALARS[declared]
     raise TypeError(f"no kernel of ours takes {declared}")
 
 
-_SCALARS = {types.int64: int, types.float64: float, types.boolean: bool}
+_SCALARS = {
+    types.int64: _Scalar(int, ("q",)),
+    types.float64: _Scalar(float, ("d",)),
+    types.boolean: _Scalar(bool, ("?7x",)),
+}
 
 
 if not SIMULATED:
-    from cuda.core import LaunchConfig, Stream, launch
+    from cuda.bindings.driver import CUfunction, cuCtxGetDevice, cuLaunchKernel
     from numba.cuda import libdevice
+    from numba.cuda.cudadrv.driver import CudaAPIError
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
     from numba.cuda.extending import overload, overload_method
 
@@ -156,21 +231,35 @@ class Kernel:
         self._arguments = Arguments(declared)
         self._compiled = compiled or _cached(function)
         self._overload: Any = None
-        self._stream: Any = None
+        self._functions: dict[int, Any] = {}
 
     def launch(self, blocks: int, *arguments: Any) -> None:
         """Run it on the current device's default stream, in blocks of `THREADS` threads."""
-        values = self._arguments.values(arguments)
+        self._arguments.pack(arguments)
         if SIMULATED:
-            self._compiled[blocks, THREADS](*arguments)
+            self._compiled[blocks, THREADS](*map(_itself, arguments))
             return
+        (status,) = cuLaunchKernel(
+            self._function(), int(blocks), 1, 1, THREADS, 1, 1, 0, _DEFAULT_STREAM,
+            self._arguments.address, 0,
+        )  # fmt: skip
+        if status:
+            raise CudaAPIError(status, f"the launch of a kernel ends in {status.name}")
+
+    def _function(self) -> Any:
+        """The kernel on the current device."""
+        status, device = cuCtxGetDevice()
+        found = None if status else self._functions.get(int(device))
+        return self._load() if found is None else found
+
+    def _load(self) -> Any:
+        """Likewise, by Numba-CUDA, which also makes a device current where none is."""
         if self._overload is None:
             self._overload = self._compiled.compile(self.types)
-            self._stream = Stream.from_handle(_DEFAULT_STREAM)
-        function = self._overload.library.get_cufunc()  # of the current device
-        launch(
-            self._stream, LaunchConfig(grid=int(blocks), block=THREADS), function.kernel, *values
-        )
+        kernel = self._overload.library.get_cufunc().kernel
+        _, device = cuCtxGetDevice()
+        found = self._functions[int(device)] = CUfunction(int(kernel.handle))
+        return found
 
     def declaring(self, *declared: types.Type) -> Kernel:
         """The same kernel for arguments of other types, whose named tuples have the same methods."""
@@ -184,11 +273,14 @@ class RuleKernel:
     """
 
     def __init__(
-        self, function: Callable[..., None], declared: Callable[[Any], tuple[types.Type, ...]]
+        self,
+        function: Callable[..., None],
+        declared: Callable[[Any], tuple[types.Type, ...]],
+        compiled: Any = None,
     ) -> None:
         self.py_func = function
         self._declared = declared
-        self._compiled = _cached(function)
+        self._compiled = compiled or _cached(function)
         self._kernels: dict[type, Kernel] = {}
 
     def of(self, rule: type) -> Kernel:
@@ -201,12 +293,12 @@ class RuleKernel:
 
     def launch(self, blocks: int, first: Any, *more: Any) -> None:
         """As `Kernel.launch`."""
-        rule = getattr(first, "rule", first)
-        self.of(type(rule)).launch(blocks, first, *more)
+        sides = _itself(first)
+        self.of(type(getattr(sides, "rule", sides))).launch(blocks, first, *more)
 
-    def declaring(self, *declared: types.Type) -> Kernel:
+    def declaring(self, declared: Callable[[Any], tuple[types.Type, ...]]) -> RuleKernel:
         """The same kernel for arguments of other types, whose named tuples have the same methods."""
-        return Kernel(self.py_func, declared, self._compiled)
+        return RuleKernel(self.py_func, declared, self._compiled)
 
 
 def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:

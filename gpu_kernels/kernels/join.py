@@ -244,27 +244,33 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
         slot += _SLOTS
 
 
+# Of what is best, a thread takes consecutive candidates: most are of one base event, which is written once.
+
+
 @rule_kernel(_candidates_and(F64_ARRAY, I64_ARRAY))
 def most_probable(sides, run, spans, scan, owners, top, qualified):
     """Find the highest merit among the candidates of each base event."""
     tally = cuda.shared.array(1, np.int64)
-    tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
+    tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
     if thread == 0:
         tally[0] = 0
     cuda.syncthreads()
-    origin = np.int64(tile) * TILE
-    owner, past_owners = owners[at(tile)], owners[at(tile + 1)] + 1
+    item, stop = _items_of(scan, tile, thread)
     own = 0
-    for item in range(origin + thread, min(origin + TILE, scan[at(scan.size - 1)]), THREADS):
-        owner = owner_of(scan, owner, past_owners, item)
+    while item < stop:
+        owner, end = _owner_and_end(scan, owners, tile, item, stop)
         event = run.event_of(owner)
-        target = spans.first[at(owner)] + item - scan[at(owner)]
-        p = merit_of(sides, event, target)
-        if p >= 0.0:
-            own += 1
-            # Read first: of many candidates few raise the maximum.
-            if p > top[at(event - run.start)]:
-                cuda.atomic.max(top, event - run.start, p)
+        shift = spans.first[at(owner)] - scan[at(owner)]
+        best = -1.0
+        while item < end:
+            p = merit_of(sides, event, shift + item)
+            if p >= 0.0:
+                own += 1
+                best = max(best, p)
+            item += 1
+        # Read first: of many candidates few raise the maximum.
+        if best >= 0.0 and best > top[at(event - run.start)]:
+            cuda.atomic.max(top, event - run.start, best)
     if own:
         cuda.atomic.add(tally, 0, own)
     cuda.syncthreads()
@@ -275,37 +281,57 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY))
 def nearest(sides, run, spans, scan, owners, top, distances):
     """Of the most probable candidates, find the least distance from the middle of the window."""
-    tile = cuda.blockIdx.x
-    origin = np.int64(tile) * TILE
-    owner, past_owners = owners[at(tile)], owners[at(tile + 1)] + 1
-    stop = min(origin + TILE, scan[at(scan.size - 1)])
-    for item in range(origin + cuda.threadIdx.x, stop, THREADS):
-        owner = owner_of(scan, owner, past_owners, item)
+    tile = np.int64(cuda.blockIdx.x)
+    item, stop = _items_of(scan, tile, np.int64(cuda.threadIdx.x))
+    while item < stop:
+        owner, end = _owner_and_end(scan, owners, tile, item, stop)
         event = run.event_of(owner)
-        target = spans.first[at(owner)] + item - scan[at(owner)]
-        if merit_of(sides, event, target) == top[at(event - run.start)]:
-            apart = distance_of(sides, event, target)
-            if apart < distances[at(event - run.start)]:
-                cuda.atomic.min(distances, event - run.start, apart)
+        shift = spans.first[at(owner)] - scan[at(owner)]
+        highest, least = top[at(event - run.start)], distances[at(event - run.start)]
+        while item < end:
+            if merit_of(sides, event, shift + item) == highest:
+                least = min(least, distance_of(sides, event, shift + item))
+            item += 1
+        if least < distances[at(event - run.start)]:
+            cuda.atomic.min(distances, event - run.start, least)
 
 
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY))
 def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
     """Of the most probable and nearest candidates, find the least rank."""
-    tile = cuda.blockIdx.x
-    origin = np.int64(tile) * TILE
-    owner, past_owners = owners[at(tile)], owners[at(tile + 1)] + 1
-    stop = min(origin + TILE, scan[at(scan.size - 1)])
-    for item in range(origin + cuda.threadIdx.x, stop, THREADS):
-        owner = owner_of(scan, owner, past_owners, item)
+    tile = np.int64(cuda.blockIdx.x)
+    item, stop = _items_of(scan, tile, np.int64(cuda.threadIdx.x))
+    while item < stop:
+        owner, end = _owner_and_end(scan, owners, tile, item, stop)
         event = run.event_of(owner)
-        target = spans.first[at(owner)] + item - scan[at(owner)]
-        if (
-            merit_of(sides, event, target) == top[at(event - run.start)]
-            and distance_of(sides, event, target) == distances[at(event - run.start)]
-            and ranks[at(target)] < least[at(event - run.start)]
-        ):
-            cuda.atomic.min(least, event - run.start, ranks[at(target)])
+        shift = spans.first[at(owner)] - scan[at(owner)]
+        highest, closest = top[at(event - run.start)], distances[at(event - run.start)]
+        lowest = least[at(event - run.start)]
+        while item < end:
+            target = shift + item
+            if (
+                ranks[at(target)] < lowest
+                and merit_of(sides, event, target) == highest
+                and distance_of(sides, event, target) == closest
+            ):
+                lowest = ranks[at(target)]
+            item += 1
+        if lowest < least[at(event - run.start)]:
+            cuda.atomic.min(least, event - run.start, lowest)
+
+
+@device_function
+def _items_of(scan, tile, thread):
+    """The consecutive candidates of a thread: the first, and past the last."""
+    first = tile * TILE + thread * ITEMS
+    return first, min(first + ITEMS, scan[at(scan.size - 1)])
+
+
+@device_function
+def _owner_and_end(scan, owners, tile, item, stop):
+    """The owner of a candidate, and where its candidates end, or at `stop` before that."""
+    owner = owner_of(scan, owners[at(tile)], owners[at(tile + 1)] + 1, item)
+    return owner, min(stop, scan[at(owner + 1)])
 
 
 @device_function

@@ -185,10 +185,6 @@ def test_shifts_of_histograms() -> None:
 def test_what_is_refused() -> None:
     causes, table = placed(1, 5), by_device(one_bucket())
     condition = CausalityCondition(NEAR)
-    with pytest.raises(
-        ConditionError, match="the GPU does not join causes with histogram timestamps"
-    ):
-        causality_tables(causes, causes, condition, cause_time=table, backend="gpu", **XY)
     options = CorrelateOptions(left_longest=5)
     with pytest.raises(ConditionError, match="left_longest declares the longest interval, but"):
         causality_tables(causes, causes, condition, cause_time=table, options=options, **XY)

@@ -7,6 +7,7 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,6 +105,6 @@ def test_what_a_thread_raises_is_raised() -> None:
     banded = EventJoin(*sides, IntervalPairs(FAULTY[1]))._banded
     block = banded.blocks(0, len(sides[0]))[0]
     targets = banded.sides.targets._replace(keys=np.empty(0, np.int64))
-    broken = banded._replace(sides=banded.sides._replace(targets=targets))
+    broken = replace(banded, sides=banded.sides._replace(targets=targets))
     with pytest.raises(IndexError):
         join.Block(broken, *block)

@@ -7,10 +7,12 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -29,10 +31,20 @@ from coincide import (
     Temporal,
     causality_tables,
 )
+from coincide.command_line import run as run_command
 from coincide.model.causality.spaces import PlacedEvents
+from coincide.model.causality.template_rule import (
+    deciding_rule,
+    probability_within,
+    with_templates,
+)
+from coincide.model.templates.template import Template, TemplateTable, template_table
 from coincide.model.units import Tick
 from cpu_fallback.causality import CausalityJoin as HostJoin
+from tests.gpu_kernels.test_gpu_histograms import drawn_table
 from tests.helpers.causality_cases import Case, has_heights, plane_cases, sides_of, sphere_cases
+from tests.helpers.causality_tables import XY, answer
+from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
@@ -42,6 +54,7 @@ from gpu_kernels import causality, join
 from gpu_kernels.causality import CausalityJoin
 from gpu_kernels.device import memory
 from tests.helpers.device_faults import allocating
+from tests.helpers.letting_go import nothing_kept
 
 WAYS: Any = ("place", "grid", "time")
 
@@ -117,11 +130,12 @@ def test_parts_of_a_stream() -> None:
     assert check((part, whole), model).counters.pairs > 20
 
 
-def some_sides(seed: int = 4) -> tuple[PlacedEvents, PlacedEvents]:
+def some_sides(
+    seed: int = 4, sizes: tuple[int, int] = (60, 70)
+) -> tuple[PlacedEvents, PlacedEvents]:
     rng = np.random.default_rng(seed)
     causes, effects = (
-        PlacedEvents(rng.integers(0, 300, n), rng.random((3, n)) * [[6], [5], [2]])
-        for n in (60, 70)
+        PlacedEvents(rng.integers(0, 300, n), rng.random((3, n)) * [[6], [5], [2]]) for n in sizes
     )
     return causes, effects
 
@@ -142,6 +156,87 @@ def test_intervals(uncertain: tuple[bool, bool]) -> None:
     model = CausalityCondition(speeds, confidence=0.4).model(Tick())
     counters = check((causes, effects), model, ("place", "grid")).counters
     assert 0 < counters.pairs < counters.probed
+
+
+def as_histograms(
+    side: PlacedEvents, rng: np.random.Generator, table: TemplateTable
+) -> PlacedEvents:
+    return replace(side, lengths=rng.integers(0, table.lengths.size, len(side)), templates=table)
+
+
+@pytest.mark.parametrize("confidence", [0.15, 0.6])
+@pytest.mark.parametrize("kinds", ["hh", "hi", "ih"])
+def test_histograms(kinds: str, confidence: float) -> None:
+    """On either side, or on both; intervals that meet them are templates of one bucket."""
+    rng = np.random.default_rng(9)
+    sides = [
+        as_histograms(side, rng, drawn_table(rng, 5))
+        if kind == "h"
+        else with_templates(replace(side, lengths=rng.choice([0, 8, 30], len(side))))
+        for side, kind in zip(some_sides(sizes=(30, 35)), kinds, strict=True)
+    ]
+    speeds = [Spatial(2), SpeedRange(0.02, 0.3, 3, per=None), Ellipsoidal(3, 90)]
+    model = CausalityCondition(speeds, confidence=confidence).model(Tick())
+    counters = check((sides[0], sides[1]), model, ("place", "grid")).counters
+    assert 0 < counters.pairs < counters.probed
+
+
+TIED = template_table({
+    "a": Template([-10, -6, -1, 0], [0.1, 0.2, 0.7]), "b": Template([-4, 0, 0], [0.6, 0.4]),
+    "c": Template([-20, 0], [1.0]), "d": Template([-9, -3, 0], [0.3, 0.7]),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
+def test_histograms_whose_probability_is_the_confidence(share: float) -> None:
+    """The sum over pairs of buckets decides them, in the same way on the device."""
+    rng = np.random.default_rng(10)
+    side = as_histograms(PlacedEvents(rng.integers(0, 150, 40)), rng, TIED)
+    rule = deciding_rule(
+        CausalityCondition([Temporal(0, 7)], confidence=0.5).model(Tick()), side, side
+    )
+    apart = np.subtract.outer(side.times, side.times).T
+    found = sorted(
+        probability_within(rule, 0.0, 0.0, apart[i, j], side.lengths[i], side.lengths[j])  # type: ignore[index]
+        for i, j in np.ndindex(apart.shape)
+    )
+    some = [each for each in found if 0.01 < each < 0.99]
+    confidence = some[int(share * len(some))]
+    model = CausalityCondition([Temporal(0, 7)], confidence=confidence).model(Tick())
+    pairs = check((side, side), model, ("time",)).counters.pairs
+    assert pairs == sum(each >= confidence - 1e-15 for each in found) > 10
+
+
+def test_histograms_of_tables_and_of_the_command_line(tmp_path: Path) -> None:
+    rng, templates = np.random.default_rng(11), random_templates(3)
+    for name, rows in (("causes.parquet", 40), ("effects.parquet", 50)):
+        table = events(rows, rows, span=300)
+        for axis in "xy":
+            table = table.append_column(axis, pa.array(rng.integers(0, 9, rows).astype(float)))
+        pq.write_table(table, tmp_path / name)
+    pq.write_table(templates, tmp_path / "templates.parquet")
+    sides = [pq.read_table(tmp_path / name) for name in ("causes.parquet", "effects.parquet")]
+    condition = CausalityCondition([Temporal(0, 60), Spatial(4)], confidence=0.5)
+    asked: Any = {"cause_time": by_device(templates), "effect_time": by_device(templates), **XY}
+    wanted = causality_tables(*sides, condition, **asked, backend="cpu")
+    assert wanted.num_rows > 20
+    assert answer(causality_tables(*sides, condition, **asked, backend="gpu")) == answer(wanted)
+    words = [
+        *(
+            "causality",
+            str(tmp_path / "causes.parquet"),
+            str(tmp_path / "effects.parquet"),
+            "-o",
+            str(tmp_path / "out"),
+        ),
+        *("--delta", "0", "60", "--radius", "4", "--confidence", "0.5", "--backend", "gpu"),
+        *("--engine", "local", "--cause-place", "x,y", "--effect-place", "x,y"),
+    ]
+    for side in ("cause", "effect"):
+        words += [f"--{side}-time", "seen_at", f"--{side}-template", "device"]
+        words += [f"--{side}-templates", str(tmp_path / "templates.parquet")]
+    assert run_command(words) == 0
+    assert answer(pq.read_table(tmp_path / "out")) == answer(wanted)
 
 
 def test_heights() -> None:
@@ -256,6 +351,30 @@ def test_a_join_goes_on_on_the_cpu(
             allocating(patch, lambda n, _, last=last: n > last)
             assert rows("gpu") == expected
         assert [record.message[:23] for record in caplog.records] == ["the CPU takes over: the"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_one"),
+    [
+        ({}, True),
+        ({"emit": "counts", "shifts": (90,)}, False),
+        ({"emit": "best"}, True),
+        ({"where": "distance < 0.3 and delta > 1", "how": "left"}, False),
+        ({"where": "distance < 0.3 and delta > 1", "how": "left"}, True),
+        ({"matching": "mutual", "prefer": "distance"}, False),
+    ],
+)
+def test_a_join_lets_go_of_its_memory_at_its_end(
+    asked: dict[str, Any], is_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = [
+        pa.table({"id": np.arange(len(side)), "time": side.times, "x": side.points[0]})
+        for side in some_sides(sizes=(20, 25))
+    ]
+    condition = CausalityCondition([Temporal(0, 40), Spatial(0.5)])
+    given = sides[0], None if is_one else sides[1], condition
+    with nothing_kept(monkeypatch, causality, "CausalityJoin"):
+        causality_tables(*given, cause_place="x", backend="gpu", report=JoinReport(), **asked)
 
 
 def test_no_memory_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

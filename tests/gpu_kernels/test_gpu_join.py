@@ -6,8 +6,6 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,14 @@ import pyarrow as pa
 import pytest
 
 import cpu_fallback
-from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window, correlate_tables
+from coincide import (
+    BackendError,
+    CorrelateOptions,
+    JoinReport,
+    MemoryBudgetError,
+    Window,
+    correlate_tables,
+)
 from coincide.engine.backends import load_backend
 from coincide.model.counters import JoinCounters
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
@@ -39,6 +44,7 @@ import gpu_kernels
 from gpu_kernels import join
 from gpu_kernels.device import memory, transfers, usable
 from tests.helpers.device_faults import allocating
+from tests.helpers.letting_go import nothing_kept
 
 CLASSES = (None, 1, 2, 16)
 BLOCK = 50
@@ -219,7 +225,7 @@ def test_output_that_is_not_pinned_goes_where_the_caller_says(
     assert np.shares_memory(right, taken[1])
 
 
-@pytest.mark.parametrize("ahead", [0, 7, 200])
+@pytest.mark.parametrize("ahead", [1, 7, 200])
 def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches asked for in any order, with other values in between, are cut from what is filled."""
     monkeypatch.setattr(join, "_PAIRS_AHEAD", ahead)
@@ -233,6 +239,24 @@ def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> No
         assert_same(gpu.matches(*runs[i], pair[1]), cpu.matches(*runs[i], pair[1]))
 
 
+def test_each_match_is_filled_once_whoever_asks_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads take the batches of a join in turns, and none waits for the one before."""
+    monkeypatch.setattr(join, "_PAIRS_AHEAD", 25)
+    sides, window = (spread(13, 40, 900, 90), spread(14, 40, 900, 90)), Window(-50, 80, 0.6)
+    gpu, cpu = (p.EventJoin(*sides, IntervalPairs(window)) for p in (gpu_kernels, cpu_fallback))
+    filled, real = [], gpu._outputs
+    monkeypatch.setattr(gpu, "_outputs", lambda n, *more: (filled.append(n), real(n, *more))[1])
+    values, runs = (cpu.left_order, cpu.right_order), list(gpu.chunks(6))
+    pairs = cpu.counters.pairs
+    assert pairs > 60
+    for i in range(0, len(runs) - 1, 2):
+        for run in (runs[i + 1], runs[i]):
+            assert_all_same(gpu.pairs(*run, *values), cpu.pairs(*run, *values))
+    assert sum(filled) <= pairs
+    assert max(filled) < 25 + max(6, int(cpu.counts.max()))
+    assert gpu.pairs(1, 40, *values)[0].size == int(cpu.offsets[40] - cpu.offsets[1])
+
+
 def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> None:
     sides = spread(13, 40, 900, 90), spread(14, 40, 900, 90)
     found = gpu_kernels.EventJoin(*sides, IntervalPairs(Window(-50, 80, 0.6)))
@@ -243,29 +267,35 @@ def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(runs) > 30 > len(sizes)
 
 
-@pytest.mark.parametrize("emit", ["pairs", "counts", "best"])
+@pytest.mark.parametrize(
+    ("asked", "is_one"),
+    [
+        ({"probability": True}, False),
+        ({"emit": "counts"}, True),
+        ({"emit": "best", "where": "left_id < right_id"}, False),
+        (
+            {
+                "pair_columns": "delta",
+                "where": "left_max_time < right_max_time",
+                "how": "left",
+                "shifts": (40,),
+            },
+            False,
+        ),
+        ({"pair_columns": "delta", "where": "left_max_time < right_max_time", "how": "left"}, True),
+        ({"matching": "mutual", "prefer": "nearest"}, True),
+        ({"matching": "optimal", "prefer": "nearest"}, False),
+    ],
+)
 def test_a_join_lets_go_of_its_memory_at_its_end(
-    emit: Any, monkeypatch: pytest.MonkeyPatch
+    asked: dict[str, Any], is_one: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the collector of cycles: pinned and device memory would wait for it."""
-    made: list[weakref.ref[Any]] = []
-
-    class Noted(gpu_kernels.EventJoin):
-        def __init__(self, *given: Any, **more: Any) -> None:
-            super().__init__(*given, **more)
-            made.append(weakref.ref(self))
-
-    monkeypatch.setattr(gpu_kernels, "EventJoin", Noted)
     times = pa.table({"id": np.arange(9), "min_time": np.arange(9), "max_time": np.arange(9) + 3})
-    gc.disable()
-    try:
+    with nothing_kept(monkeypatch, gpu_kernels, "EventJoin"):
         correlate_tables(
-            times, times, within=(-5, 5), confidence=0.5, emit=emit, probability=emit == "pairs",
-            backend="gpu",
+            times, None if is_one else times, within=(-5, 5), confidence=0.5, backend="gpu",
+            report=JoinReport(), **asked,
         )  # fmt: skip
-        assert [each() for each in made] == [None]
-    finally:
-        gc.enable()
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -15,9 +15,9 @@ SIMULATOR = {"NUMBA_ENABLE_CUDASIM": "1"}
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_blocks.py": 25,
     "tests/gpu_kernels/test_gpu_borders.py": 20,
-    "tests/gpu_kernels/test_gpu_causality.py": 15,
+    "tests/gpu_kernels/test_gpu_causality.py": 31,
     "tests/gpu_kernels/test_gpu_histograms.py": 6,
-    "tests/gpu_kernels/test_gpu_join.py": 30,
+    "tests/gpu_kernels/test_gpu_join.py": 36,
     "tests/gpu_kernels/test_gpu_streams.py": 24,
     "tests/gpu_kernels/test_gpu_stream_faults.py": 9,
     "tests/gpu_kernels/test_gpu_stream_histograms.py": 10,

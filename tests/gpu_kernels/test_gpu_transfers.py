@@ -274,6 +274,23 @@ def test_a_result_is_pinned_again_once_the_last_is_let_go(
     assert_same(first, np.arange(10))
 
 
+def test_what_is_pinned_counts_for_the_process(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what is held of a device that was let go of, or of another one."""
+    monkeypatch.setattr(transfers, "MOST_PINNED", 8 * 25)
+
+    def result(there: Transfers, size: int) -> np.ndarray:
+        return there.result(size, np.int64, lambda: np.zeros(size, np.int64))
+
+    first = result(transfers.current(), 20)
+    transfers.release()
+    other = Transfers(DeferredLink())
+    assert result(other, 6).base is None
+    assert result(other, 5).base is not None
+    assert first.size == 20
+
+
 def test_much_is_copied_by_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfers, "_BYTES_OF_THREAD", 64)
     monkeypatch.setattr(transfers, "cores", lambda: 3)

@@ -77,6 +77,7 @@ def test_the_hunt_finds_nothing(tmp_path: Path) -> None:
     _, log = ran(tmp_path, *words)
     assert log.faults == []
     assert {"join.place", "join.scatter", "join.probe HistogramRule"} <= log.launched
+    assert "join.probe CausalRun PairRule TemplateRule" in log.launched
 
 
 _CASES = 1000
@@ -85,9 +86,12 @@ _CASES = 1000
 @pytest.mark.spark
 def test_workers_of_spark_use_it(tmp_path: Path, java_home: str) -> None:
     printed, log = ran(tmp_path, "tests.virtual_gpu.spark_job", JAVA_HOME=java_home)
-    assert int(printed.splitlines()[-1]) > 100_000
+    intervals, histograms = map(int, printed.splitlines()[-2:])
+    assert intervals > 100_000
+    assert histograms > 1000
     assert log.faults == []
     assert {"join.place", "join.probe IntervalRule", "join.copy", "join.scatter"} <= log.launched
+    assert "join.probe CausalRun PairRule TemplateRule" in log.launched
 
 
 UNSEEN = {
@@ -98,7 +102,7 @@ UNSEEN = {
     "join.nearest HistogramRule: products fused with sums",
     "join.foremost HistogramRule: products fused with sums",
     # Whether a box is near enough decides what is looked at, not what is found.
-    "causality.place_causes CausalRun PairRule: products fused with sums",
+    "causality.place_causes CausalRun: products fused with sums",
     # Too few pairs lie on a border to see it: `test_gpu_compilation` looks for it in the code itself.
     "join.probe CausalRun PairRule: products fused with sums",
 }

@@ -23,6 +23,8 @@ from cuda.core import LinkerOptions
 from numba.cuda.cudadrv import driver
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
+from coincide.model.causality.deciding import PairRule
+from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.timestamps import HistogramRule, IntervalRule
 from gpu_kernels.kernels import borders, causality, join
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
@@ -42,8 +44,12 @@ KERNELS = (
         if isinstance(value, Kernel)
     ),
     *(kernel.of(IntervalRule) for kernel in RULE_KERNELS),
+    causality.probe.of(PairRule),
 )
-HISTOGRAM_KERNELS = tuple(kernel.of(HistogramRule) for kernel in RULE_KERNELS)
+HISTOGRAM_KERNELS = (
+    *(kernel.of(HistogramRule) for kernel in RULE_KERNELS),
+    causality.probe.of(TemplateRule),
+)
 
 
 class Cost(NamedTuple):

@@ -16,7 +16,6 @@ from coincide.engine.causality.pairing import CausalitySpec
 from coincide.engine.events.keys import Names
 from coincide.engine.events.schemas import column_of, type_of
 from coincide.engine.events.ticks import contiguous
-from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, resolve_tick
 from coincide.engine.events.timestamp_names import (
     GivenTimes,
@@ -231,12 +230,6 @@ class CausalityArguments(PairArguments):
                 " are those whose ids are in no pair."
             )
         self.check_pairs()
-        given = self.cause_time, self.effect_time
-        if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
-            raise ConditionError(
-                "the GPU does not join causes with histogram timestamps. Remove"
-                f" {argument('backend', 'gpu')}."
-            )
         if self.is_one_stream:
             self._take_from_causes()
         for longest, times in zip(("left_longest", "right_longest"), self.times, strict=True):

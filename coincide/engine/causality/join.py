@@ -140,7 +140,6 @@ def causality_tables(
     cause_time, effect_time : str, (str, str), Around or Histograms
         One column of exact instants, or the min and max column of interval timestamps; or as
         ``left_time`` of `coincide.correlate`. Effects have the times of causes unless you name others.
-        Histograms are joined on CPUs.
     cause_place, effect_place : sequence of str and float
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
         event. A null or NaN matches nothing. () where the condition is on times alone. Effects have
