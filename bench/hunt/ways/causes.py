@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.chance import Chance
-from bench.hunt.templates import draw_templates
+from bench.hunt.templates import Templates, draw_templates
 from coincide import (
     CausalityCondition,
     CoincideError,
@@ -103,7 +103,7 @@ def _interval(chance: Chance, stamps: list[int], clock: pa.DataType) -> _Times:
 
 
 def _histograms(chance: Chance, stamps: list[int], _: pa.DataType) -> _Times:
-    drawn = draw_templates(chance, _STEP)
+    drawn = _from_zero(draw_templates(chance, _STEP))
     known = {
         name: GivenTemplate(edges, masses, drawn.delays) for name, edges, masses in drawn.given
     }
@@ -114,6 +114,17 @@ def _histograms(chance: Chance, stamps: list[int], _: pa.DataType) -> _Times:
         buckets.append([(t + end + low, t + end + high, mass) for low, high, mass in shape])
     said = histograms("t", template="device", templates=known)
     return _Times(said, buckets, {"device": pa.array(devices, drawn.column)})
+
+
+def _from_zero(templates: Templates) -> Templates:
+    """The same with a smallest delay of 0. Of others deltas are between the ends, not the stamps."""
+    return replace(
+        templates,
+        given=tuple(
+            (name, tuple(edge - edges[0] for edge in edges), masses)
+            for name, edges, masses in templates.given
+        ),
+    )
 
 
 def _speeds(chance: Chance, strict: bool) -> _Drawn:
