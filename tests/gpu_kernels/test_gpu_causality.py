@@ -54,7 +54,7 @@ from gpu_kernels import causality, join
 from gpu_kernels.causality import CausalityJoin
 from gpu_kernels.device import memory
 from tests.helpers.device_faults import allocating
-from tests.helpers.letting_go import nothing_kept
+from tests.helpers.letting_go import check_nothing_is_kept
 
 WAYS: Any = ("place", "grid", "time")
 
@@ -373,8 +373,11 @@ def test_a_join_lets_go_of_its_memory_at_its_end(
     ]
     condition = CausalityCondition([Temporal(0, 40), Spatial(0.5)])
     given = sides[0], None if is_one else sides[1], condition
-    with nothing_kept(monkeypatch, causality, "CausalityJoin"):
+
+    def work() -> None:
         causality_tables(*given, cause_place="x", backend="gpu", report=JoinReport(), **asked)
+
+    check_nothing_is_kept(monkeypatch, causality, "CausalityJoin", work)
 
 
 def test_no_memory_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ import gpu_kernels
 from gpu_kernels import join
 from gpu_kernels.device import memory, transfers, usable
 from tests.helpers.device_faults import allocating
-from tests.helpers.letting_go import nothing_kept
+from tests.helpers.letting_go import check_nothing_is_kept
 
 CLASSES = (None, 1, 2, 16)
 BLOCK = 50
@@ -291,11 +291,14 @@ def test_a_join_lets_go_of_its_memory_at_its_end(
     asked: dict[str, Any], is_one: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = pa.table({"id": np.arange(9), "min_time": np.arange(9), "max_time": np.arange(9) + 3})
-    with nothing_kept(monkeypatch, gpu_kernels, "EventJoin"):
+
+    def work() -> None:
         correlate_tables(
             times, None if is_one else times, within=(-5, 5), confidence=0.5, backend="gpu",
             report=JoinReport(), **asked,
         )  # fmt: skip
+
+    check_nothing_is_kept(monkeypatch, gpu_kernels, "EventJoin", work)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
