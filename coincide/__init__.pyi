@@ -120,6 +120,7 @@ from spark_plugin.operators.probability import (
     qualifies as qualifies,
     satisfaction_probability as satisfaction_probability,
 )
+from spark_plugin.operators.streams import correlate_streams as correlate_streams
 from spark_plugin.operators.transitions import transitions as transitions
 from spark_plugin.operators.windowed_causality import windowed_causality as windowed_causality
 from spark_plugin.ways.files.source import register_source as register_source

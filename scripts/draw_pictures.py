@@ -76,6 +76,31 @@ def streams(drawing: Drawing) -> None:
     drawing.text(575, 140, "?", "grey", "middle", bold=True)
 
 
+def structured_streaming(drawing: Drawing) -> None:
+    """Two streams cut into slices: those that the watermark has passed are joined, others wait."""
+    edges, watermark = (20, 200, 380, 560, 740), 470
+    drawing.bar(edges[0], 46, edges[2] - edges[0], 194, "window")
+    drawing.text((edges[0] + edges[2]) / 2, 32, "closed: joined", "grey", "middle")
+    drawing.text((edges[2] + edges[4]) / 2, 32, "open: kept in the state", "grey", "middle")
+    for edge in edges:
+        drawing.line([(edge, 46), (edge, 240)], "grey", 2)
+    for y, word in ((100, "left"), (200, "right")):
+        drawing.arrow((20, y), (745, y), "grey")
+        drawing.text(28, y - 16, word, word)
+    for left, right in ((120, 150), (330, 350), (430, 455), (540, 590), (650, None)):
+        drawing.bar(left - 14, 90, 28, 20, "left")
+        if right is not None:
+            drawing.bar(right - 18, 190, 36, 20, "right")
+            colour = "found" if right < edges[2] else "grey"
+            drawing.line([(left, 112), (right, 188)], colour, 4, dashed=right > edges[2])
+    drawing.bar(242, 190, 36, 20, "right")
+    drawing.text(260, 180, "late", "right", "middle", bold=True)
+    drawing.line([(watermark, 46), (watermark, 250)], "ink", 3, dashed=True)
+    drawing.text(
+        watermark, 276, "watermark: the slower side, less its delay", "ink", "middle", bold=True
+    )
+
+
 def borders(drawing: Drawing) -> None:
     """Readings of a stream, the range of a query, and the intervals in which it was entered and left."""
     lower, upper = 180, 80
@@ -218,6 +243,7 @@ def spans(drawing: Drawing) -> None:
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
+    "structured-streaming": (290, structured_streaming),
     "borders": (360, borders),
     "causality": (320, causality),
     "transitions": (300, transitions),

@@ -32,6 +32,9 @@ from spark_plugin.tasks.wire import HASHES, IDENTITY
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
 
+_LAST_SECOND = 253_402_300_799.0
+"""Of the year 9999: no later time is shown."""
+
 
 @dataclass(frozen=True)
 class EventFrame:
@@ -42,7 +45,7 @@ class EventFrame:
     times: TimestampColumns
     by: list[str]
     payload: list[str]
-    observation: Observation | None = None
+    observation: Observation | str | None = None
     identity: list[str] = field(default_factory=list)
     case_fold: bool = False
     tested: list[str] = field(default_factory=list)
@@ -184,9 +187,21 @@ class EventFrame:
             "unmatchable": f"count_if({self.reason} = {REASONS.index('null')})",
             "rounded": f"max(CASE WHEN {self.is_ok} THEN rounded END)",
         }
+        if isinstance(self.observation, str):
+            totals |= self._of_progress
         return rows.observe(
             self.observation, *(F.expr(text).alias(name) for name, text in totals.items())
         )
+
+    @property
+    def _of_progress(self) -> dict[str, str]:
+        """What Spark's progress tells of a stream, too: times have a unit there."""
+        seconds = (self.times.scales[0].tick.nanoseconds or 0) / 10**9
+        latest = f"max(CASE WHEN {self.is_ok} THEN high END) * {seconds!r}D"
+        return {
+            "invalid": f"count_if({self.reason} > {REASONS.index('null')})",
+            "latest": f"timestamp_seconds(least({latest}, {_LAST_SECOND!r}D))",
+        }
 
     @property
     def rounding(self) -> str:

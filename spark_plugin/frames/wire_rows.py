@@ -31,8 +31,9 @@ def wire_rows(
     *,
     place: Sequence[str] = (),
     near: Column | None = None,
+    keeps_right: bool = False,
 ) -> DataFrame:
-    """Wire columns of one side."""
+    """Wire columns of one side, with those of its rows that match nothing if they are kept."""
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
     tested = _encoded(side, layout.tested(side.side), side.tested)
@@ -49,7 +50,8 @@ def wire_rows(
         *(f"{frames.quoted(name)} AS {slot}" for slot, name in shown.items()),
         *barrier,
     )
-    with_null = is_left and keeps_unmatched and side.longer_than is None
+    keeps = keeps_unmatched if is_left else keeps_right
+    with_null = keeps and side.longer_than is None
     kept = F.expr(f"{above}({_kept(side, with_null, raise_invalid, shown)})")
     if side.is_in_part is not None:
         part = F.expr(side.is_in_part)

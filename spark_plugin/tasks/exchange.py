@@ -82,19 +82,19 @@ class SliceTask(WireTask):
                 packs = of_slices.setdefault(label.as_py(), ([], []))
                 packs[LEFT if is_of_left.as_py() else RIGHT].append(blob_of(blob))
         for label in sorted(of_slices):
-            for part in self._parts(of_slices.pop(label)):
-                left, right = (
-                    read_side(
-                        unpacked(packs) if packs else schema.empty_table(),
-                        self.layout.only(name),
-                        name,
-                        model,
-                    )
-                    for name, model, schema, packs in zip(
-                        SIDES, self.spec.models, self.schemas, part, strict=True
-                    )
-                )
+            for left, right in self.sides(of_slices.pop(label)):
                 yield left, right, label
+
+    def sides(self, packs: Packed) -> Iterator[tuple[Side, Side]]:
+        """Left and right events of a slice, or of its parts."""
+        for left, right in self._parts(packs):
+            yield self.side(LEFT, left), self.side(RIGHT, right)
+
+    def side(self, side: int, packs: list[pa.Buffer]) -> Side:
+        """The events of a side in some packs, or in none."""
+        name = SIDES[side]
+        rows = unpacked(packs) if packs else self.schemas[side].empty_table()
+        return read_side(rows, self.layout.only(name), name, self.spec.models[side])
 
     def _parts(self, packs: Packed) -> Iterable[Packed]:
         """A slice, in parts that can be joined one after the other if it is too large."""

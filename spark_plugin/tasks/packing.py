@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,29 +31,30 @@ IS_LEFT, EVENTS = "is_left", "events"
 _ROWS, _BYTES = 1 << 20, 64 << 20
 """What is cut at once."""
 _COPIES = 4 << 20
-"""Of events that stand in memory at once, besides."""
+"""Of events that are in memory at once, too."""
 _BATCH_BYTES = 4 << 20
 """Of packs that are handed on at once."""
 
 
+G = TypeVar("G")
+"""What tells a group of rows from others."""
+
+
 @dataclass(frozen=True)
-class PackTask:
-    """Packs rows of one side on the wire."""
+class Packing(ABC, Generic[G]):
+    """Packs rows of one side on the wire, each group of rows by itself."""
 
     side: SideName
     schema: pa.Schema
     model: SideModel
-    plan: SlicePlan | CellPlan
-    labels: np.ndarray
-    as_numbers: bool = False
+    as_numbers: bool = field(default=False, kw_only=True)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work through one partition, a bounded part after the other."""
-        batches = begin_task(batches)
-        gathered: list[tuple[int, pa.Buffer]] = []
+        gathered: list[tuple[G, pa.Buffer]] = []
         size = 0
-        for number, events in self.packs(batches):
-            gathered.append((number, events))
+        for group, events in self.packs(begin_task(batches)):
+            gathered.append((group, events))
             size += events.size
             if size >= _BATCH_BYTES:
                 yield self._batch(gathered)
@@ -59,34 +62,34 @@ class PackTask:
         if gathered:
             yield self._batch(gathered)
 
-    def packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
-        """Packs of rows, each with the number of its slice."""
+    def packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[G, pa.Buffer]]:
+        """Packs of rows, each with its group."""
         for table in chunks(batches, _ROWS, _BYTES):
-            for number, events in self._slices(table):
-                for pack in packed(events):
-                    yield number, pack
+            yield from self.packs_of(table.combine_chunks())
 
-    def _batch(self, packs: list[tuple[int, pa.Buffer]]) -> pa.RecordBatch:
-        numbers, events = zip(*packs, strict=True)
-        columns = [
-            pa.array(self.labels[list(numbers)]),
-            pa.array(np.full(len(packs), self.side == "left")),
-            column_of(events, as_numbers=self.as_numbers),
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=[LABEL, IS_LEFT, EVENTS])
-
-    def _slices(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """The slices that the rows are in, and those of each."""
-        is_left = self.side == "left"
-        table = table.combine_chunks()
+    def packs_of(self, table: pa.Table) -> Iterator[tuple[G, pa.Buffer]]:
+        """Packs of a chunk's rows."""
         # What a session calls its texts and instants in Arrow has no say in what is joined.
-        events, places = table.select(self.schema.names).cast(self.schema), self._places(table)
-        copies = self.plan.copies_of(places, is_left=is_left)
-        for rows in _bounded(copies, _COPIES):
-            order, slices = self.plan.slices_of(places.part(rows), is_left=is_left)
-            part = events.slice(rows.start, rows.stop - rows.start)
-            for run in _runs(slices):
-                yield int(slices[run.start]), _taken(part, order[run])
+        events = table.select(self.schema.names).cast(self.schema)
+        for group, rows in self.groups(events, self._places(table)):
+            for pack in packed(rows):
+                yield group, pack
+
+    @abstractmethod
+    def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[G, pa.Table]]:
+        """The groups of a chunk's events, and the events of each."""
+
+    @abstractmethod
+    def told(self, groups: Sequence[G]) -> dict[str, pa.Array]:
+        """Columns that tell the groups of packs."""
+
+    def _batch(self, packs: list[tuple[G, pa.Buffer]]) -> pa.RecordBatch:
+        groups, events = zip(*packs, strict=True)
+        own = {
+            IS_LEFT: pa.array(np.full(len(packs), self.side == "left")),
+            EVENTS: column_of(events, as_numbers=self.as_numbers),
+        }
+        return pa.RecordBatch.from_pydict({**self.told(groups), **own})
 
     def _places(self, table: pa.Table) -> Places:
         def column(name: str) -> np.ndarray:
@@ -96,6 +99,28 @@ class PackTask:
         shapes, matchable = shapes_of(table.column(CODED), self.side)
         midpoints = 2 * table.column(TIME).to_numpy() - self.model.leans(shapes)
         return Places(midpoints, matchable, column(KEY_HASH), column(SALT), shapes)
+
+
+@dataclass(frozen=True)
+class PackTask(Packing[int]):
+    """Packs the rows of each slice of a plan."""
+
+    plan: SlicePlan | CellPlan
+    labels: np.ndarray
+
+    def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[int, pa.Table]]:
+        """The slices that the rows are in, by number."""
+        is_left = self.side == "left"
+        copies = self.plan.copies_of(places, is_left=is_left)
+        for rows in _bounded(copies, _COPIES):
+            order, slices = self.plan.slices_of(places.part(rows), is_left=is_left)
+            part = events.slice(rows.start, rows.stop - rows.start)
+            for run in runs_of(slices):
+                yield int(slices[run.start]), taken(part, order[run])
+
+    def told(self, groups: Sequence[int]) -> dict[str, pa.Array]:
+        """The labels of slices."""
+        return {LABEL: pa.array(self.labels[list(groups)])}
 
 
 def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:
@@ -109,15 +134,16 @@ def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:
         start = stop
 
 
-def _runs(slices: np.ndarray) -> Iterator[slice]:
-    """Where each slice stands among the rows, if there are any."""
+def runs_of(slices: np.ndarray) -> Iterator[slice]:
+    """Where each slice is among the rows, if there are any."""
     if not slices.size:
         return
     edges = [0, *(np.flatnonzero(np.diff(slices)) + 1).tolist(), slices.size]
     yield from itertools.starmap(slice, itertools.pairwise(edges))
 
 
-def _taken(events: pa.Table, rows: np.ndarray) -> pa.Table:
+def taken(events: pa.Table, rows: np.ndarray) -> pa.Table:
+    """Some rows, without a copy if they are a run."""
     first = int(rows[0])
     if np.array_equal(rows, np.arange(first, first + rows.size)):
         return events.slice(first, rows.size)

@@ -102,7 +102,7 @@ class SlicePlan:
         rows, slices = self._of_left(places) if is_left else self._of_right(places)
         if (slices[1:] >= slices[:-1]).all():
             return rows, slices
-        order = _stable_order(slices)
+        order = stable_order(slices)
         return rows[order], slices[order]
 
     def _of_left(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +118,7 @@ class SlicePlan:
             slices = np.where(idle, first_parts[places.salts[rows] % first_parts.size], slices)
             copies = np.where(idle, 1, copies)
         if self.deals_right:
-            rows, slices = np.repeat(rows, copies), np.repeat(slices, copies) + _within(copies)
+            rows, slices = np.repeat(rows, copies), np.repeat(slices, copies) + within_runs(copies)
         return rows, slices
 
     def _of_right(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
@@ -128,14 +128,14 @@ class SlicePlan:
         cells, last = self._reached(places.midpoints[rows], shapes)
         copies = np.maximum(last - cells + 1, 0)
         if (copies != 1).any():
-            rows, cells = np.repeat(rows, copies), np.repeat(cells, copies) + _within(copies)
+            rows, cells = np.repeat(rows, copies), np.repeat(cells, copies) + within_runs(copies)
         cells = self._in_buckets(cells, places, rows)
         slices = self.first_slices[cells]
         if self.is_split:
             steps, copies = self.right_parts[cells], self.left_parts[cells]
             slices = slices + places.salts[rows] % steps
             rows = np.repeat(rows, copies)
-            slices = np.repeat(slices, copies) + _within(copies) * np.repeat(steps, copies)
+            slices = np.repeat(slices, copies) + within_runs(copies) * np.repeat(steps, copies)
         return rows, slices
 
     def _reached(self, midpoints: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +166,7 @@ class SlicePlan:
         return told if self.apart is None else f"{told}, left ones over {self.apart:,} ticks apart"
 
 
-def _within(copies: np.ndarray) -> np.ndarray:
+def within_runs(copies: np.ndarray) -> np.ndarray:
     """The how-many-eth of its run each is, of runs so long."""
     return np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
 
@@ -276,11 +276,11 @@ def _by_slice(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarr
     runs = np.repeat(np.arange(first.size), copies)
     slices = first[runs]
     slices[np.cumsum(copies) - 1] = last
-    by_slice = _stable_order(slices)
+    by_slice = stable_order(slices)
     return runs[by_slice], slices[by_slice]
 
 
-def _stable_order(slices: np.ndarray) -> np.ndarray:
+def stable_order(slices: np.ndarray) -> np.ndarray:
     """The order of events by slice, and as they are within: int64 array."""
     # Of 16 bits NumPy sorts by counting.
     narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices

@@ -27,7 +27,7 @@ METRICS = "coincide_metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
 UNMATCHED = -(2**63)
-"""Coded shape of a left event that matches nothing: its time or a key is null."""
+"""Coded shape of an event that matches nothing: its time or a key is null. Right ones come alone."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,11 @@ def shapes_of(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """From coded shapes those of events of a side, and which of these can match, unless all can."""
     coded = column.to_numpy()
-    if side == "right":
-        return -1 - coded, None
+    shapes = coded if side == "left" else -1 - coded
     if not coded.size or coded.min() != UNMATCHED:
-        return coded, None
+        return shapes, None
     matchable = coded != UNMATCHED
-    return np.where(matchable, coded, 0), matchable
+    return np.where(matchable, shapes, 0), matchable
 
 
 def read_side(

@@ -262,7 +262,7 @@ def _cells(
     sides: Sides, spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[JobStatistics, CellPlan] | None:
     """An exchange by cells of time of two sides that Spark takes for large; None for others."""
-    reach = _reach_of_any(sides, spec)
+    reach = reach_of_any(sides, spec)
     sizes = map(estimated_bytes, sides)
     if reach is None or any(size is None or size < LARGE_BYTES for size in sizes):
         return None
@@ -278,7 +278,7 @@ def _cells(
 
 def _computed_cells(sides: Sides, spec: JoinSpec) -> tuple[JobStatistics, CellPlan] | None:
     """An exchange by cells of sides that are slow to compute; None: neither is, or only a job tells."""
-    reach = _reach_of_any(sides, spec) if any(side.is_computed for side in sides) else None
+    reach = reach_of_any(sides, spec) if any(side.is_computed for side in sides) else None
     if reach is None:
         return None
     slices = _WAVES_OF_COMPUTED * parallelism(sides[0].spark)
@@ -293,7 +293,7 @@ def _are_large(left: Estimate, right: Estimate) -> bool:
     return left.is_filtered == right.is_filtered and least <= small and large < FAR_LARGER * small
 
 
-def _reach_of_any(sides: Sides, spec: JoinSpec) -> Reach | None:
+def reach_of_any(sides: Sides, spec: JoinSpec) -> Reach | None:
     """How far pairs reach whose lengths nobody has seen; None if that has no bound."""
     left, right = (
         (0, 0) if isinstance(times, IntervalColumns) and len(times.names) == 1 else times.declared

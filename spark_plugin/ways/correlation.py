@@ -174,7 +174,9 @@ def plan_correlation(
 ) -> Correlation:
     """Plan a join of two DataFrames, or of one with itself."""
     if arguments.is_one_stream:
-        check_one_stream(left, arguments.options.way, "right", "matches")
+        check_one_stream(
+            left, arguments.options.way, "right", "matches", "Use correlate_streams. Or: "
+        )
     sources = left, left if right is None else right
     if arguments.keeps_right:
         check_static(sources, arguments.how)

@@ -42,7 +42,9 @@ class Job:
     stage: Stage
 
 
-def check_one_stream(events: DataFrame, way: str, other: str, matches: str) -> None:
+def check_one_stream(
+    events: DataFrame, way: str, other: str, matches: str, instead: str = ""
+) -> None:
     """Refuse what only two sides can do."""
     if way in ("broadcast", "broadcast-left", "broadcast-right"):
         raise ConditionError(
@@ -52,8 +54,8 @@ def check_one_stream(events: DataFrame, way: str, other: str, matches: str) -> N
     if events.isStreaming:
         raise ConditionError(
             f"{argument('events')} are a streaming DataFrame, and a micro-batch of one stream"
-            f" lacks the {matches} that come later. Give them as one side, and static events as"
-            " the other."
+            f" lacks the {matches} that come later. {instead}Give them as one side, and static"
+            " events as the other."
         )
 
 
@@ -67,9 +69,9 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
 
 
 _BOTH = (
-    "left and right are both streaming, and matches can come in different micro-batches. Give"
-    " events of both to coincide.stream_correlator as they arrive (docs/streams.md), or give one"
-    " side as a static DataFrame."
+    "left and right are both streaming, and matches can come in different micro-batches. Use"
+    " correlate_streams, which keeps events until their matches have come, or give one side as a"
+    " static DataFrame."
 )
 
 

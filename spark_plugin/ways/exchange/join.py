@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +20,7 @@ from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import DealtSliceTask, Room, SliceTask, needs_adding_up
+from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.tasks.slices import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import CODED, HASHES, KEY_HASH, LABEL, SALT, TIME, Shipment, WireLayout
@@ -28,7 +28,7 @@ from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
 from spark_plugin.ways.join_sides import Job
 from spark_plugin.ways.partial_results import PartialResult
 
-_ROOM = 2
+ROOM = 2
 """How many times what a slice should hold one is joined whole that nobody has foreseen."""
 _EVENT = (*HASHES, "occurrence")
 """What tells left events apart, of those that are alike in all the how-many-eth it is."""
@@ -59,7 +59,7 @@ def _sliced(job: Job, plan: SlicePlan | CellPlan) -> DataFrame:
     if not adds_up:
         room = None
         if isinstance(plan, CellPlan):
-            room = Room(plan, _ROOM * options.slice_rows, _ROOM * options.slice_bytes)
+            room = Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes)
         task = SliceTask(
             spec, layout, result.names, stage.metrics, schemas=schemas, shapes=shapes, room=room
         )
@@ -111,8 +111,9 @@ def _packed(
         # The RAPIDS Accelerator takes no binaries into Python.
         as_numbers = is_accelerated(spark)
         task = PackTask(
-            side.side, schema, side.times.model, plan, partition_labels(plan.count), as_numbers
-        )
+            side.side, schema, side.times.model, plan, partition_labels(plan.count),
+            as_numbers=as_numbers,
+        )  # fmt: skip
         kind = "array<bigint>" if as_numbers else "binary"
         return rows.mapInArrow(task, f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} {kind}"), schema
 
@@ -143,44 +144,3 @@ def _salt(side: EventFrame, layout: WireLayout) -> str:
         if frames.can_be_hashed(side.kind_of(name))
     ]
     return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"
-
-
-# --- labels of slices: numbers whose hash by Spark brings each slice to a partition of its own ---
-
-_SEED = np.uint32(42)
-_C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
-
-
-@lru_cache(maxsize=16)
-def partition_labels(partitions: int) -> np.ndarray:
-    """One label for each partition."""
-    labels = np.full(partitions, -1, np.int64)
-    start, step = 0, 16 * partitions
-    while (labels < 0).any():
-        candidates = np.arange(start, start + step)
-        homes = spark_hash(candidates).astype(np.int64) % partitions
-        free, first = np.unique(homes, return_index=True)
-        unset = labels[free] < 0
-        labels[free[unset]] = candidates[first[unset]]
-        start += step
-    labels.flags.writeable = False
-    return labels
-
-
-def spark_hash(values: np.ndarray) -> np.ndarray:
-    """Spark SQL's ``hash`` of a bigint: Murmur3 (x86, 32 bit) over its two halves, seed 42."""
-    bits = values.astype(np.int64).view(np.uint64)
-    low, high = bits.astype(np.uint32), (bits >> np.uint64(32)).astype(np.uint32)
-    state = _mix(_mix(np.full(values.shape, _SEED), low), high) ^ np.uint32(8)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        state = (state ^ (state >> np.uint32(shift))) * np.uint32(factor)
-    return (state ^ (state >> np.uint32(16))).view(np.int32)
-
-
-def _mix(state: np.ndarray, half: np.ndarray) -> np.ndarray:
-    mixed = state ^ (_rotated(half * _C1, 15) * _C2)
-    return _rotated(mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-
-
-def _rotated(bits: np.ndarray, by: int) -> np.ndarray:
-    return (bits << np.uint32(by)) | (bits >> np.uint32(32 - by))

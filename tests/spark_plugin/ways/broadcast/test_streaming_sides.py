@@ -175,7 +175,7 @@ def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) 
             ["left", "right"],
             {**LENGTHS, "way": "exchange"},
             {},
-            r"both streaming.* coincide\.stream_correlator",
+            r"both streaming.* Use correlate_streams",
         ),
     ],
 )

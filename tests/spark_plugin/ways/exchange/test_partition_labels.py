@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_plugin.ways.exchange.join import partition_labels, spark_hash
+from spark_plugin.tasks.labels import partition_labels, spark_hash
 from tests.helpers.spark_cases import frame
 
 COUNTS = (1, 2, 3, 7, 64, 97, 200)

@@ -1,0 +1,112 @@
+"""The probability join of two streaming DataFrames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from coincide.engine.join.arguments import TIMES, JoinArguments
+from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
+from coincide.model.condition import TimingCondition
+from coincide.model.units import Duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def correlate_streams(
+    left: DataFrame,
+    right: DataFrame | None = None,
+    condition: TimingCondition | None = None,
+    *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
+    left_delay: Duration,
+    right_delay: Duration | None = None,
+    late: Literal["count", "rows"] = "count",
+    idle_after: Duration | None = None,
+    left_clock: DataFrame | None = None,
+    right_clock: DataFrame | None = None,
+    slice_length: Duration | None = None,
+    key_buckets: int | None = None,
+    name: str = "coincide",
+    **arguments: Any,
+) -> DataFrame:
+    """Join two streaming DataFrames by satisfaction probability.
+
+    All rows but late ones together are those of `coincide.correlate_tables` for all rows that are not late:
+    each comes out once, and is final. Rows wait in Spark's state by slices of time. A slice is joined when
+    the watermark has passed all that can reach it. Restarts from a checkpoint, and sinks that write
+    exactly once, work as in any streaming query.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        Streams of events. Without `right` the stream `left` is joined with itself, as by
+        `coincide.correlate`. A static side needs no watermark: `coincide.correlate` joins it.
+    condition : TimingCondition
+        The window on T_right - T_left and the confidence that it must reach.
+    within, confidence
+        In place of `condition`, as in `coincide.correlate`.
+    left_delay, right_delay : int, str or timedelta
+        How much later than a newer row of its side a row may come. A row within its delay is never
+        late. Longer delays wait longer. One stream has only `left_delay`.
+    late : {"count", "rows"}
+        Spark's progress counts late rows. With ``"rows"`` they also come out, with the last column
+        ``late``: the side of a late row, null for all other rows.
+    idle_after : int, str or timedelta, optional
+        A side without rows is taken to have come as far as the other side, less this. Without it a
+        silent side holds the other one up. Rows that come after a longer silence are late.
+    left_clock, right_clock : DataFrame, optional
+        A stream of one timestamp column: its side has come at least so far. Use it for heartbeats.
+    slice_length : int, str or timedelta, optional
+        Length of slices. None: so long that rows come out at most twice as late as they must, for
+        delays longer than the window.
+    key_buckets : int, optional
+        Parts of a slice by keys, which are joined by different tasks. None: as many as
+        ``spark.sql.shuffle.partitions``.
+    name : str
+        What the counts of rows are called in Spark's progress: ``coincide_left``, ``coincide_right``
+        and ``coincide_late``. Joins of one query need different names.
+    **arguments
+        ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
+        ``emit``, ``probability``, ``pair_columns``, ``backend``, ``options``, ``where``, ``prefer``, ``k``:
+        as `coincide.correlate` takes them.
+
+    Returns
+    -------
+    DataFrame
+        A streaming DataFrame for output mode ``append``, with the columns of `coincide.correlate`.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense, or the session cannot keep the state: it needs RocksDB. A query
+        that starts from the checkpoint of another join fails with it, by way of Spark.
+    BackendError
+        If the backend is not possible, or Spark is older than 4.1.
+
+    Examples
+    --------
+    >>> pairs = correlate_streams(
+    ...     orders, payments, within=("0s", "30s"), confidence=0.9, by="customer",
+    ...     left_delay="10s", right_delay="10s",
+    ... )
+    >>> pairs.writeStream.option("checkpointLocation", "checkpoint").start("pairs")
+    """
+    from spark_plugin.ways.streaming.arguments import StreamArguments
+    from spark_plugin.ways.streaming.join import join_streams
+
+    check_second(right)
+    sides = ("left",) if right is None else ("left", "right")
+    times = [arguments.get(f"{side}_time", TIMES) for side in sides]
+    asked = StreamArguments(
+        left_delay=left_delay, right_delay=right_delay, late=late, idle_after=idle_after,
+        left_clock=left_clock, right_clock=right_clock, slice_length=slice_length,
+        key_buckets=key_buckets, name=name,
+    )  # fmt: skip
+    join = JoinArguments(
+        condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
+    )
+    return join_streams(left, right, join, asked)

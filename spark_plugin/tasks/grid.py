@@ -1,0 +1,111 @@
+"""Slices of time without end: which of them an event goes to, and when each is closed. NumPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_plugin.tasks.labels import labels_of_cells
+from spark_plugin.tasks.packing import runs_of
+from spark_plugin.tasks.samples import Reach, shifted
+from spark_plugin.tasks.slices import Places, stable_order, within_runs
+
+_HALF_MILLISECOND = 2_000_000
+"""Half ticks times the nanoseconds of a tick that are a millisecond."""
+_NEVER = 1 << 62
+
+
+class Slice(NamedTuple):
+    """Where some events of a side go to; None in place of both times: they wait for nothing."""
+
+    label: int
+    closes: int | None = None  # when it is closed, milliseconds
+    due: int | None = None  # from when on these events are late
+    is_own: bool = True  # whether each of these events is told of here, and not in another slice
+    seen: int = 0  # how far the side has come, microseconds
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plan of slices of one length, each with buckets of keys."""
+
+    length: int  # half ticks
+    beyond: int  # half ticks from the end of a slice until nothing more can come to it
+    buckets: int
+    reach: Reach
+    useful: tuple[int, int]  # the largest shapes that a left and a right event of a pair can have
+    nanoseconds: int  # of a tick
+    keeps_right: bool  # whether right events are told of that have no match
+    is_one_stream: bool
+
+    def closes(self, number: int) -> int:
+        """When a slice is closed, milliseconds."""
+        half_ticks = (number + 1) * self.length + self.beyond
+        return min(_NEVER, -(-half_ticks * self.nanoseconds // _HALF_MILLISECOND))
+
+    def slices_of(self, places: Places, *, is_left: bool) -> Iterator[tuple[Slice, np.ndarray]]:
+        """Where the events of a chunk go to, and which: int64 arrays."""
+        idle = places.shapes > self.useful[0 if is_left else 1]
+        if places.matchable is not None:
+            idle |= ~places.matchable
+        if not idle.any():
+            yield from self._timed(places, places.by_time, is_left)
+            return
+        if is_left or self.keeps_right:
+            yield Slice(0), np.flatnonzero(idle)
+        rows = places.by_time
+        yield from self._timed(places, rows[~idle[rows]], is_left)
+
+    def _timed(
+        self, places: Places, rows: np.ndarray, is_left: bool
+    ) -> Iterator[tuple[Slice, np.ndarray]]:
+        """The same of events that may have matches."""
+        if not rows.size:
+            return
+        events, slices, first, is_own = self._copies(places.midpoints[rows], is_left)
+        rows = rows[events]
+        behind, ranks = slices - first, np.unique(slices, return_inverse=True)[1]
+        bucket = places.hashes[rows] % self.buckets if self.buckets > 1 else 0
+        code = ((ranks * self.buckets + bucket) * 2 + is_own) * (behind.max() + 1) + behind
+        order = stable_order(code)
+        runs = list(runs_of(code[order]))
+        heads = order[[run.start for run in runs]]
+        cells = slices[heads] * self.buckets + (bucket[heads] if self.buckets > 1 else 0)
+        labels = labels_of_cells(cells, self.buckets)
+        for run, head, label in zip(runs, heads.tolist(), labels.tolist(), strict=True):
+            number = int(slices[head])
+            due = self.closes(number - int(behind[head]))
+            yield Slice(label, self.closes(number), due, bool(is_own[head])), rows[order[run]]
+
+    def _copies(
+        self, midpoints: np.ndarray, is_left: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Events once for each of their slices: which, the slice, the first one, whether it is its own."""
+        events, home = np.arange(midpoints.size), midpoints // self.length
+        ends = (self.reach.first, self.reach.last)
+        first, last = (
+            shifted(midpoints, end) // self.length
+            for end in (ends if is_left else (-ends[1], -ends[0]))
+        )
+        if is_left and not self.keeps_right:
+            earliest = self._earliest_of_both(midpoints, home) if self.is_one_stream else home
+            return events, home, earliest, np.ones(home.size, np.bool_)
+        counts = last - first + 1
+        visitors = np.repeat(events, counts)
+        visited = np.repeat(first, counts) + within_runs(counts)
+        if not self.keeps_right:
+            earliest = self._earliest_of_both(midpoints, home) if self.is_one_stream else first
+            is_own = (visited == first[visitors]) & (not self.is_one_stream)
+            return visitors, visited, earliest[visitors], is_own
+        away = visited != home[visitors]
+        visitors, visited = visitors[away], visited[away]
+        both = np.concatenate([events, visitors])
+        is_own = np.arange(both.size) < events.size
+        return both, np.concatenate([home, visited]), np.minimum(home, first)[both], is_own
+
+    def _earliest_of_both(self, midpoints: np.ndarray, home: np.ndarray) -> np.ndarray:
+        """Of one stream the first slice of each event as left and as right: it is late as both."""
+        return np.minimum(home, shifted(midpoints, -self.reach.last) // self.length)

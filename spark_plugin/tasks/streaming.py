@@ -1,0 +1,153 @@
+"""The workers of two streams: they pack rows by slice, and join the slices that are closed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.schemas import one_array
+from coincide.engine.join.spec import AnySpec
+from coincide.model.sides import LEFT, RIGHT, SIDES
+from spark_plugin.tasks.blobs import unpacked
+from spark_plugin.tasks.counting import Answer
+from spark_plugin.tasks.exchange import SliceTask
+from spark_plugin.tasks.grid import Grid, Slice
+from spark_plugin.tasks.joins import joined
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT, Packing, taken
+from spark_plugin.tasks.slices import Places
+from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
+
+CLOSES, DUE, IS_OWN, IS_LATE, ROWS = "closes", "due", "is_own", "is_late", "late_rows"
+"""Columns of packs: those of a `Slice`; whether a pack is late, and the rows of one that is."""
+SEEN = ("left_seen", "right_seen")
+"""Columns of how far the sides have come, microseconds."""
+SETTINGS = -(2**63)
+"""Label of the row in which each chunk tells what it was packed for, and how far its side has come."""
+EARLIEST = 0
+"""Microseconds where nothing was seen: Spark's watermark begins there."""
+_LATEST = 2**63 - 1
+
+LATE = "late"
+"""Column of the side of a late row."""
+
+
+@dataclass(frozen=True)
+class StreamPackTask(Packing[Slice]):
+    """Packs the rows of each slice, and tells how far the side has come."""
+
+    grid: Grid
+    settings: bytes
+    idle_after: int | None = None  # how far behind a silent other side is at most, microseconds
+
+    def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
+        """As in `Packing`, after the row of settings."""
+        known = table.column(TIME).to_numpy()[table.column(CODED).to_numpy() != UNMATCHED]
+        latest = int(known.max()) * self.grid.nanoseconds // 1000 if known.size else EARLIEST
+        seen = min(max(latest, EARLIEST), _LATEST)
+        yield Slice(SETTINGS, seen=seen), pa.py_buffer(self.settings)
+        yield from super().packs_of(table)
+
+    def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[Slice, pa.Table]]:
+        """The slices that the rows are in."""
+        for one, rows in self.grid.slices_of(places, is_left=self.side == SIDES[LEFT]):
+            yield one, taken(events, rows)
+
+    def told(self, groups: Sequence[Slice]) -> dict[str, pa.Array]:
+        """All that is known of packs."""
+        labels, closes, due, are_own, own = zip(*groups, strict=True)
+        others = [EARLIEST] * len(own)
+        if self.idle_after is not None:
+            others = [max(EARLIEST, each - self.idle_after) for each in own]
+        seen = (own, others) if self.side == SIDES[LEFT] else (others, own)
+        numbers = dict(zip((LABEL, CLOSES, DUE, *SEEN), (labels, closes, due, *seen), strict=True))
+        return {
+            **{name: pa.array(values, pa.int64()) for name, values in numbers.items()},
+            IS_OWN: pa.array(are_own),
+        }
+
+
+class _Pack(NamedTuple):
+    """Events of a side in a slice that is closed, or that came after that."""
+
+    label: int
+    is_late: bool
+    side: int
+    is_own: bool
+    events: pa.Buffer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedSliceTask(SliceTask):
+    """Joins the slices that are closed, each in a run of packs, and makes rows of late events."""
+
+    kinds: tuple[pa.DataType, ...]  # of the output columns
+    tells_late: bool  # the last one of which says of late rows which side they are of
+    alone: AnySpec | None = None  # the join that finds right events without a match
+
+    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+        """The output columns of all joins."""
+        for (_, is_late), packs in itertools.groupby(self._packs(batches), lambda pack: pack[:2]):
+            for columns in map(self._late, packs) if is_late else self._closed(list(packs)):
+                yield columns, None
+
+    def _packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[_Pack]:
+        """The packs that come, without late ones whose rows are only counted."""
+        for batch in batches:
+            told = (batch.column(name).to_pylist() for name in (LABEL, IS_LATE, IS_LEFT, IS_OWN))
+            for label, is_late, is_left, is_own, events in zip(
+                *told, batch.column(EVENTS), strict=True
+            ):
+                if self.tells_late or not is_late:
+                    side = LEFT if is_left else RIGHT
+                    yield _Pack(label, is_late, side, is_own, events.as_buffer())
+
+    def _closed(self, packs: list[_Pack]) -> Iterator[list[pa.Array]]:
+        """The rows of one slice."""
+
+        def of(side: int, *, own: bool) -> list[pa.Buffer]:
+            return [p.events for p in packs if p.side == side and (p.is_own or not own)]
+
+        # A left event is joined in its own slice, with right events that are there or visit it.
+        for left, right in self.sides((of(LEFT, own=True), of(RIGHT, own=False))):
+            for batch in self.joined(left, right):
+                yield self._placed(batch.columns, batch.num_rows)
+        if self.alone is None:
+            return
+        right, left = self.side(RIGHT, of(RIGHT, own=True)), self.side(LEFT, of(LEFT, own=False))
+        keys, lefts = len(self.layout.keys), len(self.layout.left)
+        for batch in joined(self.alone, right, left):
+            own = batch.columns
+            yield self._placed([*own[:keys], *[None] * lefts, *own[keys:]], batch.num_rows)
+
+    def _placed(self, columns: Sequence[pa.Array | None], rows: int) -> list[pa.Array]:
+        """Some of the output columns, in order, and nulls in place of all others."""
+        columns = [*columns, *[None] * (len(self.kinds) - len(columns))]
+        return [
+            pa.nulls(rows, kind) if column is None else column
+            for column, kind in zip(columns, self.kinds, strict=True)
+        ]
+
+    def _late(self, pack: _Pack) -> list[pa.Array]:
+        """Late events as rows."""
+        rows, name = unpacked([pack.events]), SIDES[pack.side]
+        found = [one_array(rows.column(key)) for key in self.layout.keys]
+        if pack.side == RIGHT:
+            found += [None] * len(self.layout.left)
+        first = len(found)
+        for wire, kind in zip(self.layout.payload(name), self.kinds[first:], strict=False):
+            found.append(_as_kind(one_array(rows.column(wire)), kind))
+        placed = self._placed(found, rows.num_rows)
+        return [*placed[:-1], pa.array([name] * rows.num_rows, self.kinds[-1])]
+
+
+def _as_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column of events in an output type: of lists each has the one value."""
+    if not pa.types.is_list(kind):
+        return column.cast(kind)
+    ends = pa.array(np.arange(len(column) + 1, dtype=np.int32))
+    return pa.ListArray.from_arrays(ends, column.cast(kind.value_type))

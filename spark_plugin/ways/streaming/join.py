@@ -1,0 +1,226 @@
+"""The join of two streams: rows become packs, packs wait for the watermark, closed slices are joined."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.spec import AnySpec, check_output_names
+from coincide.engine.join.timing import JoinSpec
+from coincide.model.errors import several
+from coincide.model.sides import LEFT, RIGHT, SIDES
+from coincide.model.units import Tick
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.frames.columns import arrow_schema, encode, quoted, text
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.output_columns import OutputColumn, ResultColumns, decoded, wire_schema
+from spark_plugin.frames.stage import gpu_profile
+from spark_plugin.frames.wire_rows import wire_rows
+from spark_plugin.tasks.exchange import Room
+from spark_plugin.tasks.grid import Grid
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT
+from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.streaming import (
+    CLOSES,
+    DUE,
+    EARLIEST,
+    IS_OWN,
+    LATE,
+    ROWS,
+    SEEN,
+    SETTINGS,
+    ClosedSliceTask,
+    StreamPackTask,
+)
+from spark_plugin.tasks.wire import KEY_HASH, LABEL
+from spark_plugin.ways.correlation import BATCH_PAIRS
+from spark_plugin.ways.exchange.join import ROOM
+from spark_plugin.ways.join_sides import Sides, check_payload, event_frames, settled, with_filter
+from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
+from spark_plugin.ways.streaming.buffer import BUFFERED, SliceBuffer
+from spark_plugin.ways.streaming.planning import plan_grid, settings_of
+from spark_plugin.ways.streaming.watching import watch
+
+_log = logging.getLogger("coincide")
+_OF_PACKS = (LABEL, CLOSES, DUE, IS_OWN, IS_LEFT, EVENTS)
+_PACKED = (
+    f"{LABEL} bigint, {CLOSES} bigint, {DUE} bigint, {SEEN[LEFT]} bigint, {SEEN[RIGHT]} bigint,"
+    f" {IS_OWN} boolean, {IS_LEFT} boolean, {EVENTS} binary"
+)
+
+
+def join_streams(
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, asked: StreamArguments
+) -> DataFrame:
+    """The join of two streaming DataFrames, or of one with itself."""
+    check_join(arguments)
+    asked.check_sides(left, right)
+    check_session(left.sparkSession)
+    sources = left, left if right is None else right
+    arguments = settled(arguments, *sources)
+    sides, spec = _sides_and_spec(sources, arguments)
+    check_payload(sides)
+    result = ResultColumns(sides, spec)
+    check_workers(left.sparkSession)
+    grid = plan_grid(sides, spec, arguments, asked)
+    plan = _Plan(sides, spec, result, arguments, asked, grid)
+    _log.info("correlate_streams: %s", plan.describe())
+    watch(left.sparkSession, asked.name, waits=not asked.has_clocks)
+    return plan.joined(plan.closed(plan.with_watermarks(plan.packed())))
+
+
+def _sides_and_spec(
+    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
+) -> tuple[Sides, JoinSpec]:
+    sides = event_frames(sources, arguments)
+    spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
+    return sides, with_filter(spec, sides, arguments.where)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A join of two streams, step by step."""
+
+    sides: Sides
+    spec: JoinSpec
+    result: ResultColumns
+    arguments: JoinArguments
+    asked: StreamArguments
+    grid: Grid
+
+    @property
+    def _tick(self) -> Tick:
+        return self.sides[0].times.scales[0].tick
+
+    def describe(self) -> str:
+        """The plan in one line, for the log."""
+        length, latest = (
+            f"{half / 2:g} {self._tick.unit}" for half in (self.grid.length, self.latest)
+        )
+        buckets = several(self.grid.buckets, "key bucket")
+        return f"slices of {length}, {buckets}; rows come out {latest} after their time at most"
+
+    @property
+    def latest(self) -> int:
+        """How long after the time of an event its rows come out at most, while rows come, half ticks."""
+        return self.grid.length + self.grid.beyond + 2 * max(self.asked.delays(self._tick))
+
+    def packed(self) -> DataFrame:
+        """Packs of both sides, and the times of clocks, with how far the sides have come."""
+        settings = settings_of(self.sides, self.spec, self.arguments, self.grid)
+        packs = [
+            rows.mapInArrow(
+                StreamPackTask(
+                    side.side, schema, side.times.model, self.grid, settings, self._idle
+                ),
+                _PACKED,
+            )
+            for side, (rows, schema) in zip(self.sides, self._rows, strict=True)
+        ]
+        packs += [
+            _ticking(number, clock, settings)
+            for number, clock in enumerate(self.asked.clocks)
+            if clock is not None
+        ]
+        seen = [f"timestamp_micros({name}) AS {name}" for name in SEEN]
+        return reduce(DataFrame.unionAll, packs).selectExpr(*_OF_PACKS, *seen)
+
+    @cached_property
+    def _rows(self) -> list[tuple[DataFrame, pa.Schema]]:
+        """Rows of both sides on the wire, and the schema of what is packed of them."""
+        keys = (KEY_HASH,) if self.grid.buckets > 1 else ()
+        made = []
+        for side in self.sides:
+            layout = self.result.layout.only(side.side)
+            rows = wire_rows(
+                self._counted(side), layout, self.spec.keeps_unmatched,
+                self.arguments.options.invalid == "raise", place=keys,
+                keeps_right=self.arguments.keeps_right,
+            ).selectExpr(*layout.columns, *keys)  # fmt: skip
+            fields = rows.schema.fields[: len(layout.columns)]
+            made.append((rows, arrow_schema(T.StructType(fields))))
+        return made
+
+    def _counted(self, side: EventFrame) -> EventFrame:
+        """A side whose rows Spark's progress counts; those of one stream once."""
+        if side.side == SIDES[RIGHT] and self.spec.is_one_stream:
+            return side
+        return replace(side, observation=f"{self.asked.name}_{side.side}")
+
+    @property
+    def _idle(self) -> int | None:
+        """How far behind a silent side is at most, microseconds."""
+        given = self.asked.idle_after
+        if given is None:
+            return None
+        return ticks("idle_after", given, self._tick) * self.grid.nanoseconds // 1000
+
+    def with_watermarks(self, packs: DataFrame) -> DataFrame:
+        """The watermark of each side; then without the times, by which Spark would drop late packs."""
+        delays = self.asked.delays(self._tick)[: 1 if self.spec.is_one_stream else 2]
+        for name, delay in zip(SEEN, delays, strict=False):
+            milliseconds = -(-delay * self.grid.nanoseconds // 10**6)
+            packs = packs.withWatermark(name, f"{milliseconds} milliseconds")
+        return packs.select(*_OF_PACKS)
+
+    def closed(self, packs: DataFrame) -> DataFrame:
+        """The packs of slices that are closed, and late ones."""
+        buffer = SliceBuffer(keeps_late=self._tells_late)
+        found = packs.groupBy(LABEL).transformWithState(buffer, BUFFERED, "append", "EventTime")
+        tests = zip(SIDES, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True)
+        totals = (
+            F.expr(f"coalesce(sum({ROWS}) FILTER (WHERE {test}), 0L)").alias(side)
+            for side, test in tests
+        )
+        return found.observe(f"{self.asked.name}_late", *totals)
+
+    @property
+    def _tells_late(self) -> bool:
+        return self.asked.late == "rows"
+
+    def joined(self, packs: DataFrame) -> DataFrame:
+        """The result."""
+        columns, options = [*self.result.columns], self.arguments.options
+        if self._tells_late:
+            columns.append(OutputColumn(LATE, T.StringType()))
+            check_output_names([column.name for column in columns])
+        schema, reach = wire_schema(columns), self.grid.reach
+        left, right = (schema for _, schema in self._rows)
+        plan = CellPlan(1, reach, needs_keys=False)
+        task = ClosedSliceTask(
+            self.spec, self.result.layout, tuple(schema.names), schemas=(left, right),
+            shapes=(reach.left, reach.right), kinds=tuple(arrow_schema(schema).types),
+            tells_late=self._tells_late, alone=self._alone,
+            room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
+        )  # fmt: skip
+        profile = gpu_profile(packs.sparkSession, self.spec.backend)
+        return decoded(packs.mapInArrow(task, schema, profile=profile), columns)
+
+    @property
+    def _alone(self) -> AnySpec | None:
+        """The join that finds right events without a match."""
+        alone = self.arguments.alone
+        if not isinstance(alone, JoinArguments):
+            return None
+        left, right = (side.plain for side in self.sides)
+        return _sides_and_spec((right, left), alone)[1]
+
+
+def _ticking(number: int, clock: DataFrame, settings: bytes) -> DataFrame:
+    """Rows of settings in which a clock says how far its side has come."""
+    (field,) = clock.schema.fields
+    seen = [f"{EARLIEST}L AS {name}" for name in SEEN]
+    time = f"greatest({EARLIEST}L, {encode(quoted(field.name), field.dataType)})"
+    seen[number] = f"coalesce({time}, {EARLIEST}L) AS {SEEN[number]}"
+    return clock.selectExpr(
+        f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}", f"CAST(NULL AS BIGINT) AS {CLOSES}",
+        f"CAST(NULL AS BIGINT) AS {DUE}", *seen, f"false AS {IS_OWN}", f"false AS {IS_LEFT}",
+        f"X'{settings.hex()}' AS {EVENTS}",
+    )  # fmt: skip

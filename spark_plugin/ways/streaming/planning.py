@@ -1,0 +1,124 @@
+"""How long the slices of two streams are, when they are closed, and what a checkpoint says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_filter import PairFilter
+from coincide.engine.join.timing import JoinSpec
+from coincide.model.errors import ConditionError, argument, option
+from coincide.model.sides import LEFT, RIGHT, SIDES
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.tasks.grid import Grid
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.ways.choosing import reach_of_any
+from spark_plugin.ways.join_sides import Sides
+from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, ticks
+
+_MOST_COPIES = 16
+"""Slices that a right event may be in: a copy costs as much as its row."""
+_FORMAT = 1
+"""Of packs in the state: to be raised when what is stored changes."""
+
+
+def plan_grid(
+    sides: Sides, spec: JoinSpec, arguments: JoinArguments, asked: StreamArguments
+) -> Grid:
+    """The slices of two streams."""
+    tick = sides[0].times.scales[0].tick
+    nanoseconds = check_tick(tick)
+    reach = _reach(sides, spec)
+    beyond = _beyond(sides, spec, reach, is_told=arguments.keeps_right)
+    span = reach.last - reach.first
+    millisecond = -(-2_000_000 // nanoseconds)
+    if asked.slice_length is None:
+        length = max(span, beyond + 2 * max(asked.delays(tick)), millisecond)
+    else:
+        length = 2 * ticks("slice_length", asked.slice_length, tick)
+        least = max(millisecond, -(-span // _MOST_COPIES))
+        if length < least:
+            raise ConditionError(
+                f"{argument('slice_length', asked.slice_length)} is too short: slices must have at"
+                f" least 1 ms, and 1/{_MOST_COPIES} of the {span // 2:,} ticks in which a left"
+                f" event can have matches. Give at least {-(-least // 2):,} ticks."
+            )
+    return Grid(
+        length=length, beyond=beyond, buckets=_buckets(sides, asked), reach=reach,
+        useful=spec.largest_useful, nanoseconds=nanoseconds, keeps_right=arguments.keeps_right,
+        is_one_stream=spec.is_one_stream,
+    )  # fmt: skip
+
+
+def _reach(sides: Sides, spec: JoinSpec) -> Reach:
+    """How far pairs reach, also where nothing can be a pair."""
+    reach = reach_of_any(sides, spec)
+    if reach is None:
+        lacking = [f"{side.side}_longest" for side in sides if side.times.declared is None]
+        raise ConditionError(
+            "streams cannot be measured, and with this confidence the lengths of timestamps say how"
+            f" far pairs reach. Declare the longest, for example {option(lacking[0], '1s')}"
+            f" ({', '.join(map(argument, lacking))})."
+        )
+    return reach if reach.first <= reach.last else Reach(0, 0, reach.left, reach.right)
+
+
+def _beyond(sides: Sides, spec: JoinSpec, reach: Reach, *, is_told: bool) -> int:
+    """Half ticks from the end of a slice to the last max_time of events that it is the first one of."""
+    leans = []
+    for side, useful in zip(sides, spec.largest_useful, strict=True):
+        declared = side.times.declared
+        longest = useful if declared is None else min(declared[1], useful)
+        model = side.times.model
+        # A key is anywhere in a support, and in its middle if the density is symmetric.
+        leans.append((model.longest(longest) or 0) * (1 if model.is_symmetric else 2))
+    left, right = 0, reach.last
+    if is_told or spec.is_one_stream:
+        right = max(right, 0)
+        left = right if spec.is_one_stream else max(0, -reach.first)
+    return max(leans[LEFT] + left, leans[RIGHT] + right)
+
+
+def _buckets(sides: Sides, asked: StreamArguments) -> int:
+    if not sides[0].by:
+        return 1
+    return asked.key_buckets or int(sides[0].spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def settings_of(sides: Sides, spec: JoinSpec, arguments: JoinArguments, grid: Grid) -> bytes:
+    """All that packs depend on, and what is found in them, by names that users know."""
+    window, unit = spec.window, sides[0].times.scales[0].tick.unit
+    settings: dict[str, Any] = {
+        "format": _FORMAT,
+        "within": f"{window.lo} to {window.hi} {unit}",
+        "confidence": window.confidence,
+        "by": [_columns(side, side.by) for side in sides],
+        "case_fold": arguments.case_fold,
+        "how": arguments.how,
+        "emit": arguments.emit,
+        "where": str(spec.where.where.expression) if isinstance(spec.where, PairFilter) else None,
+        "prefer": str(arguments.prefer),
+        "k": arguments.k,
+        "streams": 1 if spec.is_one_stream else 2,
+        "slice_length": f"{grid.length / 2:g} {unit}",
+        "slice_end": grid.beyond,
+        "key_buckets": grid.buckets,
+    }
+    for name, side in zip(SIDES, sides, strict=True):
+        settings[f"{name}_time"] = _columns(side, side.times.names)
+        settings[f"{name}_timestamps"] = _model(side)
+        settings[f"{name}_columns"] = _columns(side, [*side.payload, *side.tested])
+    return json.dumps(settings, sort_keys=True).encode()
+
+
+def _columns(side: EventFrame, names: Sequence[str]) -> list[str]:
+    return [f"{name} {side.kind_of(name).simpleString()}" for name in names]
+
+
+def _model(side: EventFrame) -> str:
+    """What shapes mean, and which are valid."""
+    table = getattr(side.times.model, "table", None)
+    model = side.times.model if table is None else f"templates {table.digest.hex()[:16]}"
+    return f"{model}, lengths {side.times.declared}"

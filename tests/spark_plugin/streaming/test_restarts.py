@@ -1,0 +1,89 @@
+"""A query whose driver is killed goes on from its checkpoint: nothing is lost, and nothing comes twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from coincide import CorrelateOptions, correlate_tables
+from tests.helpers.places import ROOT
+from tests.helpers.spark_streams import arriving, multiset, write_files
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+BATCHES = 8
+
+
+def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.helpers.stream_driver", str(folder), *more]
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+        )  # fmt: skip
+
+
+def killed(driver: subprocess.Popen[bytes], folder: Path, batches: int, seconds: float) -> None:
+    """Kill a driver, and its JVM, some time after so many micro-batches were written."""
+    commits = folder / "checkpoint" / "commits"
+    while driver.poll() is None and not (commits / str(batches)).exists():
+        time.sleep(0.02)
+    time.sleep(seconds)
+    if driver.poll() is None:
+        os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+
+
+def written(folder: Path) -> pa.Table:
+    """The rows of files that the sink's log names, which alone are written once."""
+    names: set[str] = set()
+    for log in (folder / "_spark_metadata").iterdir():
+        if not log.name.startswith("."):
+            lines = log.read_text("utf-8").splitlines()[1:]
+            names |= {json.loads(line)["path"].removeprefix("file://") for line in lines}
+    return pa.concat_tables([pq.read_table(name, partitioning=None) for name in sorted(names)])
+
+
+def check_kills(folder: Path, seed: int, kills: int) -> None:
+    random = np.random.default_rng(seed)
+    files = [arriving(random, 400, 500, BATCHES, late=0.0) for _ in range(2)]
+    for i, tables in enumerate(files):
+        write_files(folder / str(i), tables)
+    for _ in range(kills):
+        driver = started(folder)
+        killed(driver, folder, int(random.integers(0, BATCHES)), float(random.random()))
+    assert started(folder).wait() == 0, (folder / "log").read_text("utf-8")[-5000:]
+    found = written(folder / "found").to_pylist()
+    left, right = (pa.concat_tables(tables[:-1]) for tables in files)
+    expected = correlate_tables(
+        left, right, within=(-200, 200), confidence=0.5, how="full", by="key",
+        left_time=("min_time", "seen_at"), right_time=("min_time", "seen_at"),
+        options=CorrelateOptions(unit="ms"),
+    ).to_pylist()  # fmt: skip
+    assert multiset(found) == multiset(expected)
+
+
+def test_a_killed_driver_goes_on(tmp_path: Path, java_home: str) -> None:
+    check_kills(tmp_path, 1, kills=1)
+    last = tmp_path / "0" / f"{BATCHES + 1:03}.parquet"
+    shutil.copy(tmp_path / "0" / "000.parquet", last)  # without new rows nothing would run
+    os.utime(last, (1_600_000_100, 1_600_000_100))
+    changed = started(tmp_path, "0.75")
+    assert changed.wait() != 0
+    assert "confidence was 0.5 and is 0.75" in (tmp_path / "log").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 17))
+def test_drivers_are_killed_twice(tmp_path: Path, java_home: str, seed: int) -> None:
+    check_kills(tmp_path, seed, kills=2)
