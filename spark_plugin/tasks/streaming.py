@@ -24,8 +24,8 @@ from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
 
 CLOSES, DUE, IS_OWN, IS_LATE, ROWS = "closes", "due", "is_own", "is_late", "late_rows"
 """Columns of packs: those of a `Slice`; whether a pack is late, and the rows of one that is."""
-SEEN = ("left_seen", "right_seen")
-"""Columns of how far the sides have come, microseconds."""
+SEEN = "seen"
+"""Column of how far a side has come, microseconds."""
 SETTINGS = -(2**63)
 """Label of the row in which each chunk tells what it was packed for, and how far its side has come."""
 EARLIEST = 0
@@ -42,15 +42,16 @@ class StreamPackTask(Packing[Slice]):
 
     grid: Grid
     settings: bytes
-    idle_after: int | None = None  # how far behind a silent other side is at most, microseconds
+    lag: int | None = None  # no packs; how far the other side is behind at most, microseconds
 
     def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
         """As in `Packing`, after the row of settings."""
         known = table.column(TIME).to_numpy()[table.column(CODED).to_numpy() != UNMATCHED]
         latest = int(known.max()) * self.grid.nanoseconds // 1000 if known.size else EARLIEST
-        seen = min(max(latest, EARLIEST), _LATEST)
+        seen = min(max(latest - (self.lag or 0), EARLIEST), _LATEST)
         yield Slice(SETTINGS, seen=seen), pa.py_buffer(self.settings)
-        yield from super().packs_of(table)
+        if self.lag is None:
+            yield from super().packs_of(table)
 
     def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[Slice, pa.Table]]:
         """The slices that the rows are in."""
@@ -59,14 +60,10 @@ class StreamPackTask(Packing[Slice]):
 
     def told(self, groups: Sequence[Slice]) -> dict[str, pa.Array]:
         """All that is known of packs."""
-        labels, closes, due, are_own, own = zip(*groups, strict=True)
-        others = [EARLIEST] * len(own)
-        if self.idle_after is not None:
-            others = [max(EARLIEST, each - self.idle_after) for each in own]
-        seen = (own, others) if self.side == SIDES[LEFT] else (others, own)
-        numbers = dict(zip((LABEL, CLOSES, DUE, *SEEN), (labels, closes, due, *seen), strict=True))
+        labels, closes, due, are_own, seen = zip(*groups, strict=True)
+        numbers = zip((LABEL, CLOSES, DUE, SEEN), (labels, closes, due, seen), strict=True)
         return {
-            **{name: pa.array(values, pa.int64()) for name, values in numbers.items()},
+            **{name: pa.array(values, pa.int64()) for name, values in numbers},
             IS_OWN: pa.array(are_own),
         }
 

@@ -26,6 +26,8 @@ _STORED = StructType([
     StructField(IS_LEFT, BooleanType()), StructField(IS_OWN, BooleanType()),
     StructField(EVENTS, BinaryType()),
 ])  # fmt: skip
+_Stored = tuple[bool, bool, bytes]
+"""A row of the state."""
 
 
 class SliceBuffer(StatefulProcessor):
@@ -47,14 +49,14 @@ class SliceBuffer(StatefulProcessor):
             return
         passed, kept, closes = timerValues.getCurrentWatermarkInMs(), [], 0
         for row in rows:
+            pack = row.is_left, row.is_own, bytes(row.events)
             if row.due is None:
-                yield _let_out(label, row)
-            elif row.due <= passed:
-                if row.is_own:
-                    yield self._late(label, row)
-            else:
+                yield _let_out(label, pack)
+            elif row.due > passed:
                 closes = row.closes
-                kept.append(Row(is_left=row.is_left, is_own=row.is_own, events=bytes(row.events)))
+                kept.append(pack)
+            elif row.is_own:
+                yield self._late(label, pack)
         if kept:
             if not self._packs.exists():
                 self._handle.registerTimer(closes)
@@ -75,24 +77,26 @@ class SliceBuffer(StatefulProcessor):
     def close(self) -> None:
         """Nothing is left to do."""
 
-    def _late(self, label: int, row: Row) -> Row:
-        count = rows_of(pa.py_buffer(row.events))
-        return _let_out(label, row, late_rows=count, has_events=self._keeps_late)
+    def _late(self, label: int, pack: _Stored) -> Row:
+        is_left, is_own, events = pack
+        kept = pack if self._keeps_late else (is_left, is_own, b"")
+        return _let_out(label, kept, late_rows=rows_of(pa.py_buffer(events)))
 
     def _check(self, row: Row) -> None:
         """Refuse to go on with packs that were made for another join."""
-        earlier = next(iter(self._packs.get()), None)
-        if earlier is None:
-            self._packs.appendList([Row(is_left=True, is_own=True, events=bytes(row.events))])
-        elif bytes(earlier.events) != bytes(row.events):
-            raise ConditionError(_difference(*(json.loads(each.events) for each in (earlier, row))))
+        now = bytes(row.events)
+        for _, _, earlier in self._packs.get():
+            if bytes(earlier) != now:
+                raise ConditionError(_difference(json.loads(bytes(earlier)), json.loads(now)))
+            return
+        self._packs.appendList([(True, True, now)])
 
 
-def _let_out(label: int, pack: Any, *, late_rows: int = 0, has_events: bool = True) -> Row:
-    events = bytes(pack.events) if has_events else b""
+def _let_out(label: int, pack: _Stored, *, late_rows: int = 0) -> Row:
+    is_left, is_own, events = pack
     return Row(
-        label=label, is_late=late_rows > 0, is_left=pack.is_left, is_own=pack.is_own,
-        late_rows=late_rows, events=events,
+        label=label, is_late=late_rows > 0, is_left=is_left, is_own=is_own, late_rows=late_rows,
+        events=bytes(events),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -49,10 +49,9 @@ from spark_plugin.ways.streaming.planning import plan_grid, settings_of
 from spark_plugin.ways.streaming.watching import watch
 
 _log = logging.getLogger("coincide")
-_OF_PACKS = (LABEL, CLOSES, DUE, IS_OWN, IS_LEFT, EVENTS)
 _PACKED = (
-    f"{LABEL} bigint, {CLOSES} bigint, {DUE} bigint, {SEEN[LEFT]} bigint, {SEEN[RIGHT]} bigint,"
-    f" {IS_OWN} boolean, {IS_LEFT} boolean, {EVENTS} binary"
+    f"{LABEL} bigint, {CLOSES} bigint, {DUE} bigint, {SEEN} bigint, {IS_OWN} boolean,"
+    f" {IS_LEFT} boolean, {EVENTS} binary"
 )
 
 
@@ -73,7 +72,7 @@ def join_streams(
     plan = _Plan(sides, spec, result, arguments, asked, grid)
     _log.info("correlate_streams: %s", plan.describe())
     watch(left.sparkSession, asked.name, waits=not asked.has_clocks)
-    return plan.joined(plan.closed(plan.with_watermarks(plan.packed())))
+    return plan.joined(plan.closed(plan.packed()))
 
 
 def _sides_and_spec(
@@ -113,62 +112,46 @@ class _Plan:
         return self.grid.length + self.grid.beyond + 2 * max(self.asked.delays(self._tick))
 
     def packed(self) -> DataFrame:
-        """Packs of both sides, and the times of clocks, with how far the sides have come."""
-        settings = settings_of(self.sides, self.spec, self.arguments, self.grid)
-        packs = [
-            rows.mapInArrow(
-                StreamPackTask(
-                    side.side, schema, side.times.model, self.grid, settings, self._idle
-                ),
-                _PACKED,
-            )
-            for side, (rows, schema) in zip(self.sides, self._rows, strict=True)
-        ]
-        packs += [
-            _ticking(number, clock, settings)
-            for number, clock in enumerate(self.asked.clocks)
-            if clock is not None
-        ]
-        seen = [f"timestamp_micros({name}) AS {name}" for name in SEEN]
-        return reduce(DataFrame.unionAll, packs).selectExpr(*_OF_PACKS, *seen)
+        """Packs of both sides, behind a watermark each."""
+        left, right = (self._packs_of(number) for number in (LEFT, RIGHT))
+        return left.unionAll(right)
+
+    def _packs_of(self, number: int) -> DataFrame:
+        """Packs of a side, without the times of its watermark, by which Spark would drop late ones."""
+        packs, clock = self._tasks_of(number), self.asked.clocks[number]
+        if clock is not None:
+            packs = packs.unionAll(_ticking(clock, self._settings))
+        if self.asked.idle_after is not None:
+            lag = ticks("idle_after", self.asked.idle_after, self._tick)
+            packs = packs.unionAll(self._tasks_of(1 - number, lag * self.grid.nanoseconds // 1000))
+        delay = self.asked.delays(self._tick)[number]
+        milliseconds = -(-delay * self.grid.nanoseconds // 10**6)
+        packs = packs.withColumn(SEEN, F.expr(f"timestamp_micros({SEEN})"))
+        return packs.withWatermark(SEEN, f"{milliseconds} milliseconds").drop(SEEN)
+
+    def _tasks_of(self, number: int, lag: int | None = None) -> DataFrame:
+        """What tasks pack of a side; with a lag only how far it has come, which is read once more."""
+        side = self.sides[number]
+        rows, schema = self._rows(side, is_counted=lag is None)
+        task = StreamPackTask(side.side, schema, side.times.model, self.grid, self._settings, lag)
+        return rows.mapInArrow(task, _PACKED)
 
     @cached_property
-    def _rows(self) -> list[tuple[DataFrame, pa.Schema]]:
-        """Rows of both sides on the wire, and the schema of what is packed of them."""
+    def _settings(self) -> bytes:
+        return settings_of(self.sides, self.spec, self.arguments, self.grid)
+
+    def _rows(self, side: EventFrame, *, is_counted: bool) -> tuple[DataFrame, pa.Schema]:
+        """Rows of a side on the wire, and the schema of what is packed of them."""
+        if is_counted and not (side.side == SIDES[RIGHT] and self.spec.is_one_stream):
+            side = replace(side, observation=f"{self.asked.name}_{side.side}")
         keys = (KEY_HASH,) if self.grid.buckets > 1 else ()
-        made = []
-        for side in self.sides:
-            layout = self.result.layout.only(side.side)
-            rows = wire_rows(
-                self._counted(side), layout, self.spec.keeps_unmatched,
-                self.arguments.options.invalid == "raise", place=keys,
-                keeps_right=self.arguments.keeps_right,
-            ).selectExpr(*layout.columns, *keys)  # fmt: skip
-            fields = rows.schema.fields[: len(layout.columns)]
-            made.append((rows, arrow_schema(T.StructType(fields))))
-        return made
-
-    def _counted(self, side: EventFrame) -> EventFrame:
-        """A side whose rows Spark's progress counts; those of one stream once."""
-        if side.side == SIDES[RIGHT] and self.spec.is_one_stream:
-            return side
-        return replace(side, observation=f"{self.asked.name}_{side.side}")
-
-    @property
-    def _idle(self) -> int | None:
-        """How far behind a silent side is at most, microseconds."""
-        given = self.asked.idle_after
-        if given is None:
-            return None
-        return ticks("idle_after", given, self._tick) * self.grid.nanoseconds // 1000
-
-    def with_watermarks(self, packs: DataFrame) -> DataFrame:
-        """The watermark of each side; then without the times, by which Spark would drop late packs."""
-        delays = self.asked.delays(self._tick)[: 1 if self.spec.is_one_stream else 2]
-        for name, delay in zip(SEEN, delays, strict=False):
-            milliseconds = -(-delay * self.grid.nanoseconds // 10**6)
-            packs = packs.withWatermark(name, f"{milliseconds} milliseconds")
-        return packs.select(*_OF_PACKS)
+        layout = self.result.layout.only(side.side)
+        rows = wire_rows(
+            side, layout, self.spec.keeps_unmatched, self.arguments.options.invalid == "raise",
+            place=keys, keeps_right=self.arguments.keeps_right,
+        ).selectExpr(*layout.columns, *keys)  # fmt: skip
+        fields = rows.schema.fields[: len(layout.columns)]
+        return rows, arrow_schema(T.StructType(fields))
 
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""
@@ -176,8 +159,7 @@ class _Plan:
         found = packs.groupBy(LABEL).transformWithState(buffer, BUFFERED, "append", "EventTime")
         tests = zip(SIDES, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True)
         totals = (
-            F.expr(f"coalesce(sum({ROWS}) FILTER (WHERE {test}), 0L)").alias(side)
-            for side, test in tests
+            F.expr(f"coalesce(sum(IF({test}, {ROWS}, 0L)), 0L)").alias(side) for side, test in tests
         )
         return found.observe(f"{self.asked.name}_late", *totals)
 
@@ -192,7 +174,7 @@ class _Plan:
             columns.append(OutputColumn(LATE, T.StringType()))
             check_output_names([column.name for column in columns])
         schema, reach = wire_schema(columns), self.grid.reach
-        left, right = (schema for _, schema in self._rows)
+        left, right = (self._rows(side, is_counted=False)[1] for side in self.sides)
         plan = CellPlan(1, reach, needs_keys=False)
         task = ClosedSliceTask(
             self.spec, self.result.layout, tuple(schema.names), schemas=(left, right),
@@ -213,14 +195,12 @@ class _Plan:
         return _sides_and_spec((right, left), alone)[1]
 
 
-def _ticking(number: int, clock: DataFrame, settings: bytes) -> DataFrame:
+def _ticking(clock: DataFrame, settings: bytes) -> DataFrame:
     """Rows of settings in which a clock says how far its side has come."""
     (field,) = clock.schema.fields
-    seen = [f"{EARLIEST}L AS {name}" for name in SEEN]
     time = f"greatest({EARLIEST}L, {encode(quoted(field.name), field.dataType)})"
-    seen[number] = f"coalesce({time}, {EARLIEST}L) AS {SEEN[number]}"
     return clock.selectExpr(
         f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}", f"CAST(NULL AS BIGINT) AS {CLOSES}",
-        f"CAST(NULL AS BIGINT) AS {DUE}", *seen, f"false AS {IS_OWN}", f"false AS {IS_LEFT}",
-        f"X'{settings.hex()}' AS {EVENTS}",
+        f"CAST(NULL AS BIGINT) AS {DUE}", f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
+        f"false AS {IS_OWN}", f"false AS {IS_LEFT}", f"X'{settings.hex()}' AS {EVENTS}",
     )  # fmt: skip
