@@ -68,12 +68,13 @@ class Grid:
         events, slices, first, is_own = self._copies(places.midpoints[rows], is_left)
         rows = rows[events]
         behind, ranks = slices - first, np.unique(slices, return_inverse=True)[1]
-        bucket = places.hashes[rows] % self.buckets if self.buckets > 1 else 0
+        has_keys = self.buckets > 1
+        bucket = places.hashes[rows] % self.buckets if has_keys else np.zeros_like(slices)
         code = ((ranks * self.buckets + bucket) * 2 + is_own) * (behind.max() + 1) + behind
         order = stable_order(code)
         runs = list(runs_of(code[order]))
         heads = order[[run.start for run in runs]]
-        cells = slices[heads] * self.buckets + (bucket[heads] if self.buckets > 1 else 0)
+        cells = slices[heads] * self.buckets + bucket[heads]
         labels = labels_of_cells(cells, self.buckets)
         for run, head, label in zip(runs, heads.tolist(), labels.tolist(), strict=True):
             number = int(slices[head])

@@ -148,7 +148,9 @@ class Correlation:
     def _rows(self, side: int) -> SideCounts | None:
         """What was counted of a side while it was joined."""
         observation = self.evidence.sides[side].observation
-        found = None if observation is None else observed_numbers(observation)
+        if not isinstance(observation, Observation):  # a name is for the progress of a stream
+            return None
+        found = observed_numbers(observation)
         if found is None:
             return None
         return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)

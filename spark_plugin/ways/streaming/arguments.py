@@ -11,6 +11,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from coincide.engine.join.arguments import JoinArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
 from coincide.model.options import check_choice, check_count
+from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.frames.keyed_rows import must_be_frame
@@ -56,39 +57,19 @@ class StreamArguments:
 
     def check_sides(self, left: DataFrame, right: DataFrame | None) -> None:
         """Refuse sides, and clocks, that are no streams."""
-        sides = (("left", left, self.left_clock), ("right", right, self.right_clock))
-        for side, events, clock in sides:
-            if (side, events) == ("right", None):
-                continue
-            must_be_frame(events, side, "correlate_tables")
-            if not events.isStreaming:
-                raise ConditionError(
-                    f"{side} is a static DataFrame, and correlate_streams joins two streams. Use"
-                    " correlate, which joins a stream with a static side."
-                )
-            if clock is not None:
-                self._check_clock(f"{side}_clock", clock)
+        _check_side("left", left)
         if right is None:
             self._check_one_stream()
-        elif self.right_delay is None:
+        else:
+            _check_side("right", right)
+        for side, clock in zip(SIDES, self.clocks, strict=True):
+            if clock is not None:
+                _check_clock(f"{side}_clock", clock)
+        if right is not None and self.right_delay is None:
             raise ConditionError(
                 f"{argument('right_delay')} is missing. Say how late right rows may come, for"
                 f" example {argument('right_delay', '5s')}."
             )
-
-    def _check_clock(self, name: str, clock: DataFrame) -> None:
-        must_be_frame(clock, name, "correlate_tables")
-        kinds = [field.dataType for field in clock.schema.fields]
-        if not clock.isStreaming:
-            found = "a static DataFrame"
-        elif len(kinds) != 1 or not isinstance(kinds[0], (TimestampType, TimestampNTZType)):
-            found = ", ".join(kind.simpleString() for kind in kinds)
-        else:
-            return
-        raise ConditionError(
-            f"{argument(name)} must be a streaming DataFrame of one column, the timestamp that its"
-            f" side has come to (found {found}). Select or make that column of a stream."
-        )
 
     def _check_one_stream(self) -> None:
         given = {
@@ -107,6 +88,30 @@ class StreamArguments:
         left = ticks("left_delay", self.left_delay, tick)
         given = self.right_delay
         return left, left if given is None else ticks("right_delay", given, tick)
+
+
+def _check_side(side: str, events: DataFrame) -> None:
+    must_be_frame(events, side, "correlate_tables")
+    if not events.isStreaming:
+        raise ConditionError(
+            f"{side} is a static DataFrame, and correlate_streams joins two streams. Use correlate,"
+            " which joins a stream with a static side."
+        )
+
+
+def _check_clock(name: str, clock: DataFrame) -> None:
+    must_be_frame(clock, name, "correlate_tables")
+    kinds = [field.dataType for field in clock.schema.fields]
+    if not clock.isStreaming:
+        found = "a static DataFrame"
+    elif len(kinds) != 1 or not isinstance(kinds[0], (TimestampType, TimestampNTZType)):
+        found = ", ".join(kind.simpleString() for kind in kinds)
+    else:
+        return
+    raise ConditionError(
+        f"{argument(name)} must be a streaming DataFrame of one column, the timestamp that its"
+        f" side has come to (found {found}). Select or make that column of a stream."
+    )
 
 
 def ticks(name: str, given: Duration, tick: Tick) -> int:

@@ -19,7 +19,6 @@ from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema, encode, quoted, text
-from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns, decoded, wire_schema
 from spark_plugin.frames.stage import gpu_profile
 from spark_plugin.frames.wire_rows import wire_rows
@@ -62,17 +61,23 @@ def join_streams(
     check_join(arguments)
     asked.check_sides(left, right)
     check_session(left.sparkSession)
+    check_workers(left.sparkSession)
+    plan = plan_streams(left, right, arguments, asked)
+    _log.info("correlate_streams: %s", plan.describe())
+    watch(left.sparkSession, asked.name, waits=not asked.has_clocks)
+    return plan.joined(plan.closed(plan.packed()))
+
+
+def plan_streams(
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, asked: StreamArguments
+) -> StreamPlan:
+    """The plan of a join of two streams."""
     sources = left, left if right is None else right
     arguments = settled(arguments, *sources)
     sides, spec = _sides_and_spec(sources, arguments)
     check_payload(sides)
-    result = ResultColumns(sides, spec)
-    check_workers(left.sparkSession)
-    grid = plan_grid(sides, spec, arguments, asked)
-    plan = _Plan(sides, spec, result, arguments, asked, grid)
-    _log.info("correlate_streams: %s", plan.describe())
-    watch(left.sparkSession, asked.name, waits=not asked.has_clocks)
-    return plan.joined(plan.closed(plan.packed()))
+    result, grid = ResultColumns(sides, spec), plan_grid(sides, spec, arguments, asked)
+    return StreamPlan(sides, spec, result, arguments, asked, grid)
 
 
 def _sides_and_spec(
@@ -84,7 +89,7 @@ def _sides_and_spec(
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class StreamPlan:
     """A join of two streams, step by step."""
 
     sides: Sides
@@ -131,18 +136,22 @@ class _Plan:
 
     def _tasks_of(self, number: int, lag: int | None = None) -> DataFrame:
         """What tasks pack of a side; with a lag only how far it has come, which is read once more."""
+        rows, schema = self.rows(number, is_counted=lag is None)
+        return rows.mapInArrow(self.pack_task(number, schema, lag), _PACKED)
+
+    def pack_task(self, number: int, schema: pa.Schema, lag: int | None = None) -> StreamPackTask:
+        """What packs the rows of a side."""
         side = self.sides[number]
-        rows, schema = self._rows(side, is_counted=lag is None)
-        task = StreamPackTask(side.side, schema, side.times.model, self.grid, self._settings, lag)
-        return rows.mapInArrow(task, _PACKED)
+        return StreamPackTask(side.side, schema, side.times.model, self.grid, self._settings, lag)
 
     @cached_property
     def _settings(self) -> bytes:
         return settings_of(self.sides, self.spec, self.arguments, self.grid)
 
-    def _rows(self, side: EventFrame, *, is_counted: bool) -> tuple[DataFrame, pa.Schema]:
+    def rows(self, number: int, *, is_counted: bool = False) -> tuple[DataFrame, pa.Schema]:
         """Rows of a side on the wire, and the schema of what is packed of them."""
-        if is_counted and not (side.side == SIDES[RIGHT] and self.spec.is_one_stream):
+        side = self.sides[number]
+        if is_counted and not (number == RIGHT and self.spec.is_one_stream):
             side = replace(side, observation=f"{self.asked.name}_{side.side}")
         keys = (KEY_HASH,) if self.grid.buckets > 1 else ()
         layout = self.result.layout.only(side.side)
@@ -169,21 +178,29 @@ class _Plan:
 
     def joined(self, packs: DataFrame) -> DataFrame:
         """The result."""
-        columns, options = [*self.result.columns], self.arguments.options
-        if self._tells_late:
-            columns.append(OutputColumn(LATE, T.StringType()))
-            check_output_names([column.name for column in columns])
-        schema, reach = wire_schema(columns), self.grid.reach
-        left, right = (self._rows(side, is_counted=False)[1] for side in self.sides)
-        plan = CellPlan(1, reach, needs_keys=False)
-        task = ClosedSliceTask(
+        schema = wire_schema(self._columns)
+        profile = gpu_profile(packs.sparkSession, self.spec.backend)
+        return decoded(packs.mapInArrow(self.slice_task(), schema, profile=profile), self._columns)
+
+    @cached_property
+    def _columns(self) -> list[OutputColumn]:
+        """The output columns."""
+        late = [OutputColumn(LATE, T.StringType())] if self._tells_late else []
+        columns = [*self.result.columns, *late]
+        check_output_names([column.name for column in columns])
+        return columns
+
+    def slice_task(self) -> ClosedSliceTask:
+        """What joins closed slices."""
+        schema, reach = wire_schema(self._columns), self.grid.reach
+        left, right = (self.rows(number)[1] for number in (LEFT, RIGHT))
+        plan, options = CellPlan(1, reach, needs_keys=False), self.arguments.options
+        return ClosedSliceTask(
             self.spec, self.result.layout, tuple(schema.names), schemas=(left, right),
             shapes=(reach.left, reach.right), kinds=tuple(arrow_schema(schema).types),
             tells_late=self._tells_late, alone=self._alone,
             room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
         )  # fmt: skip
-        profile = gpu_profile(packs.sparkSession, self.spec.backend)
-        return decoded(packs.mapInArrow(task, schema, profile=profile), columns)
 
     @property
     def _alone(self) -> AnySpec | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.helpers.spark_streams import ROCKS, random_streams, streamed
+from tests.helpers.stream_simulation import simulated
 
 pytestmark = pytest.mark.spark
 
@@ -22,9 +24,30 @@ def check(spark: SparkSession, folder: Path, seed: int, shapes: int) -> None:
     assert late == sum(each["left"] + each["right"] for each in counted)
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [9, 35])
 def test_some(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    check(spark, tmp_path, seed, shapes=4)
+    check(spark, tmp_path, seed, shapes=2)
+
+
+@pytest.mark.parametrize("seed", range(300, 308))
+def test_some_without_the_engine_of_streams(spark: SparkSession, seed: int) -> None:
+    check_simulated(spark, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(310, 510))
+def test_many_without_the_engine_of_streams(spark: SparkSession, seed: int) -> None:
+    check_simulated(spark, seed)
+
+
+def check_simulated(spark: SparkSession, seed: int) -> None:
+    case = random_streams(seed)
+    found = [
+        (i, json.dumps(row))
+        for i, shape in enumerate(case.shapes)
+        for row in simulated(spark, case, shape)
+    ]
+    case.check(found)
 
 
 @pytest.mark.slow

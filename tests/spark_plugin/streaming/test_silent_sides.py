@@ -1,0 +1,58 @@
+"""A side that is silent holds the other one up, unless something says how far it has come."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from coincide import correlate_streams
+from tests.helpers.spark_streams import ROCKS, stream_of, streamed, write_files
+
+pytestmark = pytest.mark.spark
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
+
+
+def seconds(*times: float) -> pa.Array:
+    return pa.array([round((BEGIN + t) * 10**6) for t in times], pa.timestamp("us", "UTC"))
+
+
+def test_what_lets_rows_out(spark: SparkSession, tmp_path: Path) -> None:
+    for name, value in ROCKS.items():
+        spark.conf.set(name, value)
+    tables = {
+        "left": [pa.table({"id": [1, 2], "t": seconds(0, 100)}),
+                 pa.table({"id": [3], "t": seconds(200)})],
+        "right": [pa.table({"id": [7], "t": seconds(1)})] * 2,
+        "clock": [pa.table({"t": seconds(150)})] * 2,
+    }  # fmt: skip
+    tables["right"][1] = tables["right"][1].slice(0, 0)
+    schema = "id bigint, t timestamp"
+    left, right = (
+        stream_of(spark, write_files(tmp_path / side, tables[side]), schema)
+        for side in ("left", "right")
+    )
+    clock = stream_of(spark, write_files(tmp_path / "clock", tables["clock"]), "t timestamp")
+
+    def joined(name: str, **more: Any) -> DataFrame:
+        found = correlate_streams(
+            left, right, within=("0s", "2s"), left_time="t", right_time="t", how="left",
+            left_delay="5s", right_delay="5s", name=name, **more,
+        )  # fmt: skip
+        return found.select(F.lit(name).alias("name"), "left_id", "right_id")
+
+    # One watermark holds for all joins of a query: they share it.
+    both = joined("idle", idle_after="30s").unionAll(joined("clock", right_clock=clock))
+    rows, progress = streamed(both, "silent")
+    assert sorted(rows, key=str) == sorted(
+        [(name, *ids) for name in ("idle", "clock") for ids in ((1, 7), (2, None))], key=str
+    )
+    seen = [each["observedMetrics"]["clock_left"]["latest"] for each in progress]
+    assert max(each.timestamp() for each in seen if each) == BEGIN + 200
+    rows, _ = streamed(joined("waits"), "waiting")
+    assert rows == []
