@@ -24,14 +24,13 @@ def check(spark: SparkSession, folder: Path, seed: int, shapes: int) -> None:
     assert late == sum(each["left"] + each["right"] for each in counted)
 
 
-@pytest.mark.parametrize("seed", [9, 35])
-def test_some(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    check(spark, tmp_path, seed, shapes=2)
+def test_two_streams(spark: SparkSession, tmp_path: Path) -> None:
+    check(spark, tmp_path, 35, shapes=2)
 
 
-@pytest.mark.parametrize("seed", range(300, 308))
-def test_some_without_the_engine_of_streams(spark: SparkSession, seed: int) -> None:
-    check_simulated(spark, seed)
+def test_some_without_the_engine_of_streams(spark: SparkSession) -> None:
+    late = [check_simulated(spark, seed) for seed in range(300, 306)]
+    assert sum(late) > 0
 
 
 @pytest.mark.slow
@@ -40,17 +39,17 @@ def test_many_without_the_engine_of_streams(spark: SparkSession, seed: int) -> N
     check_simulated(spark, seed)
 
 
-def check_simulated(spark: SparkSession, seed: int) -> None:
+def check_simulated(spark: SparkSession, seed: int) -> int:
     case = random_streams(seed)
     found = [
         (i, json.dumps(row))
         for i, shape in enumerate(case.shapes)
         for row in simulated(spark, case, shape)
     ]
-    case.check(found)
+    return case.check(found)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 210))
+@pytest.mark.parametrize("seed", range(9, 209))
 def test_many(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check(spark, tmp_path, seed, shapes=2)
