@@ -149,7 +149,9 @@ def test_a_task_packs_the_same_whatever_its_batches(
     table = side_of(side, 400)
     layout = wire_layout(0, [True], [True]).only(side)
     schema = table.select(layout.columns).schema
-    task = PackTask(side, schema, INTERVALS, plan, np.arange(plan.count) * 10, as_numbers)
+    task = PackTask(
+        side, schema, INTERVALS, plan, np.arange(plan.count) * 10, as_numbers=as_numbers
+    )
     found = []
     for packs in task(table.to_batches(max_chunksize=batch)):
         for label, is_left, events_of_slice in zip(*packs.columns, strict=True):
