@@ -44,7 +44,7 @@ def events(spark: SparkSession) -> DataFrame:
         ({"left_delay": -1}, "left_delay cannot be negative"),
         ({"right_delay": None}, "right_delay is missing"),
         ({"late": "drop"}, "late must be one of count, rows"),
-        ({"slice_length": 1}, "slice_length=1 is too short.* at least 19 ticks"),
+        ({"slice_length": 1}, "slice_length=1 is too short.* at least 38 ticks"),
         ({"key_buckets": 0}, "key_buckets must be an int of at least 1"),
         ({"name": ""}, "name must be a text"),
     ],

@@ -21,7 +21,7 @@ from tests.helpers.places import ROOT
 from tests.helpers.spark_streams import arriving, multiset, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-BATCHES = 8
+BATCHES = 5
 
 
 def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
