@@ -9,6 +9,7 @@ from typing import Any
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.timing import JoinSpec
+from coincide.model.condition import Window
 from coincide.model.errors import ConditionError, argument, option
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.frames.events import EventFrame
@@ -94,6 +95,7 @@ def settings_of(sides: Sides, spec: JoinSpec, arguments: JoinArguments, grid: Gr
         "format": _FORMAT,
         "within": f"{window.lo} to {window.hi} {unit}",
         "confidence": window.confidence,
+        "relation": None if type(window) is Window else repr(window),
         "by": [_columns(side, side.by) for side in sides],
         "case_fold": arguments.case_fold,
         "how": arguments.how,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from coincide import CorrelateOptions, overlapping, spans
 from tests.helpers.spark_streams import ROCKS, random_streams, streamed
 from tests.helpers.stream_simulation import simulated
 
@@ -31,6 +33,19 @@ def test_two_streams(spark: SparkSession, tmp_path: Path) -> None:
 def test_some_without_the_engine_of_streams(spark: SparkSession) -> None:
     late = [check_simulated(spark, seed) for seed in range(300, 306)]
     assert sum(late) > 0
+
+
+def test_spans_meet_in_streams_too(spark: SparkSession) -> None:
+    lasting = spans("min_time", "seen_at")
+    options = CorrelateOptions(unit="ms", left_longest=100, right_longest=100)
+    join = {"condition": overlapping(), "left_time": lasting, "right_time": lasting, "by": "key"}
+    case = random_streams(301, rows=300)
+    case = replace(
+        case, join={**join, "options": options}, shapes=[("inner", "pairs", False)], more={}
+    )
+    found = [(0, json.dumps(row)) for row in simulated(spark, case, case.shapes[0])]
+    assert len(found) > 5
+    case.check(found)
 
 
 @pytest.mark.slow
