@@ -20,7 +20,7 @@ def relative_error(x, i, y, j):
     """A bound on the relative error of `tail` for template i of x and template j of y: `Buckets`."""
     own = x.starts[i + 1] - x.starts[i]
     other = y.starts[j + 1] - y.starts[j]
-    return UNIT * (own + 2 * other + 16)
+    return product(UNIT, float(own + 2 * other + 16))
 
 
 @compiled
