@@ -48,7 +48,7 @@ def random_templates(seed: int, templates: int = 4) -> pa.Table:
     for i in range(templates):
         edges = np.sort(rng.integers(3, 90, rng.integers(2, 6)))
         masses = np.round(rng.dirichlet(np.ones(edges.size - 1)), 3)
-        masses[0] += 1.0 - masses.sum()
+        masses[0] = max(0.0, masses[0] + (1.0 - masses.sum()))  # not -1e-16
         rows += [
             {"template": f"d{i}", "delay_lower": int(a), "delay_upper": int(b), "mass": float(m)}
             for a, b, m in zip(edges, edges[1:], masses, strict=False)
