@@ -14,6 +14,7 @@ from coincide.model.errors import CoincideError, DataError, SchemaError, first_l
 _ERROR_FROM_WORKER = re.compile(r"coincide\.model\.errors\.(\w+): (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
 _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
+_STREAM_FAILED = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
 _FILE_NOT_READ = re.compile(r"\[FAILED_READ_FILE[\w.]*\] [^\n]*? file ([^\n]+?)\.(?:\s|$)")
 _OVERFLOW = "java.lang.ArithmeticException: long overflow"
@@ -38,7 +39,7 @@ class BeyondMicroseconds(DataError):
 
 def explain_spark(error: BaseException) -> tuple[bool, str]:
     """Whether what Spark raised is about the data or the request, and the words for it."""
-    text = str(error)
+    text = _STREAM_FAILED.sub("", str(error))
     raised = _ERROR_FROM_WORKER.findall(text)
     if raised:
         return True, raised[-1][1]
