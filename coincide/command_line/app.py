@@ -173,7 +173,7 @@ def _answer(name: str, words: dict[str, Any]) -> None:
     # Standard output is for the rows then.
     to = sys.stderr if words["output"] == "-" else sys.stdout
     request = module.request(**words)
-    done = module.run(request) if name == "explore" else run(request)
+    done = module.run(request) if name in ("explore", "stream") else run(request)
     try:
         print_summary(done, as_json, to)
         to.flush()
@@ -183,6 +183,7 @@ def _answer(name: str, words: dict[str, Any]) -> None:
 
 _COMMANDS: dict[str, tuple[Any, ...]] = {
     "join": (options.JOIN, help_texts.JOIN_HELP, help_texts.JOIN_EXAMPLES),
+    "stream": (options.STREAM, help_texts.STREAM_HELP, help_texts.STREAM_EXAMPLES),
     "explore": (options.EXPLORE, help_texts.EXPLORE_HELP, help_texts.EXPLORE_EXAMPLES),
     "clocks": (options.CLOCKS, help_texts.CLOCKS_HELP, help_texts.CLOCKS_EXAMPLES),
     "borders": (options.BORDERS, help_texts.BORDERS_HELP, help_texts.BORDERS_EXAMPLES),

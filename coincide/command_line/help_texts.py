@@ -50,6 +50,37 @@ be near the middle of the window:
     [cyan]coincide join p.parquet s.parquet -o pairs --by station \\
       --within 0s 30s --confidence 0.5 --emit best --prefer first[/cyan]
 """
+STREAM_HELP = (
+    "Join two streams without an end on Spark, until you stop it.\n\n"
+    "[cyan]coincide stream kafka://HOST:9092/a kafka://HOST:9092/b -o pairs --checkpoint kept"
+    " --left-schema 'id BIGINT, time TIMESTAMP' --right-schema 'id BIGINT, time TIMESTAMP' --left-time time"
+    " --right-time time --within 0s 2s --left-delay 5s[/cyan]\n\n"
+    "LEFT and RIGHT are topics of Kafka, or folders into which Parquet files come. A pair comes out when no"
+    " event can change it any more: when both sides have passed it by their delays. So all rows together"
+    " are those that [b]coincide join[/b] finds of all events that are not late.\n\n"
+    "Ctrl-C or SIGTERM ends the run. The same command goes on from the checkpoint. Rows in a folder are"
+    " there once. Records in a topic may be there twice after a run was stopped or killed. Topics need"
+    " Spark's package for Kafka: a message says which."
+)
+STREAM_EXAMPLES = """
+[b]Examples[/b]
+
+Requests that no answer followed within 2 s, from topics to a topic; clocks
+are off by up to 10 ms, and events come up to 5 s late:
+
+    [cyan]coincide stream kafka://localhost:9092/requests \\
+      kafka://localhost:9092/answers -o kafka://localhost:9092/missed \\
+      --left-schema 'id BIGINT, session STRING, at TIMESTAMP' \\
+      --right-schema 'id BIGINT, session STRING, at TIMESTAMP' \\
+      --by session --left-time at --left-around 10ms --right-time at \\
+      --right-around 10ms --within 0s 2s --confidence 0.5 --how anti \\
+      --left-delay 5s --checkpoint /var/lib/missed[/cyan]
+
+All files that are in two folders now, and then no more:
+
+    [cyan]coincide stream readings alarms -o pairs --checkpoint kept --once \\
+      --within 0s 30s --confidence 0.8 --left-delay 1min[/cyan]
+"""
 EXPLORE_HELP = (
     "Choose a confidence: make a page that shows what a join finds at each.\n\n"
     "[cyan]coincide explore a.parquet b.parquet --within -250ms 250ms[/cyan]\n\n"

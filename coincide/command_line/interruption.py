@@ -64,6 +64,27 @@ def raise_if_interrupted() -> None:
         _raise(number)
 
 
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """An event that either signal sets, instead of raising anything: it ends what would never end."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {
+        number: signal.signal(number, lambda *_: asked.set())
+        for number in _ENDING
+        if signal.getsignal(number) is _interrupt
+    }
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        received()
+        _received.clear()
+
+
 def _interrupt(number: int, _: FrameType | None) -> NoReturn:
     logging.disable()  # what breaks on the way out is no news
     _raise(number)

@@ -92,6 +92,10 @@ _SIDED = {
     "unit UNIT": "Like --unit, for {of} alone, where the sides differ.",
     "columns A,B,…: list": "Columns of {of} in the output. Default: id.",
     "longest D": "Declare the longest timestamp of {of}; a longer one is invalid.",
+    "schema SCHEMA": "What records of {of} hold: columns, such as [cyan]'id BIGINT, time TIMESTAMP'[/cyan],"
+    " or a file with them, of Parquet or of Avro (.avsc). Records are JSON, or Avro if that is the schema.",
+    "delay D": "How long after later events one of {of} may still come. One that comes even later is late,"
+    " and takes no part.",
 }
 """Options that each input has for itself, named after it."""
 _JOIN = {"left-": "LEFT", "right-": "RIGHT"}
@@ -344,6 +348,65 @@ JOIN = [
     ),
     *_sided("How it runs", _JOIN, "longest"),
     *_group("How it runs", _BATCH_PAIRS | _THREADS),
+    *_AT_LAST,
+]
+_OF_FILES = {"overwrite", "file_format", "output_format", "engine", "way", "slices"}
+_OF_ALL_EVENTS = {"shifts", "matching", "largest_group"}
+"""What needs all events at once, and so no stream has."""
+_FEED = "kafka://HOST:PORT/TOPIC, or a folder of Parquet files that grows"
+STREAM = [
+    _input("left", f"Events: {_FEED}."),
+    _input("right", "The other events. Without it those of LEFT are joined with themselves.", None),
+    *_group(
+        "Data",
+        {
+            "--output, -o OUT = !": "[cyan]kafka://HOST:PORT/TOPIC[/cyan], where each row becomes a record"
+            " of JSON, or a folder of Parquet.",
+            "--checkpoint FOLDER = !": "Where the run keeps what it has read, found and written. Run the"
+            " same command again, and it goes on from there.",
+        },
+    ),
+    *_sided("Data", _JOIN, "schema"),
+    *_group(
+        "Data",
+        {
+            "--key A,B,…: list": "Columns of the output that make the key of a record. Default: those of"
+            " --by.",
+            "--kafka KEY=VALUE: list": "A setting of Kafka's clients, such as"
+            " [cyan]security.protocol=SSL[/cyan]; repeatable.",
+            "--begin earliest|latest = earliest": "Where a topic is read from, without a checkpoint.",
+        },
+    ),
+    *_sided("Lateness", _JOIN, "delay", defaults=[" = !", ""], otherwise=" Default: like LEFT."),
+    *_group(
+        "Lateness",
+        {
+            "--late count|rows = count": "What becomes of late events: a number, or also rows, with the"
+            " column late.",
+            "--idle-after D": "A side without events for so long no longer holds the other one up.",
+        },
+    ),
+    *_group(
+        "How it runs",
+        {
+            "--once": "End when all is read that was there at the start.",
+            "--trigger D": "How often new events are taken. Default: as soon as the last ones are done.",
+            "--slice-length D": "Length of the time slices in which events wait. Default: from the delays.",
+        },
+    ),
+    *_group(
+        "How it runs",
+        {"--most N: int": "Most records, of a folder files, that a trigger takes of an input."},
+        min=1,
+    ),
+    *(
+        each
+        for each in JOIN
+        if each.name not in {"left", "right", "output"} | _OF_FILES | _OF_ALL_EVENTS
+        and "csv" not in each.name
+        and "clock" not in each.name
+        and each not in _AT_LAST
+    ),
     *_AT_LAST,
 ]
 EXPLORE = [

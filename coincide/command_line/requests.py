@@ -167,7 +167,7 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
         **{name: words[name] for name in plain},
         "engine": engine,
         "engine_why": why,
-        "conf": _settings(words["conf"]),
+        "conf": settings_of("--conf", words["conf"]),
         "csv": csv_rules(words),
         "csv_sides": {side: side_rules(words, side) for side in sides},
         "output_format": _written(words),
@@ -195,12 +195,13 @@ def _engine(engine: str, options: Mapping[str, Any]) -> tuple[str, str]:
     return engine, ""
 
 
-def _settings(words: Sequence[str] | None) -> dict[str, str]:
+def settings_of(option: str, words: Sequence[str] | None) -> dict[str, str]:
+    """Settings that an option gives as KEY=VALUE."""
     pairs = [word.partition("=") for word in words or ()]
     wrong = [number for number, (key, sign, _) in enumerate(pairs, 1) if not sign or not key]
     if wrong:
         # Not the word itself, which may be a secret.
         raise Problem(
-            f"--conf takes KEY=VALUE, but number {wrong[0]} is not written that way. Correct it."
+            f"{option} takes KEY=VALUE, but number {wrong[0]} is not written that way. Correct it."
         )
     return {key: value for key, _, value in pairs}

@@ -27,9 +27,12 @@ PRINTS = {
     ),
     "plus_minus_clocks": "r1 a1 1.00\nr2 a3 0.15\nr3 a2 1.00\n",
     "spark_frames": "2000 pairs of probability 0.667\nway: broadcast-both\n",
+    "topics": '{"session":"b","left_id":2}\n',
     "who_parked": "north red I>!O 08:15\nsouth blue I>O 08:10\nsouth blue O>!I 08:20\n",
 }
 WITH_SPARK = {"spark_frames"}
+WITH_KAFKA = {"topics"}
+"""Run where there is a broker: tests/end_to_end/test_kafka.py."""
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 CHARTS = {"causes": 2, "clocks": 2, "spark": 2}
 
@@ -39,7 +42,7 @@ def test_every_example_is_tested() -> None:
     assert {path.stem for path in NOTEBOOKS} == CHARTS.keys()
 
 
-@pytest.mark.parametrize("name", sorted(PRINTS.keys() - WITH_SPARK))
+@pytest.mark.parametrize("name", sorted(PRINTS.keys() - WITH_SPARK - WITH_KAFKA))
 def test_script(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out == PRINTS[name]

@@ -149,9 +149,11 @@ COMMANDS = {
     "clocks": "a.parquet a.parquet -o o.parquet --max-offset 1",
     "clusters": "a.parquet -o o.parquet --delta 0 5 --place x,y --radius 5",
     "explore": "a.parquet a.parquet -o o.html --within -5 5",
+    "stream": ". . -o o --checkpoint kept --within -5ms 5ms --unit ms --confidence 0.5 --left-delay 5ms",
 }
 WORDS = {
-    "--output": "", "--master": "", "--by": "", "--match": "", "--left-columns": "", "--right-columns": "",
+    "--output": "", "--checkpoint": "", "--key": "", "--master": "", "--by": "", "--match": "",
+    "--left-columns": "", "--right-columns": "",
     "--cause-columns": "", "--effect-columns": "", "--columns": "", "--values": "",
     "--left-time": "a,b,c", "--right-time": "a,b,c", "--cause-time": "a,b,c",
     "--effect-time": "a,b,c", "--cause-place": "x", "--effect-place": "x",
