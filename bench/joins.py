@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,13 +22,19 @@ def timing_condition(condition: Condition) -> TimingCondition:
 
 
 def local_join(
-    left: pa.Table, right: pa.Table, emit: Emit, threads: int, condition: Condition = Condition()
+    left: pa.Table,
+    right: pa.Table,
+    emit: Emit,
+    threads: int,
+    condition: Condition = Condition(),
+    by: Sequence[str] = (),
 ) -> pa.Table:
     """Join tables of int64 microseconds in this process."""
     from coincide import correlate_tables
 
     options = CorrelateOptions(unit="us", threads=threads)
-    return correlate_tables(left, right, timing_condition(condition), emit=emit, options=options)
+    condition_of_pairs = timing_condition(condition)
+    return correlate_tables(left, right, condition_of_pairs, by=by, emit=emit, options=options)
 
 
 def spark_files_join(

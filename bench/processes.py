@@ -1,10 +1,10 @@
-"""Memory of the processes that an experiment starts."""
+"""Memory and CPU time of the processes that an experiment starts."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 _INTERVAL_S = 0.05
@@ -53,3 +53,25 @@ def peak_memory() -> Iterator[PeakMemory]:
     finally:
         done.set()
         watcher.join()
+
+
+class CpuClock:
+    """CPU time of this process and of all below it, since the clock was made."""
+
+    def __init__(self) -> None:
+        self._begun = _cpu_seconds()
+
+    def seconds(self) -> float:
+        """User and system, ended processes among them if their parents live."""
+        return _cpu_seconds() - self._begun
+
+
+def _cpu_seconds() -> float:
+    import psutil
+
+    here = psutil.Process()
+    found = 0.0
+    for process in (here, *here.children(recursive=True)):
+        with suppress(psutil.Error):
+            found += sum(process.cpu_times()[:4])
+    return found

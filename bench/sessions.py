@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,13 +33,13 @@ _QUICK = {
 
 
 @contextmanager
-def spark_session(bench: Bench) -> Iterator[SparkSession]:
-    """A local session, stopped afterwards; its settings are noted."""
+def spark_session(bench: Bench, more: Mapping[str, str] = {}) -> Iterator[SparkSession]:
+    """A local session with more settings, stopped afterwards; all settings are noted."""
     from spark_plugin.cluster.session import local_session
 
     master = f"local[{bench.cores}]"
     bench.say("starting Spark")
-    settings = SETTINGS | bench.pick({}, _QUICK)
+    settings = SETTINGS | bench.pick({}, _QUICK) | more
     bench.note(master=master, spark=settings)
     spark = local_session(master, "bench", log=os.devnull, **settings)
     try:

@@ -72,6 +72,26 @@ def sql_join(
     return pairs
 
 
+def sql_stream_join(
+    left: DataFrame,
+    right: DataFrame,
+    delay_us: int,
+    condition: Condition,
+) -> DataFrame:
+    """The pairs of two streams by key: Spark's stream-stream join within reach, then the closed form."""
+    from pyspark.sql import functions as F
+
+    base, targets = (
+        _events(frame.withWatermark("max_time", f"{delay_us} microseconds"), "key", "max_time")
+        for frame in (left, right)
+    )
+    reach = f"INTERVAL {condition.reach_us} MICROSECOND"
+    near = f"r.max_time BETWEEN l.max_time - {reach} AND l.max_time + {reach}"
+    on = F.expr(f"l.key = r.key AND {near} AND {_qualifies(condition)}")
+    pairs = base.alias("l").join(targets.alias("r"), on)
+    return pairs.selectExpr("l.id AS left_id", "r.id AS right_id")
+
+
 def bucketed(
     left: DataFrame, right: DataFrame, condition: Condition = Condition()
 ) -> tuple[DataFrame, DataFrame]:
@@ -84,7 +104,7 @@ def bucketed(
     )
 
 
-def _events(frame: DataFrame) -> DataFrame:
+def _events(frame: DataFrame, *more: str) -> DataFrame:
     latest = "unix_micros(max_time)"
     length = f"CAST({latest} - unix_micros(min_time) AS DOUBLE) AS length"
-    return frame.selectExpr("id", f"{latest} AS latest", length)
+    return frame.selectExpr("id", f"{latest} AS latest", length, *more)
