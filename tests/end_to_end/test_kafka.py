@@ -22,8 +22,8 @@ from scripts.kafka_broker import CONNECTOR, Broker, NoJars, jars, kafka_broker
 from tests.helpers.places import ROOT
 from tests.house.test_examples import PRINTS
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
-KILLS = int(os.environ.get("COINCIDE_KILLS", "3"))
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(1000)]
+KILLS = int(os.environ.get("COINCIDE_KILLS", "2"))
 """How often a run is killed."""
 
 
