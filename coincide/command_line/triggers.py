@@ -106,9 +106,7 @@ class Triggers:
         """What all triggers together did."""
         watermark = (self._last.get("eventTime") or {}).get("watermark")
         values: dict[str, object] = {
-            side: {
-                name: count for name, count in counts.items() if count or name in (_ROWS, "late")
-            }
+            side: {_ROWS: counts[_ROWS], "late": counts["late"]} | +counts
             for side, counts in self.sides.items()
         }
         return Counted(
