@@ -350,9 +350,12 @@ JOIN = [
     *_group("How it runs", _BATCH_PAIRS | _THREADS),
     *_AT_LAST,
 ]
-_OF_FILES = {"overwrite", "file_format", "output_format", "engine", "way", "slices"}
-_OF_ALL_EVENTS = {"shifts", "matching", "largest_group"}
-"""What needs all events at once, and so no stream has."""
+_NOT_OF_STREAMS = {
+    *("overwrite", "file_format", "output_format", "engine", "way", "slices"),
+    *("shifts", "matching", "largest_group"),  # need all events at once
+    *("relation", "min_overlap", "share", "gap"),
+}
+"""Options of a join that a join of streams does not have, with those of CSV and of wrong clocks."""
 _FEED = "kafka://HOST:PORT/TOPIC, or a folder of Parquet files that grows"
 STREAM = [
     _input("left", f"Events: {_FEED}."),
@@ -402,7 +405,7 @@ STREAM = [
     *(
         each
         for each in JOIN
-        if each.name not in {"left", "right", "output"} | _OF_FILES | _OF_ALL_EVENTS
+        if each.name not in {"left", "right", "output"} | _NOT_OF_STREAMS
         and "csv" not in each.name
         and "clock" not in each.name
         and each not in _AT_LAST
