@@ -104,7 +104,7 @@ def request(**words: Any) -> StreamRequest:
         streamed["right_delay"] = streamed["left_delay"]
     arguments = worded_join(words)
     _check_columns(feeds, arguments)
-    key = names("--key", words["key"]) if words["key"] else arguments.keys
+    key = names("key", words["key"]) if words["key"] else arguments.keys
     conf = settings_of("--conf", words["conf"])
     return StreamRequest(
         feeds=feeds,
@@ -147,16 +147,16 @@ def _check_columns(feeds: tuple[Feed, ...], arguments: JoinArguments) -> None:
     for side, schema, needed in zip(SIDES, both, arguments.columns, strict=True):
         for name in needed:
             check_name(side, name, schema.names)
-    times = arguments.timestamp_columns
-    tables = [
+    arguments = arguments.of_times()
+    left, *right = (
         pa.schema([(name, plain_type(schema.field(name).type)) for name in needed]).empty_table()
-        for schema, needed in zip(schemas, times, strict=False)
-    ]
-    TableJoin(tables[0], tables[1] if len(tables) > 1 else None, arguments.handing_out(times))
+        for schema, needed in zip(schemas, arguments.columns, strict=False)
+    )
+    TableJoin(left, right[0] if right else None, arguments)
 
 
 def _duration(name: str, text: str | None) -> Duration | None:
-    return None if text is None else duration(f"--{name.replace('_', '-')}", text)
+    return None if text is None else duration(name, text)
 
 
 def _delta(delay: Duration) -> timedelta | None:
@@ -170,7 +170,7 @@ def _trigger(once: bool, every: str | None) -> dict[str, Any]:
         if every is not None:
             raise Problem("--once runs until all is read, so --trigger has no effect. Remove one.")
         return {"availableNow": True}
-    with said_of("--trigger"):
+    with said_of("trigger"):
         return {"processingTime": f"{_milliseconds(every or '0s')} milliseconds"}
 
 
