@@ -94,7 +94,7 @@ def _traces() -> dict[str, causality.Traces]:
             300, causality._SPEEDS, lengths=300, confidence=0.4
         ),
         "histogram timestamps": causality.Traces(
-            150, causality._SPEEDS, are_histograms=True, confidence=0.4
+            300, causality._SPEEDS, places=7, are_histograms=True, confidence=0.4
         ),
         "on a sphere": causality.Traces(300, causality._NEAR, on_sphere=True, one_stream=True),
     }
