@@ -27,6 +27,8 @@ ROCKS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     )
 }
+MANY = int(os.environ.get("COINCIDE_STREAMS", "3"))
+"""How many random streams the slow tests run."""
 BEGIN = 1_700_000_000_000
 """When streams begin: milliseconds since 1970."""
 SPAN = 20_000

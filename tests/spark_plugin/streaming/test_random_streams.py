@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, overlapping, spans
-from tests.helpers.spark_streams import ROCKS, random_streams, streamed
+from tests.helpers.spark_streams import MANY, ROCKS, random_streams, streamed
 from tests.helpers.stream_simulation import simulated
 
 pytestmark = pytest.mark.spark
@@ -49,7 +49,7 @@ def test_spans_meet_in_streams_too(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(310, 510))
+@pytest.mark.parametrize("seed", range(310, 310 + 5 * MANY))
 def test_many_without_the_engine_of_streams(spark: SparkSession, seed: int) -> None:
     check_simulated(spark, seed)
 
@@ -65,6 +65,6 @@ def check_simulated(spark: SparkSession, seed: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(9, 209))
+@pytest.mark.parametrize("seed", range(9, 9 + MANY))
 def test_many(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check(spark, tmp_path, seed, shapes=2)

@@ -18,7 +18,7 @@ import pytest
 
 from coincide import CorrelateOptions, correlate_tables
 from tests.helpers.places import ROOT
-from tests.helpers.spark_streams import arriving, multiset, write_files
+from tests.helpers.spark_streams import MANY, arriving, multiset, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 BATCHES = 5
@@ -84,6 +84,6 @@ def test_a_killed_driver_goes_on(tmp_path: Path, java_home: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 17))
+@pytest.mark.parametrize("seed", range(2, 3 + MANY // 12))
 def test_drivers_are_killed_twice(tmp_path: Path, java_home: str, seed: int) -> None:
     check_kills(tmp_path, seed, kills=2)
