@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from bench.catalogue import experiments
 from bench.documentation import write_report
@@ -51,7 +51,7 @@ run_app = typer.Typer(
 @app.command("list")
 def list_experiments() -> None:
     """Name the experiments and what each measures."""
-    table = Table("name", "measures", "needs", "flags", box=None)
+    table = Table(Column("name", no_wrap=True), "measures", "needs", "flags", box=None)
     for name, experiment in experiments().items():
         flags = " ".join(f"--{flag}" for flag in (*experiment.flags, *experiment.options))
         table.add_row(name, experiment.summary, experiment.needs, flags)

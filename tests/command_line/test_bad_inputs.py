@@ -10,6 +10,7 @@ import pytest
 from tests.helpers.workplace import WINDOW, events, rows
 
 BIG = 2**61
+_SECONDS = ["--unit", "s", "--tick", "ns"]
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,8 @@ BIG = 2**61
         ),
         ({"max_time": [4, 14, 24, BIG]}, [], "left: times that reach 2^61 ticks"),
         ({"min_time": [0, 10, 20, -BIG]}, [], "left: times that reach 2^61 ticks"),
-        ({"max_time": [4.0, 14.0, float("nan"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
-        ({"max_time": [4.0, 14.0, float("inf"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
+        ({"max_time": [4.0, 14.0, float("nan"), 34.0]}, _SECONDS, "left: NaN or infinity"),
+        ({"max_time": [4.0, 14.0, float("inf"), 34.0]}, _SECONDS, "left: NaN or infinity"),
         (
             {"max_time": [4.0, 14.0, 24.0, 34.0]},
             [],

@@ -84,8 +84,8 @@ def test_one_to_one_and_histograms(place: Path) -> None:
     assert causality(place, *words, "--confidence", "0.5") == 0
     wanted = causality_tables(
         CAUSES, EFFECTS, CausalityCondition(Temporal(0, 30), confidence=0.5),
-        cause_time=histograms("time", template="device", templates=DELAYS), matching="mutual",
-        prefer="first",
+        cause_time=histograms("time", template="device", templates=DELAYS), effect_time="time",
+        matching="mutual", prefer="first",
     )  # fmt: skip
     assert result(place) == rows(wanted)
     assert wanted.num_rows > 10

@@ -58,8 +58,16 @@ def test_spark_writes_an_empty_result(work, command_spark):
             "left: min above max in min_time and max_time in 1 row",
         ),
         ({"max_time": [4, 14, 24, 2**61]}, [], "left: times that reach 2^61 ticks"),
-        ({"max_time": [4.0, 14.0, float("nan"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
-        ({"max_time": [4.0, 14.0, float("inf"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
+        (
+            {"max_time": [4.0, 14.0, float("nan"), 34.0]},
+            ["--unit", "s", "--tick", "ns"],
+            "left: NaN or infinity",
+        ),
+        (
+            {"max_time": [4.0, 14.0, float("inf"), 34.0]},
+            ["--unit", "s", "--tick", "ns"],
+            "left: NaN or infinity",
+        ),
         (
             {"max_time": [4.0, 14.0, 24.0, 34.0]},
             [],
