@@ -207,7 +207,14 @@ def test_histograms_whose_probability_is_the_confidence(share: float) -> None:
     assert pairs == sum(each >= confidence - 1e-15 for each in found) > 10
 
 
-def test_histograms_of_tables_and_of_the_command_line(tmp_path: Path) -> None:
+def test_histograms_of_tables_and_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    real = CausalityJoin.__init__
+    monkeypatch.setattr(
+        CausalityJoin, "__init__", lambda *a, **more: (made.append(1), real(*a, **more))[1]
+    )
     rng, templates = np.random.default_rng(11), random_templates(3)
     for name, rows in (("causes.parquet", 40), ("effects.parquet", 50)):
         table = events(rows, rows, span=300)
@@ -220,7 +227,14 @@ def test_histograms_of_tables_and_of_the_command_line(tmp_path: Path) -> None:
     asked: Any = {"cause_time": by_device(templates), "effect_time": by_device(templates), **XY}
     wanted = causality_tables(*sides, condition, **asked, backend="cpu")
     assert wanted.num_rows > 20
+    assert not made
     assert answer(causality_tables(*sides, condition, **asked, backend="gpu")) == answer(wanted)
+    best = [
+        causality_tables(*sides, condition, **asked, emit="best", probability=True, backend=backend)
+        for backend in ("cpu", "gpu")
+    ]
+    assert answer(best[0]) == answer(best[1])
+    assert len(made) == 2
     words = [
         *(
             "causality",
@@ -236,6 +250,7 @@ def test_histograms_of_tables_and_of_the_command_line(tmp_path: Path) -> None:
         words += [f"--{side}-time", "seen_at", f"--{side}-template", "device"]
         words += [f"--{side}-templates", str(tmp_path / "templates.parquet")]
     assert run_command(words) == 0
+    assert len(made) == 3
     assert answer(pq.read_table(tmp_path / "out")) == answer(wanted)
 
 

@@ -28,7 +28,6 @@ from coincide.engine.events.timestamps import (
     ReadTimes,
     SideModel,
     TimestampColumns,
-    table_of,
 )
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import DELTA, DELTA_NAMES, in_unit
@@ -310,12 +309,10 @@ class CausalityArguments(PairArguments):
         coordinates, tick = len(self.places[0]), times[0].scales[0].tick
         model = self.condition.model(tick, heights=coordinates == 3)
         self.check_symmetric(model.is_symmetric)
-        spec = CausalitySpec(
+        return CausalitySpec(
             model, self.condition.space, how=self.how, coordinates=coordinates,
             delta_name=in_unit(DELTA, tick), **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
-        has_histograms = any(table_of(side) is not None for side in spec.models)
-        return spec.but(backend="cpu") if has_histograms else spec
 
 
 def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
