@@ -73,7 +73,8 @@ def test_invalid_rows_under_declared_statistics(spark: SparkSession, name: str, 
     bad, good, extra = bad_and_good(name)
     tables = {"left": good, "right": good, side: bad}
     frames = {key: frame(spark, table) for key, table in tables.items()}
-    known = {"left_longest": 100, "right_longest": 100, **extra}
+    longest = "100ns" if extra else 100
+    known = {"left_longest": longest, "right_longest": longest, **extra}
     how = "anti" if name in ("order", "infinity") else "inner"
     condition = TimingCondition(within(0, 0), 1.0)
     with pytest.raises(PySparkException, match=f"{side}: [^:]* of a row .found min_time=") as error:
@@ -165,8 +166,12 @@ def test_invalid_rows_are_refused_before_the_join(
     bad, good, extra = bad_and_good(name)
     tables = {"left": good, "right": good, side: bad}
     frames = {key: frame(spark, table) for key, table in tables.items()}
-    known = {f"{side}_longest": 100, **extra}
-    arguments: dict[str, Any] = {"condition": CONDITION, "how": "left"}
+    known = {f"{side}_longest": "100ns" if extra else 100, **extra}
+    ends = [
+        f"{end}ns" if extra else end for end in (CONDITION.predicate.lo, CONDITION.predicate.hi)
+    ]
+    condition = TimingCondition(within(*ends), CONDITION.confidence)
+    arguments: dict[str, Any] = {"condition": condition, "how": "left"}
     with pytest.raises(DataError, match=f"^{side}: .*invalid='drop'") as on_spark:
         correlate(**frames, **arguments, options=CorrelateOptions(**known))
     with pytest.raises(DataError) as in_table:
