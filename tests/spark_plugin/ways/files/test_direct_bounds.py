@@ -318,14 +318,15 @@ def test_wild_times(tmp_path: Path, wild: str, column: str, place: str, side: st
     for name, path in paths.items():
         times = (low, high) if name == side else (good, good)
         pq.write_table(side_table(kind, *times), path, row_group_size=GROUP)
-    pairs, left, right = joined(**paths, condition=NEAR, unit=unit, invalid="drop")
+    near = NEAR if unit != "s" else TimingCondition(within("-1ns", "1ns"), 1.0)
+    pairs, left, right = joined(**paths, condition=near, unit=unit, invalid="drop")
     counts = left if side == "left" else right
     valid = wild == "largest in range" and column != "min_time"
     assert counts.dropped == (0 if valid else len(rows))
     assert len(pairs) == 40 - len(rows)
     if not valid:
         with pytest.raises(DataError, match=f"{side}: "):
-            joined(**paths, condition=NEAR, unit=unit)
+            joined(**paths, condition=near, unit=unit)
 
 
 def ordered(path: Path, count: int, wild: dict[int, int], column: str = "max_time") -> Path:
