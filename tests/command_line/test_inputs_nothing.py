@@ -92,5 +92,6 @@ def test_parquet_in_which_only_some_files_tell_the_type_is_refused_on_spark(
     pq.write_table(NOTHING, tmp_path / "events" / "a.parquet")
     pq.write_table(TABLE, tmp_path / "events" / "b.parquet")
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events"))
-    assert "(found null in" in said
+    assert "must have one type in all files (found int64 in" in said
+    assert "null in" in said
     assert "--engine local" in said

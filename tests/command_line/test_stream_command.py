@@ -175,7 +175,10 @@ def test_of_one_stream_nothing_holds_the_other_up() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_ends_a_stream_raises_nothing_then_or_later(number: signal.Signals) -> None:
+def test_a_signal_that_ends_a_stream_raises_nothing_then_or_later(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logging.disable", lambda: None)  # of the whole process
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with interruptible():

@@ -106,15 +106,15 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     if pa.types.is_decimal(kind):
         return TimeColumn(side, name, "float", is_decimal=True)
-    if pa.types.is_uint64(kind):
-        raise SchemaError(
-            f"{side}.{name} is a time column, which can be negative (found uint64). Cast it to"
-            " int64."
-        )
+    cure = (
+        "to int64."
+        if pa.types.is_uint64(kind)
+        else "where the data are written. For texts use pandas.to_datetime, or strptime of"
+        " pyarrow.compute."
+    )
     raise SchemaError(
         f"{side}.{name} must be a timestamp, a date, a duration, an integer, a float or a"
-        f" decimal, as it is a time column (found {kind}). Cast it where the data are written. For"
-        " texts use pandas.to_datetime, or strptime of pyarrow.compute."
+        f" decimal, as it is a time column (found {kind}). Cast it {cure}"
     )
 
 
