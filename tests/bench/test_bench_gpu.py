@@ -37,7 +37,7 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["device"].startswith("Numba's CUDA simulator")
     picks = 0 if result["settings"].get("seismic_picks") == "not here" else 2
-    assert len(result["checks"]) == 85 + picks
+    assert len(result["checks"]) == 87 + picks
     assert all(check["passed"] for check in result["checks"])
     names = {figure["name"] for figure in result["figures"]}
     assert {
