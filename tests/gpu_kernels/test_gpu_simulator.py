@@ -42,11 +42,11 @@ def test_gpu_tests_pass_in_the_simulator(
 
 @pytest.fixture(scope="module")
 def all_done() -> subprocess.CompletedProcess[str]:
-    return run_tests(SIMULATOR, *LEAST_TESTS, "-rpsfE", seconds=560)
+    return run_tests(SIMULATOR, *LEAST_TESTS, "-rpsfE", seconds=900)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1000)
 @pytest.mark.parametrize("module", LEAST_TESTS)
 def test_all_gpu_tests_pass_in_the_simulator(
     all_done: subprocess.CompletedProcess[str], module: str
