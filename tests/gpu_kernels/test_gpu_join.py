@@ -20,6 +20,10 @@ from coincide import (
     MemoryBudgetError,
     Window,
     correlate_tables,
+    following,
+    overlapping,
+    relation,
+    spans,
 )
 from coincide.engine.backends import load_backend
 from coincide.model.counters import JoinCounters
@@ -299,6 +303,31 @@ def test_a_join_lets_go_of_its_memory_at_its_end(
         )  # fmt: skip
 
     check_nothing_is_kept(monkeypatch, gpu_kernels, "EventJoin", work)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [overlapping(share=(0.5, 0.2)), following(20), relation("overlapped-by")],
+    ids=str,
+)
+def test_spans(asked: Any) -> None:
+    """Bounds on ends, and the best by the bits of the time in common."""
+    rng, sides = np.random.default_rng(1), []
+    for size in (120, 110):
+        start, length = rng.integers(0, 900, size), rng.choice([0, 1, 5, 40, 300], size)
+        columns = {"id": np.arange(size), "start": start, "end": start + length}
+        sides.append(pa.table({**columns, "key": rng.integers(0, 2, size)}))
+    given: dict[str, Any] = {
+        "left_time": spans("start", "end", closed="left"), "right_time": spans("start", "end"),
+        "by": "key", "pair_columns": "overlap",
+    }  # fmt: skip
+    for emit in ("pairs", "best"):
+        gpu, cpu = (
+            correlate_tables(*sides, asked, emit=emit, backend=backend, **given)  # type: ignore[arg-type]
+            for backend in ("gpu", "cpu")
+        )
+        assert gpu == cpu
+        assert cpu.num_rows > 20
 
 
 @pytest.mark.parametrize("threads", [1, 3])
