@@ -19,7 +19,7 @@ from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import duration, keys, names, options_of
 from coincide.engine.reports.reports import JoinSummary, side_words
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.sides import SIDES
 
 _OF_SPARK: dict[str, Any] = {"engine": "local", "master": None, "conf": None}
@@ -53,11 +53,11 @@ class ClockRequest(EventRequest):
 def request(**words: Any) -> ClockRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide clocks`."""
     arguments = ClockArguments(
-        max_offset=duration("--max-offset", words["max_offset"]),
-        left_time=_column("--left-time", words["left_time"]),
-        right_time=_column("--right-time", words["right_time"]),
+        max_offset=duration("max_offset", words["max_offset"]),
+        left_time=_column("left_time", words["left_time"]),
+        right_time=_column("right_time", words["right_time"]),
         by=keys(words["by"]),
-        match=keys(words["match"], "--match"),
+        match=keys(words["match"], "match"),
         jumps=not words["no_jumps"],
         options=options_of(words),
         **{name: words[name] for name in ("max_drift", "chance")},
@@ -73,7 +73,9 @@ def request(**words: Any) -> ClockRequest:
 def _column(option: str, word: str) -> str:
     found = names(option, [word])
     if len(found) != 1:
-        raise ConditionError(f"{option} takes one column of exact times (found {word!r}).")
+        raise ConditionError(
+            f"{argument(option)} takes one column of exact times (found {word!r})."
+        )
     return found[0]
 
 

@@ -8,9 +8,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from coincide.model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
+from coincide.model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
 from coincide.model.classes import ShapeClasses, class_ends, length_sample
-from coincide.model.condition import Window
 from coincide.model.sides import LEFT, RIGHT
 
 LEFT_CHOICES = (1, 2, 4, 8)
@@ -99,19 +98,29 @@ class HostPopulation(NamedTuple):
         return np.bincount(self.group[self.group >= 0], minlength=groups) / self.group.size
 
 
+Bands = Callable[[ShapeClasses, ShapeClasses], np.ndarray]
+"""Bounds on the difference of keys by the classes of both sides."""
+
+
 def choose_classes(
-    left: Population, right: Population, groups: int, window: Window, classes: int | None
+    left: Population,
+    right: Population,
+    groups: int,
+    ends: tuple[int, int],
+    bands: Bands,
+    classes: int | None,
 ) -> tuple[ShapeClasses, ShapeClasses]:
-    """Length classes of both sides of intervals; the cheapest by estimate if `classes` is None."""
+    """Classes of lengths of both sides; the cheapest by estimate if `classes` is None.
+
+    `ends`: how far before and after a left event, ticks, a right one may end and begin.
+    """
     if classes is not None or not left.size or not right.size:
-        return at_most(left, classes or 1), at_most(right, classes or 1)
-    longest = (int(side.shape_sample().max()) for side in (left, right))
-    reach, middle = window.width + sum(longest) + 1, window.lo + window.hi
+        return _at_most(left, classes or 1), _at_most(right, classes or 1)
+    longest = sum(int(side.shape_sample().max()) for side in (left, right))
     return cheapest_classes(
         left, right, groups, INTERVAL_COSTS,
         lambda side, sample, mosts: class_ends(sample, mosts),
-        lambda k1, k2: band_table(k1, k2, window),
-        (middle - reach, middle + reach),
+        bands, (2 * ends[0] - longest - 1, 2 * ends[1] + longest + 1),
     )  # fmt: skip
 
 
@@ -121,7 +130,7 @@ def cheapest_classes(
     groups: int,
     costs: Costs,
     ends: Callable[[int, np.ndarray, tuple[int, ...]], list[np.ndarray]],
-    bands: Callable[[ShapeClasses, ShapeClasses], np.ndarray],
+    bands: Bands,
     outer: tuple[int, int],
 ) -> tuple[ShapeClasses, ShapeClasses]:
     """The classes of both sides that cost least, by estimate."""
@@ -154,8 +163,7 @@ def cheapest_classes(
     return left.classes_between(k1.highest), right.classes_between(k2.highest)
 
 
-def at_most(population: Population, most: int) -> ShapeClasses:
-    """So many classes of lengths at most."""
+def _at_most(population: Population, most: int) -> ShapeClasses:
     if population.size == 0:
         return ShapeClasses.one(0, 0)
     if most == 1:  # nothing to weigh: of the small joins of streams, weighing is most of the work

@@ -26,7 +26,7 @@ Allen = Literal[
 ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
 """Spans that are near enough meet a window at a confidence that is as good as none."""
 FAR = 2**62
-"""No two times are so many ticks apart."""
+"""No two times are that far apart, ticks."""
 SHARES = 10**9
 """Shares are whole numbers of billionths."""
 
@@ -119,12 +119,6 @@ class SpanWindow(Window):
         """The relation seen from the right side."""
         return SpanWindow.of(_MIRRORED[self.kind], self.amount, self.shares[::-1])
 
-    def moved(self, ticks: int) -> SpanWindow:
-        """Itself, unmoved; a relation cannot be."""
-        if ticks:
-            raise ConditionError("spans cannot be shifted.")
-        return self
-
     def bounds(self, closed: tuple[Closed, Closed]) -> SpanBounds:
         """What qualifies two spans of which these ends belong to them."""
         # A span without both ends holds no time if its length is 0.
@@ -141,7 +135,7 @@ class SpanWindow(Window):
 
 def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> SpanBounds:
     """Bounds of the ends alone."""
-    if kind in ("inside", "followed", *_LATER):
+    if kind not in (*_ALLEN, "overlapping", "containing", "following"):
         return _bounds(_MIRRORED[kind], amount, closed[::-1]).mirrored()
     (starts, stops), (others_start, others_stop) = map(_ends_in, closed)
     if kind == "overlapping":
@@ -163,9 +157,6 @@ def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> Spa
     if kind == "before":
         given["after"] = (1, -(amount or 0))
     return SpanBounds.of(**given)
-
-
-_LATER = ("after", "met-by", "overlapped-by", "started-by", "contains", "finished-by")
 
 
 def _ends_in(closed: Closed) -> tuple[bool, bool]:

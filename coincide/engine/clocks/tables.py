@@ -5,7 +5,6 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from coincide.model.clocks.events import ClockEvents
 from coincide.model.errors import ClockLimitsWarning, argument, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import Duration
+from cpu_fallback.clocks import clock_error
 
 _AT_LIMIT = 0.97
 """Of a limit, from which on an answer may lie beyond it."""
@@ -166,10 +166,9 @@ class ClockPlan:
         groups = _Groups.of(left, right, clocks)
         limits = replace(self.spec.limits, chance=self.spec.limits.chance / max(1, len(groups)))
         threads = self.spec.threads
-        estimate = import_module("cpu_fallback.clocks").clock_error
 
         def answer(events: ClockEvents) -> list[Found]:
-            return [estimate(events, limits, threads if len(groups) == 1 else 1)]
+            return [clock_error(events, limits, threads if len(groups) == 1 else 1)]
 
         found = list(in_order(answer, groups.events(), threads if len(groups) > 1 else 1))
         self._warn(found, groups)

@@ -12,15 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
+from coincide.engine.events.intervals import ReadAround
 from coincide.engine.events.keys import Keys, key_pairs
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
+from coincide.engine.events.timestamps import INTERVALS, IntervalModel
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
-from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+from coincide.model.units import NANOSECONDS_PER_UNIT
 
 SIDE = "errors"
 """What the table is called in messages."""
@@ -181,20 +182,18 @@ class CorrectedColumns:
         return ReadCorrected(stamps, np.where(is_known, place, -1), segments)
 
 
-class ReadCorrected:
+class ReadCorrected(ReadAround):
     """Corrected times of rows: `coincide.engine.events.timestamps.ReadTimes`."""
 
     def __init__(self, stamps: Ticks, clocks: np.ndarray, segments: Segments) -> None:
-        self._stamps = stamps
-        earliest, self.max_time = (np.empty(clocks.size, np.int64) for _ in range(2))
+        earliest, latest = (np.empty(clocks.size, np.int64) for _ in range(2))
         self._is_known = np.empty(clocks.size, bool)
-        correct(stamps.ticks, clocks, segments, earliest, self.max_time, self._is_known)
-        self.shapes = self.max_time - earliest
+        correct(stamps.ticks, clocks, segments, earliest, latest, self._is_known)
+        super().__init__(stamps, latest - stamps.ticks, latest - earliest)
 
     @property
     def are_valid(self) -> bool:  # noqa: D102
-        is_far = self._stamps.out_of_range.any() or self._is_far.any()
-        return self._stamps.shows_all and bool(self._is_known.all()) and not is_far
+        return super().are_valid and bool(self._is_known.all())
 
     @cached_property
     def null(self) -> np.ndarray:  # noqa: D102
@@ -204,18 +203,6 @@ class ReadCorrected:
     def excused(self) -> np.ndarray:
         """An unknown error excuses no impossible time."""
         return self._stamps.null
-
-    def faults(self) -> Faults:  # noqa: D102
-        if self._stamps.not_finite.size:
-            yield "not_finite", self._stamps.not_finite
-        yield "range", self._stamps.out_of_range | self._is_far
-
-    @property
-    def _is_far(self) -> np.ndarray:
-        return (self.max_time >= TIME_LIMIT) | (self.max_time - self.shapes <= -TIME_LIMIT)
-
-    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
-        return most_rounded([self._stamps], valid)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import get_args
 
-import numpy as np
-
 from coincide.engine.events.intervals import IntervalColumns, IntervalNames
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import Pairs, SideModel
+from coincide.engine.events.timestamps import LengthModel, Pairs, SideModel
 from coincide.model.condition import Closed, Window
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import check_choice
 from coincide.model.relations import SpanWindow
-from coincide.model.timestamps import IntervalEvents
 from coincide.model.timestamps.spans import SpanPairs
 from coincide.model.units import TIME_LIMIT
 
@@ -102,15 +99,13 @@ class SpanColumns(IntervalColumns):
 
 
 @dataclass(frozen=True)
-class SpanModel:
-    """Spans: the shape is the length; `coincide.engine.events.timestamps.SideModel`."""
+class SpanModel(LengthModel):
+    """Spans: `coincide.engine.events.timestamps.SideModel`."""
 
+    # As `is_uniform` has it: no pair is further apart than intervals that may be of a pair with any
+    # chance, and merits are exact.
     closed: Closed
-    shape_is_length = True
     is_symmetric = False
-    # As intervals that may be of a pair with any chance: no pair is further apart, and merits are
-    # exact.
-    is_uniform = True
 
     def pairs(self, window: Window, left: SideModel, right: SideModel) -> Pairs | None:  # noqa: D102
         if not (isinstance(left, SpanModel) and isinstance(right, SpanModel)):
@@ -119,22 +114,5 @@ class SpanModel:
             return None
         return SpanPairs(window.bounds((left.closed, right.closed)))
 
-    def longest(self, largest: int | None) -> int | None:  # noqa: D102
-        return largest
-
     def largest_useful(self, window: Window) -> int:  # noqa: D102
         return 2 * TIME_LIMIT
-
-    def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
-        return shapes
-
-    def leans(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
-        return shapes
-
-    def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
-        return shapes
-
-    def events(  # noqa: D102
-        self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
-    ) -> IntervalEvents:
-        return IntervalEvents(max_time - shapes, max_time, group, groups)

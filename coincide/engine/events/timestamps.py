@@ -65,21 +65,13 @@ class SideModel(Protocol):
         """Events for a join; parameters as in `coincide.model.timestamps.IntervalEvents`."""
 
 
-@dataclass(frozen=True)
-class IntervalModel:
-    """Uniform on intervals: the shape is the length."""
+class LengthModel:
+    """What a `SideModel` is whose shape is the length, and whose key the doubled midpoint."""
 
-    after: int | None = None
-    shape_is_length = is_symmetric = is_uniform = True
-
-    def pairs(self, window: Window, left: SideModel, right: SideModel) -> Pairs | None:  # noqa: D102
-        return _known_pairs(window, left, right)
+    shape_is_length = is_uniform = True
 
     def longest(self, largest: int | None) -> int | None:  # noqa: D102
         return largest
-
-    def largest_useful(self, window: Window) -> int:  # noqa: D102
-        return longest_useful(window)
 
     def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
         return shapes
@@ -88,12 +80,29 @@ class IntervalModel:
         return shapes
 
     def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
-        return shapes if self.after is None else np.full(shapes.size, 2 * self.after)
+        return shapes
 
     def events(  # noqa: D102
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
     ) -> IntervalEvents:
         return IntervalEvents(max_time - shapes, max_time, group, groups)
+
+
+@dataclass(frozen=True)
+class IntervalModel(LengthModel):
+    """Uniform on intervals."""
+
+    after: int | None = None
+    is_symmetric = True
+
+    def pairs(self, window: Window, left: SideModel, right: SideModel) -> Pairs | None:  # noqa: D102
+        return _known_pairs(window, left, right)
+
+    def largest_useful(self, window: Window) -> int:  # noqa: D102
+        return longest_useful(window)
+
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return shapes if self.after is None else np.full(shapes.size, 2 * self.after)
 
 
 INTERVALS = IntervalModel()

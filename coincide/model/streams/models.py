@@ -461,7 +461,7 @@ def _keep(bands: np.ndarray, leans: np.ndarray) -> int:
 
 
 MOST_LENGTHS = 4096
-"""Different lengths of intervals beside templates, unless something else is said."""
+"""Different lengths of intervals next to templates, unless something else is said."""
 
 
 class Side(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,7 +129,8 @@ class IntervalPairs:
     def choose_classes(  # noqa: D102
         self, left: Population, right: Population, groups: int, classes: int | None
     ) -> tuple[ShapeClasses, ShapeClasses]:
-        return choose_classes(left, right, groups, self._window_from(LEFT), classes)
+        window, bands = self._window_from(LEFT), partial(self.bands, LEFT)
+        return choose_classes(left, right, groups, (window.lo, window.hi), bands, classes)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
         return band_table(own, other, self._window_from(base_side))

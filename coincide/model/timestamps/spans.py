@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from coincide.model.class_choice import INTERVAL_COSTS, Population, at_most, cheapest_classes
-from coincide.model.classes import ShapeClasses, class_ends
+from coincide.model.class_choice import Population, choose_classes
+from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
 from coincide.model.relations import FAR, SHARES, SpanBounds
 from coincide.model.sides import LEFT
@@ -70,7 +71,7 @@ def least_overlap(bounds: SpanBounds, left: int, right: int) -> int:
 
 @compiled(forceinline=True)
 def part_of(length: int, share: int) -> int:
-    """So many billionths of a length, rounded up, ticks."""
+    """A number of billionths of a length, rounded up, ticks."""
     whole, rest = length // SHARES, length % SHARES
     return whole * share + (rest * share + (SHARES - 1)) // SHARES
 
@@ -99,18 +100,8 @@ class SpanPairs:
     def choose_classes(  # noqa: D102
         self, left: Population, right: Population, groups: int, classes: int | None
     ) -> tuple[ShapeClasses, ShapeClasses]:
-        if classes is not None or not left.size or not right.size:
-            return at_most(left, classes or 1), at_most(right, classes or 1)
-        all_lengths = [
-            ShapeClasses.one(0, int(side.shape_sample().max())) for side in (left, right)
-        ]
-        outer = self.bands(LEFT, *all_lengths)[0, 0]
-        return cheapest_classes(
-            left, right, groups, INTERVAL_COSTS,
-            lambda side, sample, mosts: class_ends(sample, mosts),
-            lambda k1, k2: self.bands(LEFT, k1, k2),
-            (int(outer[0]), int(outer[3])),
-        )  # fmt: skip
+        bands = partial(self.bands, LEFT)
+        return choose_classes(left, right, groups, self.bounds.reach, bands, classes)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
         return span_bands(self._seen_from(base_side), own, other)
@@ -155,7 +146,7 @@ def span_bands(bounds: SpanBounds, own: ShapeClasses, other: ShapeClasses) -> np
 
 
 def _parts(lengths: np.ndarray, share: int) -> np.ndarray:
-    """So many billionths of lengths, rounded up; far below 0 of none."""
+    """A number of billionths of lengths, rounded up; far below 0 without a share."""
     return -(-lengths * share // SHARES) if share else 0 * lengths - 2 * FAR
 
 
