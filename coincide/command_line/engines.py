@@ -1,4 +1,4 @@
-"""One run of a command: its inputs, on which engine it runs and why, and what is told of it."""
+"""One run of a command: its inputs, on which engine it runs and why, and its summary."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def spark_at_work(
 
 
 def told(request: Request, sources: list[Source], done: Summary) -> Summary:
-    """With what of the request and the inputs is told, too."""
+    """With what the summary says of the request and the inputs."""
     counts = {source.side: sum(source.skipped.values()) for source in sources}
     return replace(
         done,

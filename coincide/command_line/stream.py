@@ -45,12 +45,6 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.3
 _NOT_OF_STREAMS = ("shifts", "is_one_stream", "matching", "largest_group")
 """Fields of `JoinArguments` that `correlate_streams` has no argument for."""
-STATE = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    )
-}
-"""The store that `correlate_streams` needs."""
 _STREAMED = ("left_delay", "right_delay", "idle_after", "slice_length")
 
 
@@ -181,11 +175,12 @@ def _milliseconds(text: str) -> int:
 def run(request: StreamRequest) -> Summary:
     """Join until there is no more, or the user has enough; what ended it is no error then."""
     from coincide.command_line.spark import session  # imports pyspark
+    from spark_plugin.ways.streaming.arguments import STATE_STORE
 
     with warnings_as_lines(), Progress(request.hide) as progress:
         progress.show("starting Spark")
         begun = time.perf_counter()
-        with session(request.master, STATE | request.conf, request.debug) as spark:
+        with session(request.master, STATE_STORE | request.conf, request.debug) as spark:
             started = time.perf_counter()
             triggers = Triggers([_delta(each) for each in request.delays])
             query = _started(spark, request)

@@ -18,7 +18,7 @@ _COARSEST = 128
 """Bins of the coarsest table."""
 _FINER = 3
 _CELLS = 1 << 24
-"""Most counts of a table: 64 MiB, of which there are two."""
+"""Most counts of a table: 64 MiB, twice."""
 _PAIRS = (50_000_000, 400_000_000)
 """Of dense events the pairs of a piece; more if the first ones are not enough."""
 _PIECES = (0.5, 0.1, 0.9, 0.3, 0.7)

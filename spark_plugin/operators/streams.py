@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.model.condition import TimingCondition
+from coincide.model.errors import ConditionError
+from coincide.model.relations import SpanRelation
 from coincide.model.units import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_NOT_TAKEN = ("condition", "is_one_stream")
+"""Fields of `JoinArguments` that no argument of a name of its own gives."""
+
 
 def correlate_streams(
     left: DataFrame,
     right: DataFrame | None = None,
-    condition: TimingCondition | None = None,
+    condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
     confidence: float | None = None,
@@ -43,8 +49,8 @@ def correlate_streams(
     left, right : DataFrame
         Streams of events. Without `right` the stream `left` is joined with itself, as by
         `coincide.correlate`. A static side needs no watermark: `coincide.correlate` joins it.
-    condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
+    condition : TimingCondition or SpanRelation
+        As in `coincide.correlate`.
     within, confidence
         In place of `condition`, as in `coincide.correlate`.
     left_delay, right_delay : int, str or timedelta
@@ -99,6 +105,12 @@ def correlate_streams(
     from spark_plugin.ways.streaming.join import join_streams
 
     check_second(right)
+    known = [field.name for field in fields(JoinArguments) if field.name not in _NOT_TAKEN]
+    for word in arguments:
+        if word not in known:
+            raise ConditionError(
+                f"there is no argument {word!r}. Use one of correlate's: {', '.join(known)}."
+            )
     sides = ("left",) if right is None else ("left", "right")
     times = [arguments.get(f"{side}_time", TIMES) for side in sides]
     asked = StreamArguments(

@@ -24,7 +24,7 @@ class Slice(NamedTuple):
     label: int
     closes: int | None = None  # when it is closed, milliseconds
     due: int | None = None  # from when on these events are late
-    is_own: bool = True  # whether each of these events is told of here, and not in another slice
+    is_own: bool = True  # whether the rows of these events come out here, not in another slice
     seen: int = 0  # how far the side has come, microseconds
 
 
@@ -38,7 +38,7 @@ class Grid:
     reach: Reach
     useful: tuple[int, int]  # the largest shapes that a left and a right event of a pair can have
     nanoseconds: int  # of a tick
-    keeps_right: bool  # whether right events are told of that have no match
+    keeps_right: bool  # whether right events without a match come out
     is_one_stream: bool
 
     def closes(self, number: int) -> int:

@@ -27,7 +27,7 @@ def partition_labels(partitions: int) -> np.ndarray:
 
 
 _TRIES = 64
-"""Labels that one cell may have: about so many partitions are all found among them."""
+"""Labels that one cell may have: they find all of about this many partitions."""
 
 
 def labels_of_cells(cells: np.ndarray, partitions: int) -> np.ndarray:

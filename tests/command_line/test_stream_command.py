@@ -202,9 +202,9 @@ def far(time: int) -> pa.Table:
 def test_folders_once_and_again_from_the_checkpoint(
     streams: Streams, command_spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from coincide.command_line.stream import STATE
+    from spark_plugin.ways.streaming.arguments import STATE_STORE
 
-    for key, value in STATE.items():
+    for key, value in STATE_STORE.items():
         command_spark.conf.set(key, value)
     streams.add(far(10**7), far(10**7 + 100))
     words = streams.words("--once", "--json", "--how", "left", "--probability")

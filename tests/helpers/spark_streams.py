@@ -22,11 +22,6 @@ from coincide import CorrelateOptions, TimingCondition, correlate_streams, corre
 from tests.helpers.comparison import OF_ONE_STREAM, SHAPES
 from tests.helpers.histogram_tables import by_device, random_templates
 
-ROCKS = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    )
-}
 MANY = int(os.environ.get("COINCIDE_STREAMS", "3"))
 """How many random streams the slow tests run."""
 BEGIN = 1_700_000_000_000

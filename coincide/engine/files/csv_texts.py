@@ -16,7 +16,7 @@ from coincide.model.decimal_ticks import MOST_PLACES
 from coincide.model.errors import ConditionError, DataError
 
 _EXACT_DIGITS = 15
-"""Floats tell decimals of so many digits apart."""
+"""Floats tell decimals of this many digits apart."""
 _MOST_PLACES = 18
 _WIDE = 38
 _NOT_FINITE = r"(?i)^[-+]?(nan|inf|infinity)$"

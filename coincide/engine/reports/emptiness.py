@@ -125,7 +125,7 @@ def _alike(left: pa.Array, right: pa.Array) -> tuple[str, str, str] | None:
 
 
 def _differences(pair: pa.Array, reached: int) -> str:
-    """In what two texts differ, which so many steps make equal."""
+    """What differs in two texts that some steps make equal."""
     found = []
     for what, made_equal in _LIKENESS[:reached]:
         before, pair = pair, made_equal(pair)

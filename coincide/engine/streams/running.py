@@ -172,7 +172,7 @@ def _moved(span: Span | None, by: Span) -> Span | None:
 
 
 def _hull(*spans: Span | None) -> Span:
-    """The least span that holds all of these, of which there is one at least."""
+    """The least span that holds all of these, at least one."""
     some = [span for span in spans if span is not None]
     return min(first for first, _ in some), max(last for _, last in some)
 

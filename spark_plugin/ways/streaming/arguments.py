@@ -20,6 +20,8 @@ Late = Literal["count", "rows"]
 """What becomes of late rows."""
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE_STORE = {_STORE: _ROCKS}
+"""The setting that streams need."""
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 

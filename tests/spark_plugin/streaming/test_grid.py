@@ -64,7 +64,7 @@ def timed(grid: Grid, places: Places, side: int) -> np.ndarray:
 def check_side(
     grid: Grid, places: Places, placed: list[tuple[Slice, np.ndarray]], *, tells: bool
 ) -> None:
-    """Each event is told of once, and all its parts are late from the same time on, after its own."""
+    """Each event comes out once, and all its parts are late from the same time on, after its own."""
     due: dict[int, set[int]] = {}
     own: list[int] = []
     for one, rows in placed:

@@ -34,6 +34,7 @@ def events(spark: SparkSession) -> DataFrame:
     [
         ({"matching": "mutual"}, "Remove it. For the best match .* emit='best'"),
         ({"shifts": ["5s"]}, "Remove shifts"),
+        ({"howw": "left"}, "there is no argument 'howw'. Use one of correlate's: .*left_time"),
         ({"options": CorrelateOptions(unit="ms", way="exchange")}, "way='exchange'.*Remove it"),
         ({"options": CorrelateOptions(unit="ms", slices=5)}, "Use slice_length"),
         ({"options": CorrelateOptions(), "left_delay": 5, "right_delay": 5}, "unit='ms'"),

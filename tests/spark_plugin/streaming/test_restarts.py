@@ -34,7 +34,7 @@ def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
 
 
 def killed(driver: subprocess.Popen[bytes], folder: Path, batches: int, seconds: float) -> None:
-    """Kill a driver, and its JVM, some time after so many micro-batches were written."""
+    """Kill a driver, and its JVM, some time after a number of micro-batches were written."""
     commits = folder / "checkpoint" / "commits"
     while driver.poll() is None and not (commits / str(batches)).exists():
         time.sleep(0.02)
