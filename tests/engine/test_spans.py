@@ -229,6 +229,37 @@ def test_the_best_has_most_in_common() -> None:
         assert dict(ids(found)) == best
 
 
+FIRST: dict[str, Callable[[Span, Span], int]] = {
+    "nearest": lambda a, b: max(-overlap(a, b), 0),
+    "first": lambda _, b: b.start,
+    "last": lambda _, b: -b.start,
+}
+
+
+@pytest.mark.parametrize("prefer", FIRST)
+def test_other_preferences_go_by_gaps_and_starts(prefer: Any) -> None:
+    """Between equals the time in common decides, then the end, the start and the id."""
+    chosen = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        (left, own), (right, others) = drawn(rng, "both", 2), drawn(rng, "both", 2)
+        best = {}
+        for i, a in enumerate(left):
+            near = [
+                (FIRST[prefer](a, b), -overlap(a, b), b.end, b.start, j)
+                for j, b in enumerate(right)
+                if own[i] == others[j] and is_overlapping(a, b, gap=6)
+            ]
+            if near:
+                best[i] = min(near)[-1]
+        tables = table(left, own), table(right, others)
+        asked: dict[str, Any] = {"emit": "best", "prefer": prefer}
+        found = joined(*tables, overlapping(gap=6), ("both", "both"), **asked)
+        assert dict(ids(found)) == best
+        chosen += len(best)
+    assert chosen > 20
+
+
 def test_instants_are_spans_of_no_length() -> None:
     points = pa.table({"id": [0, 1, 2, 3], "t": [4, 5, 7, 9]})
     lasting = pa.table({"id": [0, 1], "start": [5, 9], "end": [9, 12]})
