@@ -65,7 +65,6 @@ class SpanBounds(NamedTuple):
     right_shortest: int = 0
     left_share: int = 0  # The least overlap, in billionths of the left span
     right_share: int = 0
-    allowed: int = 0  # The most by which two spans of a pair can be apart
 
     @classmethod
     def of(cls, **bounds: _Bounds) -> SpanBounds:
@@ -83,7 +82,6 @@ class SpanBounds(NamedTuple):
             -self.starts_hi, -self.starts_lo, -self.ends_hi, -self.ends_lo,
             -self.before_hi, -self.before_lo, -self.after_hi, -self.after_lo,
             self.right_shortest, self.left_shortest, self.right_share, self.left_share,
-            self.allowed,
         )  # fmt: skip
 
     @property
@@ -125,12 +123,9 @@ class SpanWindow(Window):
         least = max(self.amount or 0, 0)
         left, right = (max(least, int(each != "both")) for each in closed)
         own, other = self.shares
-        bounds = _bounds(self.kind, self.amount, closed)
-        lo, hi = bounds.reach
-        return bounds._replace(
-            left_shortest=left, right_shortest=right, left_share=own, right_share=other,
-            allowed=max(hi, -lo, 0),
-        )  # fmt: skip
+        return _bounds(self.kind, self.amount, closed)._replace(
+            left_shortest=left, right_shortest=right, left_share=own, right_share=other
+        )
 
 
 def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> SpanBounds:

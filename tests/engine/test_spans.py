@@ -227,6 +227,11 @@ def test_the_best_has_most_in_common() -> None:
         found = joined(*tables, overlapping(), ("both", "both"), emit="best")
         assert best
         assert dict(ids(found)) == best
+    left, right = [Span(0, 2**57)], [Span(0, 2**56), Span(0, 2**56 + 1)]  # a double holds only one
+    found = joined(
+        table(left, [0]), table(right, [0, 0]), overlapping(), ("both", "both"), emit="best"
+    )
+    assert ids(found) == [(0, 1)]
 
 
 FIRST: dict[str, Callable[[Span, Span], int]] = {

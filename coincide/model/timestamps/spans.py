@@ -41,10 +41,10 @@ class SpanRule(NamedTuple):
 
     def probability(self, s, left, right):
         """As `merit`, whatever the pair."""
-        return ordered(max(overlap(s, left, right) + self.bounds.allowed, 0))
+        return ordered(max(overlap(s, left, right), 0))
 
     def merit(self, s, left, right):
-        """The overlap and how much closer they are than allowed, as the bits of a float."""
+        """The overlap as the bits of a float; of spans that are apart `distance` tells more."""
         return self.probability(s, left, right) if self.qualifies(s, left, right) else -1.0
 
     def distance(self, s, left, right):
