@@ -68,7 +68,7 @@ class TopicFeed:
     most: int | None = None
 
     def frame(self, spark: SparkSession, side: str, drop: bool) -> DataFrame:
-        """Its events; a record that is none is dropped and counted, or an error."""
+        """Its events; a record without a value is dropped and counted, and a wrong one, or an error."""
         from pyspark.sql import Column
         from pyspark.sql import functions as F
 
@@ -83,16 +83,15 @@ class TopicFeed:
         # Spark makes a record of nulls of Avro that it cannot read.
         nothing = reduce(Column.__and__, (field.isNull() for field in fields))
         is_broken = nothing if self.avro else fields[-1].isNotNull()
-        is_event = F.col("value").isNotNull() & ~is_broken
-        if drop:
-            found = found.observe(f"{side}_{SKIPPED}", F.count_if(~is_event).alias(SKIPPED))
-            found = found.where(is_event)
-        else:
+        is_none = F.col("value").isNull()
+        is_skipped = is_none | is_broken if drop else is_none
+        found = found.observe(f"{side}_{SKIPPED}", F.count_if(is_skipped).alias(SKIPPED))
+        found = found.where(~is_skipped)
+        if not drop:
             shown = F.substring(F.col("value").cast("string"), 1, 80)
             words = f"{side}: a record of {self.topic.text} is not {self._words} (found "
             cure = "). Mend the producer, or use --invalid drop."
             refused = F.raise_error(F.concat(F.lit(words), shown, F.lit(cure))).cast("boolean")
-            found = found.where(F.col("value").isNotNull())
             found = found.where(F.when(is_broken, refused).otherwise(F.lit(True)))
         return found.select("event.*").drop(_BROKEN)
 

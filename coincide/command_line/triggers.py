@@ -123,7 +123,7 @@ def _words(counts: Counter[str]) -> str:
     """What the rows of a side were."""
     said = {
         "late": "late",
-        SKIPPED: "records skipped, which are not of the schema",
+        SKIPPED: "records skipped, which have no value or are not of the schema",
         "unmatchable": "without time or key, so they match nothing",
         "invalid": "invalid, skipped",
     }

@@ -305,14 +305,13 @@ def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
         owner, end = _owner_and_end(scan, owners, tile, item, stop)
         event = run.event_of(owner)
         shift = spans.first[at(owner)] - scan[at(owner)]
-        highest, closest = top[at(event - run.start)], distances[at(event - run.start)]
         lowest = least[at(event - run.start)]
         while item < end:
             target = shift + item
             if (
                 ranks[at(target)] < lowest
-                and merit_of(sides, event, target) == highest
-                and distance_of(sides, event, target) == closest
+                and merit_of(sides, event, target) == top[at(event - run.start)]
+                and distance_of(sides, event, target) == distances[at(event - run.start)]
             ):
                 lowest = ranks[at(target)]
             item += 1

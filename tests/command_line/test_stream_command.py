@@ -164,7 +164,7 @@ def test_triggers_are_counted_once_and_the_side_that_holds_is_named() -> None:
     }
     assert counted.lines[:2] == [
         ("left", "110 rows; 2 late; 1 without time or key, so they match nothing"),
-        ("right", "50 rows; 4 records skipped, which are not of the schema"),
+        ("right", "50 rows; 4 records skipped, which have no value or are not of the schema"),
     ]
 
 

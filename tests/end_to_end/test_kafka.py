@@ -150,6 +150,7 @@ def test_records_of_json_and_avro_and_those_that_are_neither(
         '{"id": 1, "t": 10}',
         '{"id": "one"}',
         "[",
+        "<null>",
         '{"id": 2, "t": 20}',
         '{"id": 3, "t": 63}',
     ]
@@ -163,7 +164,7 @@ def test_records_of_json_and_avro_and_those_that_are_neither(
     code, out, err = command.once(*options, "--invalid", "drop")
     assert (code, err) == (0, "")
     told = json.loads(out)
-    assert told["left"] == {"late": 0, "skipped": 2, "rows": 3}
+    assert told["left"] == {"late": 0, "skipped": 3, "rows": 3}
     assert told["rows"] == 2
     assert command.found() == [{"left_id": 1, "right_id": 7}, {"left_id": 2, "right_id": 8}]
 

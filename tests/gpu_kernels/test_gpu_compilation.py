@@ -19,6 +19,7 @@ from tests.helpers.gpu_compilation import (
     ARCHITECTURES,
     HISTOGRAM_KERNELS,
     KERNELS,
+    SPAN_KERNELS,
     Compiled,
     architecture,
     assembled,
@@ -48,7 +49,11 @@ every_kernel_and_architecture = pytest.mark.parametrize(
             marks=[] if each == QUICK else pytest.mark.slow,
             id=f"{name}-{architecture(each)}",
         )
-        for kernels, what in ((KERNELS, ""), (HISTOGRAM_KERNELS, "-histograms"))
+        for kernels, what in (
+            (KERNELS, ""),
+            (HISTOGRAM_KERNELS, "-histograms"),
+            (SPAN_KERNELS, "-spans"),
+        )
         for kernel in kernels
         for name in [kernel.py_func.__name__ + what]
         for each in ARCHITECTURES

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from coincide import CorrelateOptions, correlate_streams
 from spark_plugin.cluster.session import local_session
-from tests.helpers.spark_streams import ROCKS, stream_of
+from tests.helpers.spark_streams import STATE_STORE, stream_of
 
 
 def main(folder: Path, confidence: float = 0.5) -> None:
-    spark = local_session("local[2]", "coincide-stream-driver", **ROCKS)
+    spark = local_session("local[2]", "coincide-stream-driver", **STATE_STORE)
     left, right = (stream_of(spark, folder / side) for side in ("0", "1"))
     found = correlate_streams(
         left, right, within=(-200, 200), confidence=confidence, how="full", by="key",

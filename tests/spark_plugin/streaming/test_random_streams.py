@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, overlapping, spans
-from tests.helpers.spark_streams import MANY, ROCKS, random_streams, streamed
+from tests.helpers.spark_streams import MANY, STATE_STORE, random_streams, streamed
 from tests.helpers.stream_simulation import simulated
 
 pytestmark = pytest.mark.spark
 
 
 def check(spark: SparkSession, folder: Path, seed: int, shapes: int) -> None:
-    for name, value in ROCKS.items():
+    for name, value in STATE_STORE.items():
         spark.conf.set(name, value)
     case = random_streams(seed, shapes=shapes)
     rows, progress = streamed(case.joined(spark, case.written(folder)), f"random{seed}")

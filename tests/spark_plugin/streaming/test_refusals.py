@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import ConditionError, CorrelateOptions, correlate, correlate_streams
-from tests.helpers.spark_streams import ROCKS
+from tests.helpers.spark_streams import STATE_STORE
 
 pytestmark = pytest.mark.spark
-STORE = next(iter(ROCKS))
+STORE = next(iter(STATE_STORE))
 USUAL: dict[str, Any] = {
     "within": (-300, 300), "confidence": 0.8, "left_time": "t", "right_time": "t",
     "left_delay": "1s", "right_delay": "1s", "options": CorrelateOptions(unit="ms"),
@@ -20,7 +20,7 @@ USUAL: dict[str, Any] = {
 
 @pytest.fixture
 def events(spark: SparkSession) -> DataFrame:
-    for name, value in ROCKS.items():
+    for name, value in STATE_STORE.items():
         spark.conf.set(name, value)
     rate = spark.readStream.format("rate").load()
     return rate.selectExpr(

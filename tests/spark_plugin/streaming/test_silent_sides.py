@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import correlate_streams
-from tests.helpers.spark_streams import ROCKS, stream_of, streamed, write_files
+from tests.helpers.spark_streams import STATE_STORE, stream_of, streamed, write_files
 
 pytestmark = pytest.mark.spark
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
@@ -23,7 +23,7 @@ def seconds(*times: float) -> pa.Array:
 
 
 def test_what_lets_rows_out(spark: SparkSession, tmp_path: Path) -> None:
-    for name, value in ROCKS.items():
+    for name, value in STATE_STORE.items():
         spark.conf.set(name, value)
     tables = {
         "left": [pa.table({"id": [1, 2], "t": seconds(0, 100)}),
