@@ -19,7 +19,7 @@ from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamp_names import TimestampNames
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.condition import Window
-from coincide.model.errors import ConditionError, SchemaError, call
+from coincide.model.errors import SchemaError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.frames.columns import (
@@ -38,6 +38,8 @@ _NUMBER, _OFFSET = "coincide_template", "coincide_offset"
 _BEFORE, _AFTER = "coincide_before", "coincide_after"
 _LOW, _HIGH = "coincide_low", "coincide_high"
 _LENGTH, _LEAN = "coincide_length", "coincide_lean"
+_KEY, _START, _END, _UNTIL = "coincide_key", "coincide_start", "coincide_end", "coincide_until"
+_DRIFT, _NEXT = "coincide_drift", "_next"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,16 @@ def _(columns: HistogramColumns) -> TimestampSql:
 
 @timestamp_sql.register
 def _(columns: AroundColumns) -> TimestampSql:
-    low, high = (_moved(literal(end)) for end in columns.beyond)
+    return _about_stamps(columns, *(_moved(literal(end)) for end in columns.beyond))
+
+
+@timestamp_sql.register
+def _(columns: CorrectedColumns) -> TimestampSql:
+    return _about_stamps(columns, _LOW, _HIGH)
+
+
+def _about_stamps(columns: TimestampColumns, low: str, high: str) -> TimestampSql:
+    """Of intervals that are made of stamps."""
     faults = (
         ("null", "high IS NULL"),
         (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
@@ -184,10 +195,45 @@ def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
 
 @with_timestamps.register
 def _(columns: CorrectedColumns, source: DataFrame) -> DataFrame:
-    raise ConditionError(
-        f"{call('corrected_clock', columns.given.time)} is a time of joins in one process (found"
-        " DataFrames). Join tables or files, or add the corrected times to a column before."
+    lines = _lines(columns)
+    _check_free(source, _TIME, _LOW, _HIGH, *lines.column_names)
+    timed = with_ticks(source, {_TIME: columns.scale})
+    # As texts, as in one process; a time has one segment at most, the last that starts before it.
+    is_clock = [
+        f"CAST({quoted(name)} AS STRING) = {_KEY}{i}"
+        for i, (name, _) in enumerate(columns.given.by)
+    ]
+    is_line = " AND ".join([*is_clock, f"{_TIME} >= {_START}", f"{_TIME} < {_UNTIL}"])
+    frame = source.sparkSession.createDataFrame(lines)
+    joined = timed.join(F.broadcast(frame), F.expr(is_line), "left")
+    own, later = (
+        f"({_TIME} + CAST(rint({_OFFSET}{one} + {_DRIFT}{one} * ({_TIME} - {_START}{one})) AS BIGINT))"
+        for one in ("", _NEXT)
     )
+    other = f"IF({_TIME} > {_END}, {later}, {own})"
+    # What is out of range stays, and says what is wrong; what has no line is null.
+    ends = {
+        name: f"CASE WHEN NOT ({in_range(_TIME)}) THEN {_TIME} WHEN {_START} IS NOT NULL THEN"
+        f" greatest({one}({own}, {other}), {literal(-TIME_LIMIT)}) END"
+        for name, one in ((_LOW, "least"), (_HIGH, "greatest"))
+    }
+    found = joined.selectExpr("*", *(f"{text} AS {name}" for name, text in ends.items()))
+    return found.drop(_TIME, *lines.column_names)
+
+
+def _lines(columns: CorrectedColumns) -> pa.Table:
+    """The segments of clocks: where each begins to hold and ceases to, its line, and that of the next."""
+    ends, starts, stops, offsets, drifts = columns.segments
+    is_last = np.isin(np.arange(1, starts.size + 1), ends)
+    later = {name: np.append(of[1:], of[:1]) for name, of in (
+        (_START, starts), (_OFFSET, offsets), (_DRIFT, drifts),
+    )}  # fmt: skip
+    return pa.table({
+        **{f"{_KEY}{i}": key for i, key in enumerate(columns.keys)},
+        _START: starts, _OFFSET: offsets, _DRIFT: drifts, _END: stops,
+        _UNTIL: np.where(is_last, stops + 1, later[_START]),
+        **{f"{name}{_NEXT}": of for name, of in later.items()},
+    })  # fmt: skip
 
 
 def _of_its_type(scale: TimeScale, source: DataFrame) -> TimeScale:

@@ -303,3 +303,25 @@ def test_errors_of_numbers_are_not_for_stamps() -> None:
         correlate_tables(
             own, others, within="1s", confidence=0.5, left_time=clock, right_time="time"
         )
+
+
+@pytest.mark.parametrize("name", ["start", "end", "offset", "drift"])
+def test_what_is_found_has_a_line(name: str) -> None:
+    column = error_rows()[name].to_pylist()
+    clock = corrected_clock("t", error_rows(**{name: [None, *column[1:]]}), by="device")
+    own = pa.table({"id": [1], "t": [150], "device": ["a"]})
+    with pytest.raises(DataError, match=f"errors.{name} is null where an error is found"):
+        correlate_tables(own, own, within=1, confidence=0.5, left_time=clock, right_time="t")
+
+
+def test_no_key_is_no_clock() -> None:
+    """Of errors without a key, as a table made by hand may have them, nothing is put right."""
+    errors = error_rows(device=[None, None, "b", "c"])
+    own = pa.table({"id": [1, 2], "t": [150, 150], "device": pa.array([None, "b"])})
+    clock = corrected_clock("t", errors, by="device")
+    with pytest.warns(UnmatchableRowsWarning, match="1 without time or key"):
+        found = correlate_tables(
+            own, pa.table({"id": [3], "t": [156]}), within=8, confidence=0.5, left_time=clock,
+            right_time="t",
+        )  # fmt: skip
+    assert found["left_id"].to_pylist() == [2]

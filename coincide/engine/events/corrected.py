@@ -59,17 +59,17 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
     ----------
     time : str
         Column of the stamps.
-    errors : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-        As `coincide.clock_error_tables` gives them: ``status``, ``start``, ``end``, ``offset``,
-        ``drift``. Only rows that are ``"found"`` count. If its times are numbers, the join needs the same
-        unit and tick.
+    errors : pa.Table, whatever offers Arrow's C stream, list of dicts, path, or DataFrame of Spark
+        As `coincide.clock_error_tables` and `coincide.clock_errors` give them: ``status``, ``start``,
+        ``end``, ``offset``, ``drift``. A DataFrame is collected. Only rows that are ``"found"`` count. If
+        times are numbers, the join needs the same unit and tick.
     by : str or sequence of str and (str, str)
         Columns that name the clock, ``("receiver", "device")`` for one with another name in errors.
 
     Returns
     -------
     CorrectedClock
-        For ``left_time`` or ``right_time`` of `coincide.correlate_tables`.
+        For ``left_time`` or ``right_time`` of `coincide.correlate_tables` and `coincide.correlate`.
 
     Raises
     ------
@@ -82,6 +82,8 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
         raise ConditionError(
             f"{argument('time')} must be the name of a column (found {brief(time)})."
         )
+    if callable(collect := getattr(errors, "toArrow", None)):
+        errors = collect()
     if not offers_arrow(errors):
         raise SchemaError(f"errors must be {TABLES} (found {type(errors).__name__}).")
     pairs = tuple(key_pairs(by))
@@ -126,7 +128,6 @@ class CorrectedColumns:
 
     scale: TimeScale
     given: CorrectedClock
-    declared: None = None
     longest: None = None
 
     @property
@@ -144,37 +145,62 @@ class CorrectedColumns:
     @cached_property
     def beyond(self) -> tuple[int, int]:
         """What the errors move times by at most, between segments as well."""
-        return bounds_of(self._lines[0])
+        return bounds_of(self.segments)
+
+    @cached_property
+    def declared(self) -> tuple[int, int]:
+        """Events are instants, but for those between two segments, where two lines are so far apart."""
+        ends, starts, stops, offsets, drifts = self.segments
+        before = np.setdiff1d(np.arange(starts.size), ends - 1)
+        own, later = ((offsets[s], drifts[s], starts[s]) for s in (before, before + 1))
+        borders = np.array([stops[before], starts[before + 1]])
+        lines = [offset + drift * (borders - start) for offset, drift, start in (own, later)]
+        apart = np.abs(lines[1] - lines[0]).max(initial=-1)
+        return 0, int(np.ceil(apart)) + 1  # ends are rounded to whole ticks
 
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return (self.scale.column.name,)
 
+    @property
+    def segments(self) -> Segments:
+        """The lines of all clocks."""
+        return self._lines[0]
+
+    @property
+    def keys(self) -> list[pa.Array]:
+        """What names the clock of each segment: texts of each column."""
+        return self._lines[1]
+
     @cached_property
-    def _lines(self) -> tuple[Segments, list[pa.Array], np.ndarray]:
-        """The segments by clock, the values of each key column, and the number of each clock's keys."""
+    def _lines(self) -> tuple[Segments, list[pa.Array], list[pa.Array], np.ndarray]:
+        """The segments by clock, their keys, the values of each, and the number of each clock's keys."""
         errors, scale = self.given.errors, self.scale
-        values, number = [], np.zeros(errors.num_rows, np.int64)
+        keys, values, number = [], [], np.zeros(errors.num_rows, np.int64)
         for _, name in self.given.by:
-            texts = _texts(errors[name])
-            values.append(pc.unique(texts))
-            codes = pc.index_in(texts, values[-1]).to_numpy(zero_copy_only=False).astype(np.int64)
-            number = number * len(values[-1]) + codes
+            keys.append(_texts(errors[name]))
+            values.append(pc.unique(keys[-1]))
+            codes = pc.index_in(keys[-1], values[-1]).to_numpy(zero_copy_only=False)
+            number = number * len(values[-1]) + codes.astype(np.int64)
         starts, stops = (_ticks_of(errors, name, scale) for name in ("start", "end"))
         order = np.lexsort((starts, number))
         known, first = np.unique(number[order], return_index=True)
+        for name in ("offset", "drift"):
+            _check_given(errors, name)
         offsets = _lengths_of(errors, scale)[order]
         drifts = errors["drift"].to_numpy()[order] / PARTS_PER_MILLION
         ends = np.append(first, number.size)
-        return Segments(ends, starts[order], stops[order], offsets, drifts), values, known
+        segments = Segments(ends, starts[order], stops[order], offsets, drifts)
+        return segments, [key.take(pa.array(order)) for key in keys], values, known
 
     def read(self, table: pa.Table) -> ReadCorrected:  # noqa: D102
         side = self.scale.column.side
         stamps = Ticks(column_of(table, side, self.scale.column.name), self.scale)
-        segments, values, known = self._lines
+        segments, _, values, known = self._lines
         number, is_known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
         for (name, _), own in zip(self.given.by, values, strict=True):
-            codes = pc.index_in(_texts(column_of(table, side, name)), own).fill_null(-1)
-            found = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+            # A null key is that of no clock.
+            codes = pc.index_in(_texts(column_of(table, side, name)), own, skip_nulls=True)
+            found = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             is_known &= found >= 0
             number = number * len(own) + found
         place = np.searchsorted(known, number)
@@ -219,10 +245,13 @@ def _ticks_of(errors: pa.Table, name: str, scale: TimeScale) -> np.ndarray:
             f" or both be numbers (found {column.type}). Find the errors of times like these."
         )
     factor = Fraction(own.nanoseconds or 1, scale.tick.nanoseconds if own.nanoseconds else 1)
-    found = Ticks(column, TimeScale(own, factor, scale.tick))
-    if found.null.any():
+    _check_given(errors, name)
+    return Ticks(column, TimeScale(own, factor, scale.tick)).ticks
+
+
+def _check_given(errors: pa.Table, name: str) -> None:
+    if errors[name].null_count:
         raise DataError(f"{SIDE}.{name} is null where an error is found. Fix the table.")
-    return found.ticks
 
 
 def _lengths_of(errors: pa.Table, scale: TimeScale) -> np.ndarray:

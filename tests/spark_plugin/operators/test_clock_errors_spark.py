@@ -1,22 +1,34 @@
-"""Clock errors of DataFrames: the answer is that of tables."""
+"""Clock errors of DataFrames, and joins on clocks put right: the answers are those of tables."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from bench.clocks import SECOND, Truth, made
 from coincide import (
-    ConditionError,
     CorrelateOptions,
+    DataError,
+    JoinReport,
+    SchemaError,
+    UnmatchableRowsWarning,
     clock_error_tables,
     clock_errors,
     corrected_clock,
     correlate,
+    correlate_files,
+    correlate_streams,
+    correlate_tables,
 )
+from spark_plugin.ways.streaming.arguments import STATE_STORE
+from tests.helpers.histogram_tables import in_order
+from tests.helpers.spark_streams import stream_of, streamed, write_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,11 +80,135 @@ def test_numbers_without_keys(spark: SparkSession) -> None:
     assert found.cast(wanted.schema).equals(wanted)
 
 
-def test_a_corrected_clock_is_for_one_process(spark: SparkSession) -> None:
+def off(seed: int, size: int, unit: str) -> pa.Table:
+    """Stamps of two clocks that were set, of one without an answer, and of none."""
+    rng = np.random.default_rng(seed)
+    return pa.table({
+        "id": np.arange(size),
+        unit: pa.array(rng.choice(["a", "b", "c", "x"], size), mask=rng.random(size) < 0.05),
+        "t": pa.array(np.sort(rng.integers(-100, 1500, size)), mask=rng.random(size) < 0.05),
+    })  # fmt: skip
+
+
+ERRORS = pa.table({
+    "device": ["b", "a", "a", "b", "c", "a"],
+    "status": [*["found"] * 4, "not found", "found"],
+    "start": pa.array([0, 300, 100, 700, None, 900], pa.int64()),
+    "end": pa.array([600, 700, 200, 1000, None, 1400], pa.int64()),
+    "offset": [5.5, -20.25, 10.0, 40.0, None, 7.125],
+    "drift": [1000.0, -3000.0, 0.0, 333.3, None, 21.7],
+})  # fmt: skip
+CLOCK = corrected_clock("t", ERRORS, by=[("unit", "device")])
+LEFT, RIGHT = off(1, 400, "unit"), off(2, 380, "device")
+ANY: dict[str, Any] = {
+    "within": (-4, 15), "confidence": 0.3, "probability": True, "left_time": CLOCK, "right_time": "t",
+}  # fmt: skip
+BOTH: dict[str, Any] = {
+    **ANY, "right_time": corrected_clock("t", ERRORS.slice(0, 4), by="device"), "by": [("unit", "device")],
+}  # fmt: skip
+WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "exchange": ({**ANY, "how": "full"}, {"way": "exchange", "slices": 5}),
+    "small left": ({**BOTH, "emit": "best"}, {"way": "broadcast-left"}),
+    "small right": ({**BOTH, "how": "left"}, {"way": "broadcast-right"}),
+    "both small": (ANY, {"way": "broadcast-both"}),
+    "mutual": ({**BOTH, "matching": "mutual"}, {"way": "exchange", "slices": 3}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+@pytest.mark.parametrize("name", WAYS)
+def test_a_join_on_a_corrected_clock(spark: SparkSession, name: str) -> None:
+    asked, options = WAYS[name]
+    wanted = correlate_tables(LEFT, RIGHT, **asked)
+    frames = map(spark.createDataFrame, (LEFT, RIGHT))
+    found = correlate(*frames, **asked, options=CorrelateOptions(**options))
+    assert in_order(found.toArrow()) == in_order(wanted)
+    assert wanted.num_rows > 30
+
+
+@pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+def test_files_of_a_corrected_clock(spark: SparkSession, tmp_path: Path) -> None:
+    for name, table in (("left", LEFT), ("right", RIGHT)):
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=40)
+    report = JoinReport()
+    found = correlate_files(
+        spark, tmp_path / "left.parquet", tmp_path / "right.parquet", **ANY, report=report,
+        options=CorrelateOptions(way="files", slices=4),
+    )  # fmt: skip
+    wanted = correlate_tables(LEFT, RIGHT, **ANY)
+    assert in_order(found.toArrow()) == in_order(wanted)
+    summary = report.summary()
+    assert summary.way == "files"
+    assert summary.left.unmatchable > LEFT["t"].null_count
+
+
+def test_stamps_put_right_by_what_spark_found(spark: SparkSession) -> None:
     own, others = keyed()
-    with pytest.warns():
-        errors = clock_error_tables(own, others, max_offset="60s", by="device")
     frames = [spark.createDataFrame(each) for each in (own, others)]
-    clock = corrected_clock("time", errors, by="device")
-    with pytest.raises(ConditionError, match=r"corrected_clock.'time'. is a time of joins in one"):
-        correlate(*frames, within="1s", confidence=0.5, left_time=clock, right_time="time")
+    errors = clock_errors(*frames, max_offset="60s", by="device")
+    given: dict[str, Any] = {
+        "within": "10ms", "confidence": 0.5, "right_time": "time", "by": "device",
+        "left_columns": "time", "right_columns": "time",
+        "left_time": corrected_clock("time", errors, by="device"),
+    }  # fmt: skip
+    report = JoinReport()
+    found = correlate(*frames, **given, report=report).toArrow()
+    with pytest.warns(UnmatchableRowsWarning):
+        wanted = correlate_tables(own, others, **given)
+    assert in_order(found) == in_order(wanted)
+    assert wanted.num_rows >= 175
+    assert report.summary().left.unmatchable >= 104  # of c and d, of no device, and of no time
+
+
+def test_what_a_corrected_time_may_not_be(spark: SparkSession) -> None:
+    frames = [spark.createDataFrame(each) for each in (LEFT, RIGHT)]
+    named = frames[0].withColumnRenamed("id", "coincide_until")
+    with pytest.raises(SchemaError, match="'coincide_until' is reserved"):
+        correlate(named, frames[1], **ANY)
+    far = spark.createDataFrame(
+        pa.table({"id": [1], "unit": ["z"], "t": pa.array([2**61], pa.int64())})
+    )
+    with pytest.raises(DataError, match=r"left: .* 1 row"):
+        correlate(far, frames[1], **ANY).toArrow()
+
+
+@pytest.mark.slow
+def test_streams_of_a_corrected_clock(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock is put right in each micro-batch: of two streams, and of one that meets a table."""
+    for name, value in STATE_STORE.items():
+        spark.conf.set(name, value)
+    stamp = pa.timestamp("ms", "UTC")
+
+    def stamps(column: pa.ChunkedArray) -> pa.Array:
+        return pc.add(column, 1_700_000_000_000).combine_chunks().cast(stamp)
+
+    far = 10**9
+    last = pa.table([["z"], ["found"], [far], [far + 1], [0.0], [0.0]], ERRORS.schema.names)
+    errors = pa.concat_tables([ERRORS, last])
+    offsets = pc.round(errors["offset"]).cast(pa.int64()).cast(pa.duration("ms"))
+    for i, column in ((2, stamps(errors["start"])), (3, stamps(errors["end"])), (4, offsets)):
+        errors = errors.set_column(i, errors.schema.names[i], column)
+    given: dict[str, Any] = {
+        "within": ("-4ms", "15ms"), "confidence": 0.3, "right_time": "t",
+        "left_time": corrected_clock("t", errors, by=[("unit", "device")]),
+    }  # fmt: skip
+    tables, streams = [], []
+    for table, closes in ((LEFT, far), (RIGHT, far + 10_000)):
+        # Rows that close all slices but their own come last.
+        whole = pa.concat_tables([table, pa.table([[-1], ["z"], [closes]], table.schema.names)])
+        whole = whole.set_column(2, "t", stamps(whole["t"]))
+        folder = write_files(tmp_path / str(closes), [whole.slice(0, 200), whole.slice(200)])
+        kind = f"id bigint, {table.schema.names[1]} string, t timestamp"
+        streams.append(stream_of(spark, folder, kind))
+        tables.append(whole.slice(0, table.num_rows))
+    both = correlate_streams(*streams, left_delay="2s", right_delay="2s", name="clocks", **given)
+    static = spark.createDataFrame(tables[1])
+    options = CorrelateOptions(way="broadcast-right", right_longest=0)
+    one = correlate(streams[0], static, **given, options=options)
+    with pytest.warns(UnmatchableRowsWarning):
+        wanted = correlate_tables(*tables, **given).select(["left_id", "right_id"])
+    expected = sorted(zip(*wanted.to_pydict().values(), strict=True))
+    for name, frame in (("two", both), ("one", one)):
+        rows, _ = streamed(frame.select("left_id", "right_id"), f"corrected_{name}")
+        assert sorted(rows) == expected
+    assert len(expected) > 100
