@@ -39,6 +39,7 @@ WITHOUT_DIVISION = (
     *(join.merge, join.first_live, borders.locate, borders.tell),
     *(causality.place_causes, causality.copy),
     *(set(HISTOGRAM_KERNELS) - {causality.probe.of(TemplateRule)}),
+    *SPAN_KERNELS,
 )
 
 every_kernel_and_architecture = pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from coincide import CorrelateOptions, correlate_streams
 from spark_plugin.cluster.session import local_session
-from tests.helpers.spark_streams import STATE_STORE, stream_of
+from spark_plugin.ways.streaming.arguments import STATE_STORE
+from tests.helpers.spark_streams import stream_of
 
 
 def main(folder: Path, confidence: float = 0.5) -> None:

@@ -34,7 +34,7 @@ def check_files(
 def check_present(side: str, schemas: FileSchemas, names: Collection[str]) -> None:
     """Refuse files that lack a column which others have; one that none has is not looked for."""
     found = [(path, set(schema.names)) for path, schema in schemas]
-    for name in names:
+    for name in sorted(names):
         lacking = [path for path, own in found if name not in own]
         if lacking and len(lacking) < len(found):
             raise MissingColumn(
@@ -57,7 +57,7 @@ def check_alike(
         if schema is last:
             continue
         last = schema
-        for name in names:
+        for name in sorted(names, key=schema.get_field_index):
             at = schema.get_field_index(name)
             kind = pa.null() if at < 0 else plain_type(schema.field(at).type)
             if at < 0 or aspect(kind) is None:

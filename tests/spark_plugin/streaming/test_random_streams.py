@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, overlapping, spans
-from tests.helpers.spark_streams import MANY, STATE_STORE, random_streams, streamed
+from spark_plugin.ways.streaming.arguments import STATE_STORE
+from tests.helpers.spark_streams import MANY, random_streams, streamed
 from tests.helpers.stream_simulation import simulated
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import ConditionError, CorrelateOptions, correlate, correlate_streams
-from tests.helpers.spark_streams import STATE_STORE
+from spark_plugin.ways.streaming.arguments import STATE_STORE
 
 pytestmark = pytest.mark.spark
 STORE = next(iter(STATE_STORE))

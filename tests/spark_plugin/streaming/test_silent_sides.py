@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import correlate_streams
-from tests.helpers.spark_streams import STATE_STORE, stream_of, streamed, write_files
+from spark_plugin.ways.streaming.arguments import STATE_STORE
+from tests.helpers.spark_streams import stream_of, streamed, write_files
 
 pytestmark = pytest.mark.spark
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
