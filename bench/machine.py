@@ -12,7 +12,7 @@ from typing import Any
 
 PACKAGES = (
     *("numpy", "numba", "pyarrow", "pyspark", "duckdb", "polars", "ncls"),
-    *("numba-cuda", "cupy-cuda13x"),
+    *("numba-cuda", "cupy-cuda13x", "superintervals", "ruranges", "bioframe"),
 )
 ROOT = Path(__file__).resolve().parent.parent
 

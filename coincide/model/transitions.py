@@ -9,6 +9,7 @@ import numpy as np
 from coincide.model.borders.crossings import OUT
 from coincide.model.compiled import compiled
 from coincide.model.condition import Window
+from coincide.model.ordering import ascends, stable_order
 from coincide.model.probability import (
     DECISION_SLACK,
     one_sided_probability,
@@ -84,24 +85,9 @@ TRANSITIONS = ("O>I", "I>O", "O>!I", "I>!O")
 """The word for each kind, in column `transition`: the paper's O▷I, I▷O, O▷¬I and I▷¬O."""
 
 
-_DIGIT_BITS = 16
-
-
-def stable_order(keys: np.ndarray) -> np.ndarray:
-    """As ``np.argsort(keys, kind="stable")``, digit by digit: NumPy sorts 16 bits by radix."""
-    order = np.arange(keys.size)
-    if _ascends(keys):
-        return order
-    largest = int(keys.max())
-    for shift in range(0, largest.bit_length(), _DIGIT_BITS):
-        digit = (keys[order] >> shift).astype(np.uint16)
-        order = order[np.argsort(digit, kind="stable")]
-    return order
-
-
 def time_order(midpoints: np.ndarray) -> np.ndarray | None:
     """A stable order by doubled midpoints: int64 array; None where they are in order."""
-    return None if _ascends(midpoints) else np.argsort(midpoints, kind="stable")
+    return None if ascends(midpoints) else stable_order(midpoints)
 
 
 def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
@@ -115,10 +101,6 @@ def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
     lifts = keys.size * np.concatenate(([0], np.cumsum(~same)))
     latest = np.maximum.accumulate(ranks.astype(np.int64) + lifts) - lifts
     return known[latest] - midpoints
-
-
-def _ascends(values: np.ndarray) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
 
 
 NONE = -1

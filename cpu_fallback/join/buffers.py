@@ -9,6 +9,7 @@ import numpy as np
 from coincide.model.bands import INNER_HI, INNER_LO, OUTER_LO
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
+from coincide.model.ordering import stable_order
 from coincide.model.timestamps.protocol import Events
 
 
@@ -57,11 +58,8 @@ class OrderedEvents(NamedTuple):
 def ordered(events: Events) -> OrderedEvents:
     """Sort events by key, equal ones by row: one order on every machine and backend."""
     times = events.times
-    if _is_ordered(times, len(events)):
-        order = np.arange(len(events))
-    else:
-        # Stable: quick where order is nearly there already, or in runs, and ties keep their order.
-        order = np.argsort(times.keys(), kind="stable")
+    is_ordered = _is_ordered(times, len(events))
+    order = np.arange(len(events)) if is_ordered else stable_order(times.keys())
     return OrderedEvents(order, *_gathered(times, order))
 
 

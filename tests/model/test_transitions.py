@@ -15,7 +15,6 @@ from coincide.model.transitions import (
     decide_dwells,
     decide_waits,
     dwell_probabilities,
-    stable_order,
     time_order,
 )
 from cpu_fallback.reference.decision import satisfaction_probability
@@ -90,14 +89,6 @@ def test_waits_over_the_whole_range_of_times() -> None:
     far = 2**61 - 1
     first = np.array([-far, far])
     assert decide_waits(first, first, far, far, 1.0).tolist() == [True, False]
-
-
-def test_stable_order_is_that_of_numpy() -> None:
-    rng = np.random.default_rng(1)
-    for largest in (1, 2**16, 2**17, 2**40):
-        keys = rng.integers(0, largest, 2000)
-        assert (stable_order(keys) == np.argsort(keys, kind="stable")).all()
-    assert stable_order(np.zeros(0, np.int64)).size == 0
 
 
 def test_time_order_keeps_what_is_in_order() -> None:

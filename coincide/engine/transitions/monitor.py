@@ -31,6 +31,7 @@ from coincide.engine.transitions.reports import (
 )
 from coincide.model.errors import ConditionError, DataError, several
 from coincide.model.options import CorrelateOptions
+from coincide.model.ordering import stable_order
 from coincide.model.transitions import (
     TRANSITIONS,
     Crossings,
@@ -42,7 +43,6 @@ from coincide.model.transitions import (
     first_of_each,
     last_of_each,
     repeats,
-    stable_order,
     time_order,
 )
 from coincide.model.units import Duration

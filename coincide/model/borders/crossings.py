@@ -10,6 +10,7 @@ import numpy as np
 
 from coincide.model.borders.moves import FIRST, FROM_OUTSIDE, MOVE
 from coincide.model.compiled import compiled
+from coincide.model.ordering import ascends, stable_order
 
 OUT, IN, PASSED = 0, 1, 2
 """Kind of a crossing in arrays: the stream left the query's range, entered it, or went through it between
@@ -52,8 +53,8 @@ def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
     whole = [np.concatenate(column) for column in columns]
     whole += [] if instants[0] is None else [np.concatenate(instants)]
     times = whole[_MAX_TIMES]
-    if (times[1:] < times[:-1]).any():
-        order = np.argsort(times, kind="stable")
+    if not ascends(times):
+        order = stable_order(times)
         whole = [column[order] for column in whole]
     for start in range(0, times.size, most):
         chunk = [column[start : start + most] for column in whole]
@@ -170,7 +171,7 @@ class StreamTable:
         """The points of a batch of readings. Of each stream they come in the order of their arrival."""
         # A reading that is not later than all of its stream before it is left out, so that any
         # batching of readings gives the same points.
-        rows = np.argsort(streams, kind="stable") if (np.diff(streams) < 0).any() else None
+        rows = None if ascends(streams) else stable_order(streams)
         if in_any_order and _is_disordered(streams, times, rows):
             rows = np.lexsort((*values.T[::-1], times, streams))
         if rows is not None:

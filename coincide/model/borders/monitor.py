@@ -23,6 +23,7 @@ from coincide.model.borders.lines import crossing_offsets, meets
 from coincide.model.borders.moves import EITHER, FROM_OUTSIDE, MOVE
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import DataError
+from coincide.model.ordering import stable_order
 
 Wanted = tuple[bool, bool, bool]
 _ONLY_IN: Wanted = (False, True, False)
@@ -283,7 +284,7 @@ class OpenPairs:
         """Which crossings are told; what they leave open is kept."""
         self._take_out()
         pairs = streams << _QUERY_BITS | queries
-        order = np.argsort(pairs, kind="stable")
+        order = stable_order(pairs)
         pairs, events = pairs[order], events[order]
         is_first = np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]
         was_in = np.zeros(pairs.size, np.bool_)

@@ -10,6 +10,7 @@ from coincide.model.causality.deciding import squared_gap
 from coincide.model.causality.grid import DIMENSIONS
 from coincide.model.causality.spaces import H, PlacedEvents, Points, X, Y, Z, no_points
 from coincide.model.compiled import Int64s, compiled
+from coincide.model.ordering import ascends, stable_order
 
 _DENSE = 4
 """Numbers of buckets an event up to which counting them all takes less time than sorting by digits."""
@@ -32,18 +33,18 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
     """Sort events into buckets."""
     points = no_points() if events.points is None else events.points
     lengths = np.empty(0, np.int64) if events.lengths is None else events.lengths
-    if most == 1 and events.group is None and is_ascending(events.times):
+    if most == 1 and events.group is None and ascends(events.times):
         offsets = np.array([0, len(events)][: 2 if len(events) else 1], np.int64)
         numbers = np.zeros(offsets.size - 1, np.int64)
         boxes = _boxes(points, offsets)
         order = np.arange(len(events))
         ranks = order if events.ranks is None else events.ranks
         return Buckets(order, ranks, events.times, lengths, points, numbers, offsets, boxes)
-    rows = rows_by_time(events.times)
+    rows = stable_order(events.times)
     if most <= _DENSE * rows.size:
         order, times, points, found, offsets = _dealt(rows, numbers, most, events.times, points)
     else:
-        order = sorted_rows(rows, numbers, most)
+        order = rows[stable_order(numbers[rows])]
         times, points = _gathered(order, events.times, points)
         found, offsets = _runs(numbers, order, most)
     lengths = lengths[order] if lengths.size else lengths
@@ -190,43 +191,3 @@ def gallop(values, at, end, bound):
         else:
             high = middle
     return high
-
-
-_DIGIT_BITS = 11
-
-
-@compiled(allocates=True)
-def sorted_rows(order, numbers, most):
-    """Sort rows by a number, those of equal numbers as they are in `order`."""
-    other = np.empty_like(order)
-    shift = 0
-    while most >> shift > 0:
-        starts = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
-        mask = (1 << _DIGIT_BITS) - 1
-        for row in order:
-            starts[((numbers[row] >> shift) & mask) + 1] += 1
-        for digit in range(1 << _DIGIT_BITS):
-            starts[digit + 1] += starts[digit]
-        for row in order:
-            digit = (numbers[row] >> shift) & mask
-            other[starts[digit]] = row
-            starts[digit] += 1
-        order, other = other, order
-        shift += _DIGIT_BITS
-    return order
-
-
-@compiled(allocates=True)
-def is_ascending(times):
-    """Whether an int64 array is in order."""
-    for i in range(1, times.size):  # noqa: SIM110 - a generator is not compiled
-        if times[i] < times[i - 1]:
-            return False
-    return True
-
-
-def rows_by_time(times: np.ndarray) -> np.ndarray:
-    """Rows in order of time, equal ones by row: int64 array, shape (n,)."""
-    if is_ascending(times):
-        return np.arange(times.size)
-    return np.argsort(times, kind="stable")

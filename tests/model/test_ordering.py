@@ -1,0 +1,40 @@
+"""The order of whole numbers is that of NumPy's stable sort, whatever the way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from coincide.model.ordering import stable_order
+
+LARGEST = 2**63 - 1
+Make = Callable[[np.random.Generator, int], np.ndarray]
+KEYS: dict[str, Make] = {
+    "one value": lambda random, n: np.full(n, 7),
+    "two values": lambda random, n: random.integers(0, 2, n),
+    "a digit": lambda random, n: random.integers(-100, 156, n),
+    "two digits": lambda random, n: random.integers(0, 2**16, n),
+    "three digits": lambda random, n: random.integers(0, 2**17, n),
+    "all digits": lambda random, n: random.integers(-LARGEST - 1, LARGEST, n, endpoint=True),
+    "both ends": lambda random, n: random.choice([-LARGEST - 1, LARGEST, 0], n),
+    "in order": lambda random, n: np.sort(random.integers(0, 99, n)),
+    "descending": lambda random, n: np.arange(n)[::-1],
+    "runs": lambda random, n: np.concatenate([np.arange(n // 2), np.arange(n - n // 2)]),
+    "nearly in order": lambda random, n: 10 * np.arange(n) + random.integers(0, 99, n),
+    "far apart from order": lambda random, n: np.arange(n) + random.integers(0, n + 1, n),
+    "every other one": lambda random, n: random.integers(0, 2**40, 2 * n)[::2],
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("n", [0, 1, 2, 33, 2047, 2048, 20_000])
+def test_order_is_that_of_numpy(name: str, n: int) -> None:
+    for seed in range(3):
+        keys = KEYS[name](np.random.default_rng(seed), n).astype(np.int64, copy=False)
+        before = keys.copy()
+        found = stable_order(keys)
+        assert found.dtype == np.int64
+        assert np.array_equal(found, np.argsort(keys, kind="stable"))
+        assert np.array_equal(keys, before)
