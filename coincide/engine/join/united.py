@@ -1,0 +1,238 @@
+"""What the spans of one table cover together: their union, and how many of them hold at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.keys import Keys
+from coincide.engine.events.schemas import as_times, result_time, type_of
+from coincide.engine.events.sides import grouped_events
+from coincide.engine.events.spans import Spans
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import TablePlan, given_tables, resolved
+from coincide.engine.join.pair_arguments import EVENT
+from coincide.engine.join.spec import check_output_names
+from coincide.engine.reports.reports import JoinReport, JoinSummary
+from coincide.model.errors import ConditionError, argument, brief
+from coincide.model.options import CorrelateOptions
+from coincide.model.ordering import stable_order
+from coincide.model.relations import overlapping
+from coincide.model.units import Duration, Tick
+
+_TOUCHING = 0
+_OVERLAPPING = -1
+"""The most time between spans that are united, where a tick is the least that they can overlap."""
+
+
+def merged(
+    events: Any,
+    gap: Duration | None = None,
+    *,
+    time: Spans = Spans("start", "end"),
+    by: Keys = (),
+    case_fold: bool = False,
+    options: CorrelateOptions = CorrelateOptions(),
+) -> pa.Table:
+    """Unite the spans of a table that overlap, of each key by itself, in this process.
+
+    Spans are also united if they touch and one of them has the moment at which they do.
+
+    Parameters
+    ----------
+    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    gap : int, str or timedelta, optional
+        The most time between spans that are united all the same.
+    time : Spans
+        Columns of starts and ends, made by `spans`.
+    by : str or sequence of str
+        Columns whose values are united by themselves.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
+    options : CorrelateOptions
+        Units, tick, ``invalid`` and ``left_longest`` count here.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, the start and the end, and ``spans``: int64, how many rows it unites. In the order of
+        keys as they first come, then of time. A span that holds no moment is of none, nor is a row
+        without a time or a key. Numbers are whole ticks.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `correlate_tables`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+
+    Examples
+    --------
+    >>> merged([{"start": 0, "end": 5}, {"start": 3, "end": 9}, {"start": 12, "end": 14}]).to_pylist()
+    [{'start': 0, 'end': 9, 'spans': 2}, {'start': 12, 'end': 14, 'spans': 1}]
+    """
+    rows = _read(_UnitedArguments.of(time, by, case_fold, options, gap), events)
+    group, start, end = rows.group, rows.start, rows.end
+    latest = _latest_so_far(group, end)
+    least = _TOUCHING if time.closed != "neither" else _OVERLAPPING
+    apart = rows.tick.count(gap) if gap is not None else least
+    begins = np.ones(start.size, bool)
+    begins[1:] = (group[1:] != group[:-1]) | (start[1:] - latest[:-1] > apart)
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], start.size) - 1
+    count = np.diff(np.append(first, start.size))
+    return rows.table(first, start[first], latest[last[: first.size]], "spans", count)
+
+
+def coverage(
+    events: Any,
+    *,
+    time: Spans = Spans("start", "end"),
+    by: Keys = (),
+    case_fold: bool = False,
+    options: CorrelateOptions = CorrelateOptions(),
+) -> pa.Table:
+    """Find how many spans of a table hold at a time, of each key by itself, in this process.
+
+    Parameters
+    ----------
+    events, time, by, case_fold, options
+        As of `merged`.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, the start and the end of a stretch of time, and ``depth``: int64, how many spans hold
+        all of it, at least one. In the order of keys as they first come, then of time. Moments do not
+        count: a stretch is longer than 0. Numbers are whole ticks.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `correlate_tables`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+
+    Examples
+    --------
+    >>> coverage([{"start": 0, "end": 5}, {"start": 3, "end": 9}]).to_pylist()
+    [{'start': 0, 'end': 3, 'depth': 1}, {'start': 3, 'end': 5, 'depth': 2}, {'start': 5, 'end': 9, 'depth': 1}]
+    """
+    rows = _read(_UnitedArguments.of(time, by, case_fold, options), events)
+    at = np.concatenate([rows.start, rows.end])
+    group = np.tile(rows.group, 2)
+    row = np.tile(np.arange(rows.start.size), 2)
+    order = _order(group, at)
+    change = np.where(order < rows.start.size, 1, -1)
+    at, group, row = at[order], group[order], row[order]
+    # A key ends at depth 0, so the next one begins there.
+    depth = np.cumsum(change)
+    is_last = np.ones(at.size, bool)
+    is_last[:-1] = (at[1:] != at[:-1]) | (group[1:] != group[:-1])
+    edges = np.flatnonzero(is_last)
+    changes = np.diff(depth[edges], prepend=0) != 0
+    edges = edges[changes]
+    filled = np.flatnonzero(depth[edges] > 0)
+    begin, stop = edges[filled], edges[filled + 1]
+    return rows.table(row[begin], at[begin], at[stop], "depth", depth[begin])
+
+
+@dataclass(frozen=True)
+class _UnitedArguments(JoinArguments):
+    """What is asked of the spans of one table, as a join of them with themselves."""
+
+    prefixes: ClassVar[tuple[str, str]] = (EVENT, EVENT)
+    _names_of_columns: ClassVar[tuple[str, str]] = ("left_columns", "right_columns")  # type: ignore[misc]
+
+    @classmethod
+    def of(
+        cls,
+        time: Spans,
+        by: Keys,
+        case_fold: bool,
+        options: CorrelateOptions,
+        gap: Duration | None = None,
+    ) -> _UnitedArguments:
+        if not isinstance(time, Spans):
+            raise ConditionError(
+                f"{argument('time')} must be spans('start', 'end') (found {brief(time)}). Name its"
+                " columns in spans()."
+            )
+        return cls(
+            overlapping(gap=gap), left_time=time, by=by, case_fold=case_fold, options=options,
+            left_columns=(), how="semi", is_one_stream=True,
+        )  # fmt: skip
+
+
+class _Rows(NamedTuple):
+    """The spans that hold a moment, in the order of keys and starts."""
+
+    group: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    keys: pa.Table
+    time: Spans
+    kinds: tuple[pa.DataType, pa.DataType]
+    tick: Tick
+
+    def table(
+        self, of: np.ndarray, start: np.ndarray, end: np.ndarray, name: str, count: np.ndarray
+    ) -> pa.Table:
+        """Stretches of time, each with the key of one of the rows."""
+        names = [*self.keys.column_names, self.time.start, self.time.end, name]
+        check_output_names(names)
+        ends = (
+            as_times(pa.array(ticks), kind, self.tick)
+            for ticks, kind in zip((start, end), self.kinds, strict=True)
+        )
+        keys = self.keys.take(pa.array(of)).columns
+        return pa.table([*keys, *ends, pa.array(count)], names=names)
+
+
+def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
+    (table,) = given_tables(events, None, arguments)
+    schema, time = table.schema, arguments.left_time
+    assert isinstance(time, Spans)
+    arguments = arguments.settled(schema, schema)
+    spec, times = resolved(schema, schema, arguments)
+    keys = arguments.keys
+    plan = TablePlan(
+        (keys, keys), ([], []), times, arguments.options.invalid, spec, pa.schema([])
+    )
+    side, _, counts = plan.read_stream(table)
+    JoinReport.tell(
+        JoinSummary(counts, None, None, None, "in memory", plan.tick, sides=arguments.sides), None
+    )
+    group = grouped_events(side, side, case_fold=arguments.case_fold)[0].group
+    group = np.zeros(len(side), np.int64) if group is None else group
+    start, end = side.min_time, side.max_time
+    holds = np.flatnonzero((group >= 0) & ((time.closed == "both") | (start < end)))
+    order = holds[_order(group[holds], start[holds])]
+    kinds = (result_time(type_of(schema, EVENT, name), plan.tick) for name in (time.start, time.end))
+    return _Rows(
+        group[order], start[order], end[order], pa.table(side.keys, names=keys).take(pa.array(order)),
+        time, (next(kinds), next(kinds)), plan.tick,
+    )  # fmt: skip
+
+
+def _order(group: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """By group, then by time, then by row."""
+    order = stable_order(times)
+    return order[stable_order(group[order])]
+
+
+def _latest_so_far(group: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The latest time of each row and those before it of its group; groups are in order."""
+    by_time = stable_order(times)
+    ranks = np.empty(times.size, np.int64)
+    ranks[by_time] = np.arange(times.size)
+    # The running maximum starts anew with each group: ranks, lifted above all of the groups before.
+    lifts = times.size * group
+    return times[by_time][np.maximum.accumulate(ranks + lifts) - lifts]
