@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -70,6 +71,33 @@ def is_following(left: Span, right: Span, within: int) -> bool:
     return bool(left.points and right.points) and right.start in range(
         left.end, left.end + within + 1
     )
+
+
+def united(spans: Sequence[Span], gap: int | None = None) -> list[tuple[int, int, int]]:
+    """As `coincide.merged`: start, end and number of each set of spans that chains connect."""
+    parts: list[list[Span]] = []
+    for span in spans:
+        if not span.points:
+            continue
+        near = [part for part in parts if any(_is_one(span, other, gap) for other in part)]
+        parts = [part for part in parts if part not in near]
+        parts.append([span, *(other for part in near for other in part)])
+    return sorted(
+        (min(s.start for s in part), max(s.end for s in part), len(part)) for part in parts
+    )
+
+
+def _is_one(left: Span, right: Span, gap: int | None) -> bool:
+    """Whether no moment is missing between the two, or no more time than the gap."""
+    if gap is not None:
+        return _apart(left, right) <= gap
+    points = left.points | right.points
+    return points == frozenset(range(min(points), max(points) + 1))
+
+
+def depths(spans: Sequence[Span]) -> Counter[int]:
+    """As `coincide.coverage`: how many spans hold between one tick and the next, by the first."""
+    return Counter(point // 2 for span in spans for point in span.points if point % 2)
 
 
 def allen(left: Span, right: Span) -> str:

@@ -26,6 +26,7 @@ EVENTS = pa.table({
     "event": ["I", "O"], "value": [1.0, 2.0],
 })  # fmt: skip
 QUERIES = pa.table({"query_id": [1], "lower": [0], "upper": [5]})
+SPANS = c.spans("min_time", "max_time")
 PLACED = c.CausalityCondition([c.Temporal(0, 5), c.Spatial(5)])
 
 _OF_PAIRS: dict[str, Any] = {
@@ -68,6 +69,8 @@ WRONG: dict[str, dict[str, Any]] = {
         "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3, "case_fold": True,
         "columns": 3, "options": 3, "report": 3, "where": 3,
     },
+    "coverage": {"events": 3, "time": 3, "by": 3, "case_fold": True, "options": 3},
+    "merged": {"events": 3, "gap": -1, "time": 3, "by": 3, "case_fold": True, "options": 3},
 }  # fmt: skip
 """A wrong value of each argument, or what has to be given so that it is wrong."""
 
@@ -83,6 +86,8 @@ RIGHT: dict[str, Callable[[Any, Any], Given]] = {
     },
     "clock_errors": lambda events, _: {"left": events, "right": events, "max_offset": 1},
     "clusters": lambda events, _: {"events": events, "condition": PLACED, "place": ("x", "y")},
+    "coverage": lambda events, _: {"events": events, "time": SPANS},
+    "merged": lambda events, _: {"events": events, "time": SPANS},
 }  # fmt: skip
 """Arguments of each operator that are right, but for options."""
 
@@ -90,6 +95,7 @@ OF_TABLES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate_tables, "causality": c.causality_tables,
     "border_crossings": c.border_crossing_tables, "transitions": c.transition_tables,
     "clock_errors": c.clock_error_tables, "clusters": c.clusters,
+    "coverage": c.coverage, "merged": c.merged,
 }  # fmt: skip
 OF_FRAMES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate, "causality": c.causality, "border_crossings": c.border_crossings,

@@ -59,8 +59,8 @@ def merged(
     -------
     pa.Table
         Columns `by`, the start and the end, and ``spans``: int64, how many rows it unites. In the order of
-        keys as they first come, then of time. A span that holds no moment is of none, nor is a row
-        without a time or a key. Numbers are whole ticks.
+        keys as they first come, then of time. Spans that hold no moment, and rows without a time or a
+        key, are left out. Numbers are whole ticks.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def coverage(
     Parameters
     ----------
     events, time, by, case_fold, options
-        As of `merged`.
+        Like those for `merged`.
 
     Returns
     -------
@@ -122,8 +122,9 @@ def coverage(
 
     Examples
     --------
-    >>> coverage([{"start": 0, "end": 5}, {"start": 3, "end": 9}]).to_pylist()
-    [{'start': 0, 'end': 3, 'depth': 1}, {'start': 3, 'end': 5, 'depth': 2}, {'start': 5, 'end': 9, 'depth': 1}]
+    >>> found = coverage([{"start": 0, "end": 5}, {"start": 3, "end": 9}])
+    >>> [tuple(row.values()) for row in found.to_pylist()]
+    [(0, 3, 1), (3, 5, 2), (5, 9, 1)]
     """
     rows = _read(_UnitedArguments.of(time, by, case_fold, options), events)
     at = np.concatenate([rows.start, rows.end])
@@ -203,9 +204,7 @@ def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
     arguments = arguments.settled(schema, schema)
     spec, times = resolved(schema, schema, arguments)
     keys = arguments.keys
-    plan = TablePlan(
-        (keys, keys), ([], []), times, arguments.options.invalid, spec, pa.schema([])
-    )
+    plan = TablePlan((keys, keys), ([], []), times, arguments.options.invalid, spec, pa.schema([]))
     side, _, counts = plan.read_stream(table)
     JoinReport.tell(
         JoinSummary(counts, None, None, None, "in memory", plan.tick, sides=arguments.sides), None
@@ -215,7 +214,9 @@ def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
     start, end = side.min_time, side.max_time
     holds = np.flatnonzero((group >= 0) & ((time.closed == "both") | (start < end)))
     order = holds[_order(group[holds], start[holds])]
-    kinds = (result_time(type_of(schema, EVENT, name), plan.tick) for name in (time.start, time.end))
+    kinds = (
+        result_time(type_of(schema, EVENT, name), plan.tick) for name in (time.start, time.end)
+    )
     return _Rows(
         group[order], start[order], end[order], pa.table(side.keys, names=keys).take(pa.array(order)),
         time, (next(kinds), next(kinds)), plan.tick,
