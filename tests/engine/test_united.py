@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,12 @@ def test_depth_is_that_of_sets_of_points(closed: Any) -> None:
             key for key in holding for row in found if row["key"] == key
         ]
         told = {key: Counter[int]() for key in holding}
-        for row, following in zip(found, [*found[1:], None], strict=True):
+        for row in found:
             assert row["start"] < row["end"]
-            told[row["key"]].update(
-                {tick: row["depth"] for tick in range(row["start"], row["end"])}
-            )
-            if following and following["key"] == row["key"]:
+            ticks = range(row["start"], row["end"])
+            told[row["key"]].update(dict.fromkeys(ticks, row["depth"]))
+        for row, following in pairwise(found):
+            if following["key"] == row["key"]:
                 assert row["end"] <= following["start"]
                 assert row["end"] < following["start"] or row["depth"] != following["depth"]
         assert told == holding
