@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 from bench.drawing import Drawing, write
 from cpu_fallback.reference.decision import satisfaction_probability
@@ -240,6 +241,33 @@ def spans(drawing: Drawing) -> None:
     drawing.text(740, 342, "time", "grey", "end")
 
 
+def clocks(drawing: Drawing) -> None:
+    """Differences of all pairs of events by time: those of common causes lie on a line."""
+    left, right, base = 60.0, 740.0, 300.0
+    drawing.text(20, 30, "right − left, of all pairs", "grey")
+    drawing.arrow((20, base), (right, base), "grey")
+    drawing.text(right, base + 32, "time", "grey", "end")
+
+    def line(x: float) -> float:
+        return 190 - 0.14 * (x - left)
+
+    places = Random(2)
+    for _ in range(75):
+        x, y = places.uniform(left + 5, right), places.uniform(50, 290)
+        if not (x < 160 and y > 235) and not (x > 630 and 140 < y < 175):  # free of words
+            drawing.dot(x, y, "grey", 4)
+    drawing.line([(left, line(left)), (right - 20, line(right - 20))], "found", 2)
+    for _ in range(23):
+        x = places.uniform(left, right - 20)
+        drawing.dot(x, line(x) + places.uniform(-3, 3), "found", 6)
+    drawing.line([(left, base), (left, line(left) + 8)], "right", 3)
+    drawing.text(left + 10, 262, "offset", "right", bold=True)
+    drawing.line([(left, line(left)), (right - 20, line(left))], "grey", 1, dashed=True)
+    drawing.line([(right - 20, line(left)), (right - 20, line(right - 20) + 8)], "right", 3)
+    drawing.text(right - 30, 166, "drift", "right", "end", bold=True)
+    drawing.text(left, base + 32, "common causes lie on a line", "found", bold=True)
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
@@ -251,6 +279,7 @@ PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window-of-tuples": (260, window_of_tuples),
     "clusters": (290, clusters),
     "spans": (360, spans),
+    "clocks": (344, clocks),
 }
 """The height of each picture, and who draws it."""
 

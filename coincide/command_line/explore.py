@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.interruption import raise_if_interrupted
 from coincide.command_line.join import JoinRequest
 from coincide.command_line.join import request as join_request
-from coincide.command_line.options import EXPLORE, JOIN
+from coincide.command_line.options import EXPLORE, JOIN, typed
 from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.summary import Counted, Summary, under
@@ -23,7 +22,9 @@ from coincide.engine.exploration.counting import (
     ExploreArguments,
     TableExploration,
 )
-from coincide.engine.exploration.drawing import checked_place, flat_words, head_of, is_page, save
+from coincide.engine.exploration.drawing import flat_words, head_of, save
+from coincide.engine.exploration.lags import clock_words
+from coincide.engine.exploration.pages import checked_place, is_page
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import numbers
@@ -59,7 +60,7 @@ def request(**words: Any) -> ExploreRequest:
     return ExploreRequest(
         **{**vars(request), "arguments": join},
         explore=ExploreArguments(join, **own),
-        command=_command(words),
+        command=typed("explore", EXPLORE, words),
     )
 
 
@@ -73,23 +74,6 @@ def _check_output(page: str) -> None:
             f"the output is a page, so its name must end in .html (found {page}). Rename"
             f" it{picture}."
         )
-
-
-def _command(words: dict[str, Any]) -> str:
-    """What was typed, in one order, without what is as its default."""
-    typed = ["coincide", "explore"]
-    for each in EXPLORE:
-        word = words.get(each.name, each.default)
-        if word == each.default:
-            continue
-        (shown,) = each.annotation.__metadata__
-        # Typer has the first flag as `default` here; an input has none.
-        flags = (shown.default, *(shown.param_decls or ()))
-        flag = [each for each in flags if isinstance(each, str)][-1:]
-        for one in word if isinstance(word, list) else [word]:
-            values = one if isinstance(one, tuple) else () if one is True else (one,)
-            typed += [*flag, *map(str, values)]
-    return shlex.join(typed)
 
 
 def run(request: ExploreRequest) -> Summary:
@@ -127,4 +111,5 @@ def _counted(found: Exploration) -> Counted:
     if found.candidates:
         some = ", ".join(f"{found.pairs_at(at):,} at {at:g}" for at in (0.1, 0.5, 0.9, 1.0))
         lines += [("pairs", some), ("", flat_words(found))]
+        lines += [("", words) for words in [clock_words(found)] if words]
     return Counted(values, lines)

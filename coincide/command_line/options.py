@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from typing import Annotated, Any
@@ -49,6 +50,23 @@ def _parameter(name: str, default: Any, kind: Any, shown: Any) -> Parameter:
     return Parameter(
         name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
     )
+
+
+def typed(name: str, options: Sequence[Parameter], words: Mapping[str, Any]) -> str:
+    """What was typed, in one order, without what is as its default."""
+    found = ["coincide", name]
+    for each in options:
+        word = words.get(each.name, each.default)
+        if word == each.default:
+            continue
+        (shown,) = each.annotation.__metadata__
+        # Typer has the first flag as `default` here; an input has none.
+        flags = (shown.default, *(shown.param_decls or ()))
+        flag = [each for each in flags if isinstance(each, str)][-1:]
+        for one in word if isinstance(word, list) else [word]:
+            values = one if isinstance(one, tuple) else () if one is True else (one,)
+            found += [*flag, *map(str, values)]
+    return shlex.join(found)
 
 
 def _input(name: str, help: str, default: Any = Parameter.empty) -> Parameter:
@@ -535,6 +553,13 @@ CLOCKS = [
             "--match A,B,…: list": "Columns that are equal in a pair and share the clock.",
             "--chance P: float = 0.001": "How probable it may be that any answer is made by chance.",
             "--no-jumps": "Clocks were not set, and drifts are constant: one line for each.",
+        },
+    ),
+    *_group(
+        "Result",
+        {
+            "--page PAGE.html": "Also make a page of charts: offsets, residuals, and how they are spread."
+            " It needs no network and no other file."
         },
     ),
     *_group("How it runs", _THREADS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,15 +58,15 @@ def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> Found:
         return Found("found", segments, peak.log_chance)
     if unclear is not None:
         return Found("ambiguous", [], peak.log_chance, *unclear)
-    return Found("not found", [], peak.log_chance)
+    return Found("not found", [], peak.log_chance, _middle(peak))
 
 
 def _all_segments(
     whole: Work, peak: Peak | None
-) -> tuple[list[Segment], tuple[float, float] | None]:
+) -> tuple[list[Segment], tuple[Line, float] | None]:
     """The segments of all the time, of which a peak is the first line; or two offsets that are as good."""
     segments, waiting, work = list[Segment](), list[Work](), whole
-    unclear: tuple[float, float] | None = None
+    unclear: tuple[Line, float] | None = None
     while True:
         if peak is not None and peak.log_chance < whole.limits.log_chance:
             found, rest = _segments(work, narrowed(work, peak))
@@ -75,16 +76,22 @@ def _all_segments(
                 rest = [work.between(work.begin, middle), work.between(middle, work.end)]
             rival = _rival(work, found) if found else None
             if rival is not None:
-                unclear = unclear or (found[0].line.offset, rival)
+                unclear = unclear or (found[0].line, rival)
             else:
                 segments += found
                 waiting += rest if whole.limits.jumps else []
         elif peak is not None and _has_rival(peak, whole.limits):
-            unclear = unclear or (peak.line.at((peak.begin + peak.end) / 2), peak.rival)
+            unclear = unclear or (_middle(peak), peak.rival)
         if not waiting or len(segments) >= _MOST_SEGMENTS:
             return sorted(segments, key=lambda segment: segment.start), unclear
         work = waiting.pop()
         peak = search(work)
+
+
+def _middle(peak: Peak) -> Line:
+    """The line of a peak, from the middle of its time on."""
+    time = (peak.begin + peak.end) / 2
+    return Line(time, peak.line.at(time), peak.line.drift)
 
 
 def _has_rival(peak: Peak, limits: Limits) -> bool:
@@ -193,23 +200,42 @@ def _is_within(fit: Fit, limits: Limits) -> bool:
 def _rival(work: Work, found: list[Segment]) -> float | None:
     """Another offset from which as many pairs lie on the same line; None if there is no such."""
     segment = max(found, key=lambda each: each.pairs)
-    limits, streams = work.limits, work.events.streams
-    first, last = rows_between(work.events, segment.start, segment.end + 1)
-    line = segment.line
+    times = segment.start, segment.end + 1
+    seen = parallels(work.events, work.limits, segment.line, segment.spread, times)
+    others = np.where(seen.are_others, seen.deviances, 0.0)
+    # Of dense events too few are looked at here; for them the search has compared all offsets.
+    if seen.best < _PLAIN or others.max() < _RIVAL * seen.best:
+        return None
+    return float(seen.offsets[np.argmax(others)])
+
+
+class Parallels(NamedTuple):
+    """How much the pairs on lines beside one stand out of chance."""
+
+    offsets: np.ndarray
+    deviances: np.ndarray
+    are_others: np.ndarray
+    """Whether a line is one that was looked for, and is not that one."""
+    best: float
+    """The deviance of that one."""
+
+
+def parallels(
+    events: ClockEvents, limits: Limits, line: Line, spread: float, times: tuple[int, int]
+) -> Parallels:
+    """All lines of a drift, in some of the time: of many pairs those in its middle."""
+    streams = events.streams
+    first, last = rows_between(events, *times)
     pairs = band_size(streams, (first, last), line, limits.max_offset)
     if pairs > _RIVAL_PAIRS:
         count, middle = max(1, int((last - first) * _RIVAL_PAIRS / pairs)), (first + last) // 2
         first, last = middle - count // 2, middle + (count + 1) // 2
-    width = max(2 * segment.spread, 2.0 * work.events.step, 2 * limits.max_offset / _RIVAL_BINS)
+    width = max(2 * spread, 2.0 * events.step, 2 * limits.max_offset / _RIVAL_BINS)
     counts = count_residuals(streams, (first, last), line, 2 * limits.max_offset, width)
     deviances = deviances_of(counts)
     own = counts.size // 2 - 1
-    near = max(8, math.ceil(4 * segment.spread / width))
-    best = float(deviances[own - 1 : own + 2].max())
+    near = max(8, math.ceil(4 * spread / width))
     offsets = line.offset + (np.arange(deviances.size) - own) * width
     away = np.abs(np.arange(deviances.size) - own)
-    others = np.where((away > near) & (np.abs(offsets) <= limits.max_offset), deviances, 0.0)
-    # Of dense events too few are looked at here; for them the search has compared all offsets.
-    if best < _PLAIN or others.max() < _RIVAL * best:
-        return None
-    return float(offsets[np.argmax(others)])
+    are_others = (away > near) & (np.abs(offsets) <= limits.max_offset)
+    return Parallels(offsets, deviances, are_others, float(deviances[own - 1 : own + 2].max()))

@@ -100,3 +100,25 @@ def test_the_largest_offset_must_be_given(
 ) -> None:
     assert run(["clocks", *sources, "-o", str(tmp_path / "o.parquet")]) == 2
     assert "--max-offset" in capsys.readouterr().err
+
+
+def test_the_page_shows_what_was_found(
+    sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, page = str(tmp_path / "errors.parquet"), tmp_path / "clocks.html"
+    words = ["clocks", *sources, "-o", output, "--page", str(page), *WORDS]
+    assert run(words) == 0
+    text = page.read_text(encoding="utf-8")
+    for name in ("offsets0", "residuals0", "template0"):
+        assert f'id="{name}"' in text
+    assert "device a: found. From" in text
+    assert f"--unit s --tick us --max-offset 60s --by device --page {page}" in text
+    capsys.readouterr()
+    Path(output).unlink()
+    for more, message in (
+        ((), "clocks.html exists already"),
+        (("--page", output), "--page must end in .html"),
+        (("--page", "p.html", "-o", "p.html"), "--page and -o are the same file"),
+    ):
+        assert run([*words, *(("--overwrite",) if more else ()), *more]) == 2
+        assert message in capsys.readouterr().err

@@ -457,7 +457,8 @@ def test_saving(tmp_path: Any) -> None:
 
 def test_without_altair_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     found = small()
-    monkeypatch.delitem(sys.modules, "coincide.engine.exploration.drawing", raising=False)
+    for module in ("drawing", "pages"):
+        monkeypatch.delitem(sys.modules, f"coincide.engine.exploration.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(BackendError, match=r"no altair\)\. .* pip install 'coincide\[explore\]'"):
         found.to_html()

@@ -71,11 +71,10 @@ class ErrorRows:
             "left_rows": pa.array(rows[numbers, 0], pa.int64()),
             "right_rows": pa.array(rows[numbers, 1], pa.int64()),
         }
-        best = [one.best for one in answers]
-        is_ambiguous = [one.status == "ambiguous" for one in answers]
-        if any(is_ambiguous):
-            given = [s.line.offset if s else b for s, b in zip(segments, best, strict=True)]
-            columns["offset"] = self._lengths(given)
+        if any(one.status == "ambiguous" for one in answers):
+            columns["offset"] = self._lengths(
+                [_offset(*each) for each in zip(answers, segments, strict=True)]
+            )
         taken = [key.take(pa.array(numbers)) for key in keys]
         return pa.Table.from_arrays(
             [*taken, *(columns[name] for name in _NAMES)], schema=self.schema
@@ -109,6 +108,13 @@ class ErrorRows:
             None if each is None else math.ceil(each) if is_error else round(each) for each in known
         ]
         return pa.array(whole, pa.int64()).view(self.length)
+
+
+def _offset(found: Found, segment: Segment | None) -> float | None:
+    """That of a segment, or the best one where another is as good."""
+    if segment is not None:
+        return segment.line.offset
+    return found.best.offset if found.status == "ambiguous" and found.best is not None else None
 
 
 def _listed(found: Found) -> list[tuple[int | None, Segment | None]]:

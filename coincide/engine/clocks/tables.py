@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from coincide.engine.clocks.arguments import CHANCE, MAX_DRIFT, ClockArguments, ClockSpec
 from coincide.engine.clocks.rows import ErrorRows
+from coincide.engine.clocks.viewing import ClockView
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.schemas import of_one_type, one_array, type_of
 from coincide.engine.events.sides import Side, grouped_events, like_width, read_side
@@ -116,12 +117,12 @@ def clock_error_tables(
     )  # fmt: skip
     found, summary = errors_of_tables(given_tables(left, right, arguments), arguments)
     JoinReport.tell(summary, report)
-    return found
+    return found.table
 
 
 def errors_of_tables(
     tables: Sequence[pa.Table], arguments: ClockArguments
-) -> tuple[pa.Table, JoinSummary]:
+) -> tuple[ClockAnswers, JoinSummary]:
     """The clock errors of two tables, and what their rows were."""
     started = clock.perf_counter()
     plan = ClockPlan.of(tables, arguments)
@@ -160,11 +161,10 @@ class ClockPlan:
         invalid = self.arguments.options.invalid
         return read_side(self.tables[side], self.times[side], names, [], invalid)
 
-    def found(self, left: Side, right: Side) -> pa.Table:
+    def found(self, left: Side, right: Side) -> ClockAnswers:
         """The answer for events of both sides."""
-        clocks = len(self.rows.keys)
-        groups = _Groups.of(left, right, clocks)
-        limits = replace(self.spec.limits, chance=self.spec.limits.chance / max(1, len(groups)))
+        groups = _Groups.of(left, right, len(self.rows.keys))
+        limits = self.limits(len(groups))
         threads = self.spec.threads
 
         def answer(events: ClockEvents) -> list[Found]:
@@ -173,11 +173,14 @@ class ClockPlan:
         found = list(in_order(answer, groups.events(), threads if len(groups) > 1 else 1))
         self._warn(found, groups)
         keys = groups.keys(left, right, [each.type for each in self.rows.keys])
-        if not keys:
-            return self.rows.table(keys, found, groups.sizes)
-        order = _order(keys)
+        order = _order(keys) if keys else np.arange(len(groups))
         taken = [key.take(pa.array(order)) for key in keys]
-        return self.rows.table(taken, [found[k] for k in order], groups.sizes[order])
+        return ClockAnswers(self, groups, order, taken, [found[k] for k in order])
+
+    def limits(self, clocks: int) -> Limits:
+        """What is looked for in each of some clocks."""
+        limits: Limits = self.spec.limits
+        return replace(limits, chance=limits.chance / max(1, clocks))
 
     def _warn(self, found: Sequence[Found], groups: _Groups) -> None:
         """Say where limits are too wide or too narrow for the data."""
@@ -200,6 +203,35 @@ class ClockPlan:
                     " it lies beyond.",
                     ClockLimitsWarning,
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class ClockAnswers:
+    """What was found of each clock, in the order of keys, and the events in which."""
+
+    plan: ClockPlan
+    groups: _Groups
+    order: np.ndarray
+    keys: Sequence[pa.Array]
+    found: Sequence[Found]
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self.plan.rows.table(self.keys, self.found, self.groups.sizes[self.order])
+
+    def views(self, most: int) -> list[ClockView]:
+        """What there is to draw of the first few clocks."""
+        limits = self.plan.limits(len(self.groups))
+        return [
+            ClockView.of(self._name(place), self.groups.one(int(k)), self.found[place], limits)
+            for place, k in enumerate(self.order[:most])
+        ]
+
+    def _name(self, place: int) -> str:
+        values = [key[place].as_py() for key in self.keys]
+        names = [field.name for field in self.plan.rows.keys]
+        return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
 
 
 def _is_at(found: Found, name: str, limits: Limits) -> bool:
@@ -245,12 +277,15 @@ class _Groups:
 
     def events(self) -> Iterator[ClockEvents]:
         """The events of each key."""
-        for k in range(len(self)):
-            (own, codes), (others, other_codes) = self.left.key(k), self.right.key(k)
-            if codes is not None and other_codes is not None:
-                _, dense = np.unique(np.concatenate([codes, other_codes]), return_inverse=True)
-                codes, other_codes = dense[: codes.size], dense[codes.size :]
-            yield ClockEvents.of(own, others, codes, other_codes)
+        return map(self.one, range(len(self)))
+
+    def one(self, k: int) -> ClockEvents:
+        """The events of one key."""
+        (own, codes), (others, other_codes) = self.left.key(k), self.right.key(k)
+        if codes is not None and other_codes is not None:
+            _, dense = np.unique(np.concatenate([codes, other_codes]), return_inverse=True)
+            codes, other_codes = dense[: codes.size], dense[codes.size :]
+        return ClockEvents.of(own, others, codes, other_codes)
 
     def keys(self, left: Side, right: Side, kinds: Sequence[pa.DataType]) -> list[pa.Array]:
         """The values of each key: those of its first event."""

@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import os
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from coincide.engine.events.ticks import length_words
 from coincide.engine.exploration.counting import LABELS, PARTS, Exploration
+from coincide.engine.exploration.lags import clock_words
+from coincide.engine.exploration.pages import (
+    BLUE,
+    COLOURS,
+    HEIGHT,
+    NUMBERS,
+    ORANGE,
+    PAIRS,
+    WIDTH,
+    Section,
+    alt,
+    chart_of,
+    is_page,
+    page_with,
+    picture_of,
+    suiting_unit,
+    title_of,
+    with_style,
+    write_file,
+)
 from coincide.engine.files.finding import ParquetFiles
-from coincide.engine.files.publishing import Output
 from coincide.engine.reports.emptiness import Evidence
 from coincide.engine.reports.reports import side_words
-from coincide.model.condition import Window
-from coincide.model.errors import BackendError, DataError, Words, marked
+from coincide.model.errors import DataError, Words, marked
 from coincide.model.probability import highest_probability
-from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
-try:
-    import altair as alt
-    import vl_convert
-except ModuleNotFoundError as missing:
-    raise BackendError(
-        f"charts need Altair and vl-convert (found no {missing.name}). Install Coincide with its extra"
-        " explore: pip install 'coincide[explore]'."
-    ) from missing
-
-WIDTH, HEIGHT = 680, 260
-BLUE, ORANGE = "#0072b2", "#d55e00"
-# Okabe and Ito's, told apart by all eyes, dark first.
-_COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7")
 _APART = 70
 """Width of a bar that stands apart."""
-_NUMBERS = alt.Axis(format=",~r")
 _TENTHS = alt.Axis(values=[i / 10 for i in range(11)], format=".1f")
-_PAIRS = alt.Tooltip("pairs:Q", format=",d")
-_SCALE = 1.5
-"""Pixels of a picture for each of a chart."""
 
 
 def charts_of(found: Exploration) -> dict[str, Any]:
@@ -51,24 +49,6 @@ def charts_of(found: Exploration) -> dict[str, Any]:
         "probabilities": _probabilities(found), "curve": _curve(found),
         "matches": _matches(found), "delays": _delays(found),
     }  # fmt: skip
-
-
-def _with_style(chart: Any) -> Any:
-    """A chart of the first level, with what all of them have in common."""
-    return (
-        chart.configure_view(stroke="#bbbbbb")
-        .configure_axis(labelFontSize=12, titleFontSize=13, grid=True, gridColor="#e6e6e6")
-        .configure_legend(labelFontSize=12, titleFontSize=13)
-        .configure(padding=10, background="white")
-    )
-
-
-def _chart(rows: list[dict[str, Any]], width: float = WIDTH, height: float = HEIGHT) -> Any:
-    return alt.Chart(alt.InlineData(values=rows), width=width, height=height)
-
-
-def _title(words: str) -> Any:
-    return alt.TitleParams(words, fontSize=16, anchor="start")
 
 
 def _pairs_title(found: Exploration) -> str:
@@ -87,7 +67,7 @@ def _probabilities(found: Exploration) -> Any:
         for row in found.probabilities.to_pylist()
     )  # fmt: skip
     certain |= {"shown": end, "what": "P = 1", "range": "P = 1"}
-    title = _title("Candidates by probability")
+    title = title_of("Candidates by probability")
     if not found.certain_stand_apart:
         return _bars([*below, certain], found, WIDTH, end).properties(title=title)
     alone = _bars([certain], found, _APART, end).encode(
@@ -101,14 +81,14 @@ def _probabilities(found: Exploration) -> Any:
 
 
 def _bars(rows: list[dict[str, Any]], found: Exploration, width: int, end: float) -> Any:
-    return _chart(rows, width).mark_bar(stroke="white", strokeWidth=0.5).encode(
+    return chart_of(rows, width).mark_bar(stroke="white", strokeWidth=0.5).encode(
         x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(end), axis=_TENTHS),
         x2="shown:Q",
-        y=alt.Y("pairs:Q", title=_pairs_title(found), axis=_NUMBERS),
+        y=alt.Y("pairs:Q", title=_pairs_title(found), axis=NUMBERS),
         y2=alt.datum(0),
         color=alt.Color("what:N", title=None,
                         scale=alt.Scale(domain=["P < 1", "P = 1"], range=[BLUE, ORANGE])),
-        tooltip=[alt.Tooltip("range:N", title="probability"), _PAIRS],
+        tooltip=[alt.Tooltip("range:N", title="probability"), PAIRS],
     )  # fmt: skip
 
 
@@ -116,10 +96,10 @@ def _curve(found: Exploration) -> Any:
     rows = [{**row, "what": "found", "chance": "by chance"} for row in found.curve.to_pylist()]
     lines = ["found", "by chance"][: 1 + bool(found.shifts)]
     colours = alt.Scale(domain=lines, range=[BLUE, ORANGE][: len(lines)])
-    base = _chart(rows).encode(
+    base = chart_of(rows).encode(
         x=alt.X("confidence:Q", title="confidence", scale=_unit_scale(), axis=_TENTHS)
     )
-    tooltip, layers = [alt.Tooltip("confidence:Q", format=".2f"), _PAIRS], []
+    tooltip, layers = [alt.Tooltip("confidence:Q", format=".2f"), PAIRS], []
     if found.shifts:
         for row in rows:
             mean, spread = row["accidental_pairs"], row["accidental_spread"] or 0.0
@@ -135,7 +115,7 @@ def _curve(found: Exploration) -> Any:
             ),
         ]
     line = base.encode(
-        y=alt.Y("pairs:Q", title=_pairs_title(found), axis=_NUMBERS),
+        y=alt.Y("pairs:Q", title=_pairs_title(found), axis=NUMBERS),
         color=alt.Color("what:N", title=None, scale=colours),
     )
     at = alt.Chart(alt.InlineData(values=[{"at": found.confidence}]))
@@ -143,7 +123,7 @@ def _curve(found: Exploration) -> Any:
         x="at:Q", tooltip=alt.Tooltip("at:Q", title="delays below are at", format=".3~f")
     )
     layers += [line.mark_line(), line.mark_circle(size=28, opacity=1).encode(tooltip=tooltip), rule]
-    return alt.layer(*layers).properties(title=_title("Pairs by confidence"))
+    return alt.layer(*layers).properties(title=title_of("Pairs by confidence"))
 
 
 def _matches(found: Exploration) -> Any:
@@ -159,12 +139,12 @@ def _matches(found: Exploration) -> Any:
         row["share"] = row["events"] / max(totals[row["side"], row["confidence"]], 1)
         row["at"] = f"{row['confidence']:g}"
     confidences = [f"{each:g}" for each in found.confidences]
-    colours = alt.Scale(domain=confidences, range=_COLOURS[: len(confidences)])
-    chart = _chart(rows, WIDTH, HEIGHT * 0.7).mark_bar().encode(
+    colours = alt.Scale(domain=confidences, range=COLOURS[: len(confidences)])
+    chart = chart_of(rows, WIDTH, HEIGHT * 0.7).mark_bar().encode(
         x=alt.X("matches:N", title="matches of an event", sort=list(LABELS),
                 axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("at:N", sort=confidences),
-        y=alt.Y("events:Q", title="events", axis=_NUMBERS),
+        y=alt.Y("events:Q", title="events", axis=NUMBERS),
         color=alt.Color("at:N", title="confidence", sort=confidences, scale=colours),
         tooltip=[
             alt.Tooltip("of:N", title="of"), alt.Tooltip("at:N", title="confidence"),
@@ -175,13 +155,13 @@ def _matches(found: Exploration) -> Any:
     return (
         chart.facet(row=alt.Row("of:N", title=None, header=alt.Header(labelFontSize=13)))
         .resolve_scale(y="independent")
-        .properties(title=_title("Matches by event"))
+        .properties(title=title_of("Matches by event"))
     )
 
 
 def _delays(found: Exploration) -> Any:
-    scale, half = found.evidence[0].scale, found.delay_step / 2
-    unit, size = _suiting_unit(found.spec.window, scale.tick)
+    scale, half, window = found.evidence[0].scale, found.delay_step / 2, found.spec.window
+    unit, size = suiting_unit(max(abs(window.lo), abs(window.hi)), scale.tick)
     begins = [found.parts.begin(part, scale) for part in range(PARTS + 1)]
     rows = [
         {"part": part, "next": part + 1, "begin": begins[part], "pairs": pairs,
@@ -195,7 +175,7 @@ def _delays(found: Exploration) -> Any:
     axis = alt.Axis(values=list(range(0, PARTS + 1, 3 if is_hours else 8)), labelAngle=0,
                     labelExpr=names)  # fmt: skip
     own, other = _in_time(found)
-    return _chart(rows, WIDTH, HEIGHT * 1.2).mark_rect(stroke="white", strokeWidth=0.3).encode(
+    return chart_of(rows, WIDTH, HEIGHT * 1.2).mark_rect(stroke="white", strokeWidth=0.3).encode(
         x=alt.X("part:Q", title=found.parts.title(scale, own), axis=axis,
                 scale=alt.Scale(domain=[0, PARTS], nice=False)),
         x2="next:Q",
@@ -205,9 +185,9 @@ def _delays(found: Exploration) -> Any:
         color=alt.Color("pairs:Q", title="pairs", legend=alt.Legend(format=",~r"),
                         scale=alt.Scale(scheme=alt.SchemeParams("blues", extent=[0.15, 1.0]))),
         tooltip=[alt.Tooltip("begin:N", title="from"), alt.Tooltip("words:N", title="Δ about"),
-                 _PAIRS],
+                 PAIRS],
     ).properties(
-        title=_title(f"Delays by time, of pairs at confidence {found.confidence:g}")
+        title=title_of(f"Delays by time, of pairs at confidence {found.confidence:g}")
     )  # fmt: skip
 
 
@@ -216,67 +196,22 @@ def _in_time(found: Exploration) -> tuple[str, str]:
     return ("earlier", "later") if found.spec.is_one_stream else ("left", "right")
 
 
-def _suiting_unit(window: Window, tick: Tick) -> tuple[str, float]:
-    """A unit in which the ends of a window are handy numbers, and how many ticks it has."""
-    if tick.nanoseconds is None:
-        return "ticks", 1.0
-    largest = max(abs(window.lo), abs(window.hi), 1) * tick.nanoseconds
-    unit, size = [(u, n) for u, n in NANOSECONDS_PER_UNIT.items() if n <= largest][-1]
-    return unit, size / tick.nanoseconds
-
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff;
-       max-width: 54rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
-table { border-collapse: collapse; } th { text-align: left; padding-right: 1.5rem; vertical-align: top;
-       white-space: nowrap; font-weight: 600; } td { padding-bottom: .2rem; }
-pre { background: #f4f4f4; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-.chart, .chart.vega-embed { display: block; overflow-x: auto; min-height: 200px; }
-.note { border-left: 4px solid #d55e00; padding-left: .8rem; }
-section { break-inside: avoid; }
-@media print { body { margin: 0; max-width: none; } details { display: none; } }
-"""
 _TITLES = {
     "probabilities": "How probable the candidates are",
     "curve": "How many pairs each confidence gives",
     "matches": "How many matches events have",
     "delays": "When, and how late",
 }
-_DRAW = """
-const options = {renderer: "svg", actions: {export: true, source: false, compiled: false, editor: false}};
-Promise.all(Object.entries(charts).map(([name, spec]) => vegaEmbed("#" + name, spec, options)))
-  .then(() => { document.body.dataset.drawn = "yes"; });
-"""
 
 
 def page_of(found: Exploration, command: str | None) -> str:
-    """The page as text: about a megabyte, most of it Vega."""
-    charts = {name: _with_style(chart).to_dict() for name, chart in charts_of(found).items()}
+    """The page as text."""
     readings = readings_of(found)
-    head = "\n".join(
-        f"<tr><th>{html.escape(name)}</th><td>{html.escape(words)}</td></tr>"
-        for name, words in head_of(found)
-    )
     sections = [
-        f"<section><h2>{html.escape(_TITLES[name])}</h2>\n<p>{html.escape(readings[name])}</p>\n"
-        f'<div class="chart" id="{name}"></div></section>'
-        for name in charts
+        Section(name, _TITLES[name], readings[name], chart)
+        for name, chart in charts_of(found).items()
     ]
-    # A text of the data must not end the script.
-    specs = json.dumps(charts).replace("<", "\\u003c")
-    scripts = [
-        f'<script type="module">{_library()}\n</script>',
-        f'<script type="module">const charts = {specs};{_DRAW}</script>',
-    ]
-    return "\n".join([
-        "<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        "<title>Coincide: which confidence?</title>", f"<style>{_STYLE}</style></head><body>",
-        "<h1>Which confidence?</h1>", _summary(found), f"<table>{head}</table>",
-        f"<p>Made by</p><pre>{html.escape(command)}</pre>" if command else "",
-        *sections, *(scripts if charts else ()), "</body></html>", "",
-    ])  # fmt: skip
+    return page_with("Which confidence?", head_of(found), _summary(found), sections, command)
 
 
 def _summary(found: Exploration) -> str:
@@ -289,21 +224,6 @@ def _summary(found: Exploration) -> str:
     return notes
 
 
-@cache
-def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed, as a script that needs no other; takes a second to make."""
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
-    return str(library).replace("</script", "<\\/script")
-
-
-def picture_of(chart: Any) -> bytes:
-    """A chart of Altair as PNG."""
-    pixels = io.BytesIO()
-    chart.save(pixels, format="png", scale_factor=_SCALE)
-    return pixels.getvalue()
-
-
 def save(
     found: Exploration,
     path: str,
@@ -313,20 +233,7 @@ def save(
 ) -> None:
     """Write the page, one picture, or a folder of pictures: what the name says."""
     for file, content in _planned(found, path, command):
-        with checked_place(file, overwrite, inputs) as output:
-            with output.filesystem.open_output_stream(output.aside) as stream:
-                stream.write(content())
-            output.publish()
-
-
-def checked_place(path: str, overwrite: bool, inputs: tuple[ParquetFiles, ...] = ()) -> Output:
-    """Where a page or a picture is written; refuses what could not be written."""
-    return Output(path, overwrite, inputs, is_folder=False, replaces_files=True)
-
-
-def is_page(path: str) -> bool:
-    """Whether a name is that of a page."""
-    return path.lower().endswith((".html", ".htm"))
+        write_file(file, content(), overwrite, inputs)
 
 
 def _planned(
@@ -343,7 +250,7 @@ def _planned(
         )
     if path.lower().endswith(".png"):
         stacked = alt.vconcat(*charts.values(), spacing=40).resolve_scale(color="independent")
-        return [(path, lambda: picture_of(_with_style(stacked)))]
+        return [(path, lambda: picture_of(with_style(stacked)))]
     if os.path.splitext(path)[1] and not os.path.isdir(path):
         raise DataError(
             f"the ending of {path} does not say what to write. End it in .html for a page or .png"
@@ -354,7 +261,7 @@ def _planned(
     except OSError as error:
         raise DataError(f"cannot make the folder {path}: {error.strerror}") from error
     return [
-        (os.path.join(path, f"{name}.png"), lambda chart=chart: picture_of(_with_style(chart)))  # type: ignore[misc]
+        (os.path.join(path, f"{name}.png"), lambda chart=chart: picture_of(with_style(chart)))  # type: ignore[misc]
         for name, chart in charts.items()
     ]
 
@@ -480,4 +387,4 @@ def _delays_in_words(found: Exploration) -> str:
     )
     if found.far_delays:
         words += f" {found.far_delays:,} pairs lie outside the picture."
-    return words
+    return f"{words} {clock_words(found)}".rstrip()

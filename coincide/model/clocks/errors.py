@@ -65,6 +65,6 @@ class Found:
     status: Status
     segments: list[Segment] = field(default_factory=list)
     log_chance: float = 0.0
-    best: float = math.nan  # Offsets of the best line and of another one where they are ambiguous
-    rival: float = math.nan
+    best: Line | None = None  # The line that was looked at, where no segment is given
+    rival: float = math.nan  # The offset of another line, where they are ambiguous
     is_short: bool = False  # Whether the time is too short for the largest offset
