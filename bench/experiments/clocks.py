@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pyarrow as pa
 from bench import clocks
 from bench.clocks import SECOND, Case, Truth, made
 from bench.experiment import Bench, Experiment
+from bench.peers import clock_peers
 
 if TYPE_CHECKING:
     from coincide.model.clocks.errors import Found
@@ -33,6 +35,7 @@ def run(bench: Bench) -> None:
     _unrelated(bench)
     _stations(bench)
     _heartbeats(bench)
+    _peers(bench)
     _speed(bench)
 
 
@@ -179,6 +182,35 @@ def _heartbeats(bench: Bench) -> None:
     bench.figure("heartbeats of two recorders: right", right, "", 16)
 
 
+def _peers(bench: Bench) -> None:
+    """How far answers are off in the middle of a day of 1,000 events, by the share that is common."""
+    contestants = {"ours": _our_offset, **clock_peers.peers()}
+    if clock_peers.missing():
+        bench.note(not_installed=clock_peers.missing())
+        bench.tell(f"not installed, so not measured: {', '.join(clock_peers.missing())}")
+    for words, share in (("all common", 1.0), ("half common", 0.5), ("a tenth common", 0.1)):
+        rng, cases = np.random.default_rng(11), bench.pick(10, 1)
+        truths = [Truth(rng.uniform(-40, 40), 5e-5, 0.001, 86_400.0) for _ in range(cases)]
+        made_ones = [made(rng, round(1000 * share), 1000, 1000, truth) for truth in truths]
+        for name, find in contestants.items():
+            errors = [_off_by(find, case) for case in made_ones]
+            bench.say(f"{name}, {words}")
+            bench.figure(f"{name}: {words}, off by", float(np.median(errors)), "s", spread=errors)
+
+
+def _our_offset(left: np.ndarray, right: np.ndarray, most: float, at: float) -> float:
+    """NaN where there is no answer, or none at that time."""
+    ticks = [np.rint(side * SECOND).astype(np.int64) for side in (left, right)]
+    held = [s for s in _found(*ticks, round(most)).segments if s.start <= at * SECOND <= s.end]
+    return held[0].line.at(at * SECOND) / SECOND if held else math.nan
+
+
+def _off_by(find: clock_peers.Offset, case: Case) -> float:
+    middle = case.truth.span / 2
+    found = find(case.left / SECOND, case.right / SECOND, MAX_OFFSET_S, middle)
+    return abs(found - float(case.truth.at(np.array([middle]))[0]))
+
+
 def _speed(bench: Bench) -> None:
     from coincide import CorrelateOptions, clock_error_tables
 
@@ -219,6 +251,8 @@ Made pairs of streams: 30 to 10,000 events, 2 to 100 % of them common, noise of 
 eight times the root of the chance pairs near the line. An answer is wrong if it is off by more than five
 times the noise. Ten kinds of unrelated streams show how often chance is taken for an answer. P picks of two
 pickers by station have the clock of one put off. Heartbeats are those of two recorders that miss some.
+Peers get ten days of 1,000 events on each side, noise of 1 ms, offsets within 40 s and a drift of 50 ppm;
+nearest_advocate looks for one offset, which the drift moves by 4 s.
 """
 
 EXPERIMENT = Experiment(
