@@ -325,3 +325,16 @@ def test_no_key_is_no_clock() -> None:
             right_time="t",
         )  # fmt: skip
     assert found["left_id"].to_pylist() == [2]
+
+
+def test_offsets_of_stamps_are_durations() -> None:
+    """Spark writes intervals to Parquet as whole microseconds, which would be taken for ticks."""
+    own, others = tables(case())
+    errors = clock_error_tables(own, others, max_offset="60s")
+    place = errors.schema.get_field_index("offset")
+    bare = errors.set_column(place, "offset", errors["offset"].cast(pa.int64()))
+    with pytest.raises(SchemaError, match=r"errors.offset must hold durations.*found int64"):
+        correlate_tables(
+            own, others, within="1s", confidence=0.5, right_time="time",
+            left_time=corrected_clock("time", bare),
+        )  # fmt: skip

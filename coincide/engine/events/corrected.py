@@ -257,6 +257,12 @@ def _check_given(errors: pa.Table, name: str) -> None:
 def _lengths_of(errors: pa.Table, scale: TimeScale) -> np.ndarray:
     """Offsets in ticks of the join: float64 array."""
     column = one_array(errors["offset"])
+    if pa.types.is_integer(column.type) and scale.column.nanoseconds is not None:
+        raise SchemaError(
+            f"{SIDE}.offset must hold durations, as {SIDE}.start holds timestamps (found {column.type},"
+            " as Spark writes its intervals to Parquet). Give the DataFrame itself, or write its"
+            " .toArrow()."
+        )
     if not pa.types.is_duration(column.type):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     step = NANOSECONDS_PER_UNIT[column.type.unit] / (scale.tick.nanoseconds or 1)
