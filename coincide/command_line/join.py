@@ -155,7 +155,7 @@ def _planned_directly(
 def _closed_if_free(request: JoinRequest, closed: str) -> str:
     """Why the direct way is closed, where it was not asked for."""
     if request.way == "files":
-        raise Problem(f"--way files is not possible: {closed}")
+        raise Problem(f"--way files is not possible: {closed} Or use --way auto.")
     return closed
 
 

@@ -281,13 +281,14 @@ def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
         check_name(side, name, frame.columns)
     if "${" in name:
         raise SchemaError(
-            f"{side} has the column {name!r}, and Spark would replace what follows its ${{."
-            " Rename it."
+            f"{side} has the column {name!r}, and Spark reads ${{ in a name as a variable. Rename"
+            " the column."
         )
     if len(alike) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
         raise SchemaError(
-            f"Spark cannot tell some columns of {side} apart (found"
-            f" {', '.join(field.name for field in alike)}). Rename all but one."
+            f"Spark cannot tell some columns of {side} apart, whose names differ only in case"
+            f" (found {', '.join(field.name for field in alike)}). Rename all but one, or set"
+            " spark.sql.caseSensitive to true."
         )
     return named[0]
 

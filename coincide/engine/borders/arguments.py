@@ -42,7 +42,7 @@ class BorderArguments:
         if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
             raise ConditionError(
                 f"{argument('values')} must be the names of the value columns (found"
-                f" {brief(self.values)})."
+                f" {brief(self.values)}). Give one name, or a list of names."
             )
         if not 1 <= len(names) <= MOST_DIMENSIONS:
             raise ConditionError(

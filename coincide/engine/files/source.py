@@ -160,7 +160,7 @@ def reading(source: Source) -> Iterator[None]:
             " row group hold more than 2 GiB of text, write it in smaller row groups."
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        other = ""
+        other = " Check that the file is complete."
         if isinstance(error, UnicodeError):
             other = " Set the encoding, such as latin-1 or cp1252."
         elif isinstance(error, pa.ArrowInvalid):

@@ -242,8 +242,8 @@ class Optimal(Matched):
         enough = (widest + 1.0) * groups.sizes.min(axis=1)
         if (enough * groups.sizes.min(axis=1)).max(initial=0.0) > _EXACT:
             raise DataError(
-                f"{argument('matching', 'optimal')} cannot add this many distances of this size"
-                " exactly. Count times in a coarser tick, narrow the window, join by more keys, or"
+                f"{argument('matching', 'optimal')} adds distances exactly, and these are too many"
+                " or too long. Count times in a coarser tick, narrow the window, join by more keys, or"
                 f" use {argument('matching', 'mutual')}."
             )
         gains = np.empty(apart.size)

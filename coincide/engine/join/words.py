@@ -151,7 +151,7 @@ def _of_instants(words: dict[str, Any]) -> _Asked:
         if words.get(name) is not None:
             raise ConditionError(
                 f"{argument(name)} applies to spans. Add {argument('relation', 'overlapping')}, or"
-                " remove it."
+                f" remove {argument(name)}."
             )
     predicate = _predicate(**{name: words[name] for name in _WINDOW if name in words})
     times = timestamps("left_", words), timestamps("right_", words)
