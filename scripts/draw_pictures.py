@@ -225,7 +225,7 @@ def spans(drawing: Drawing) -> None:
         drawing.line([(x, 40), (x, 300)], "grey", 2, dashed=True)
     rights = (
         (100, 250, "overlapping"),
-        (270, 400, "containing"),
+        (200, 310, "containing"),
         (480, 560, "meets"),
         (590, 680, "gap"),
     )

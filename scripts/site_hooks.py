@@ -25,6 +25,11 @@ PAGES = {
 """Pages of the repository's root, and what they are called on the site."""
 NAMED = re.compile(r"(?<![\[\w/`])`((?:docs/)?[\w/-]+\.md)`(?!\])")
 """A page that the text names as code, as readers of the repository want it."""
+PICTURE = re.compile(
+    r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">'
+    r'<img src="([^"]+)"([^>]*)></picture>'
+)
+"""A drawing, dark and light."""
 CLAIMS = re.compile(r"^<!-- claims: ([\w -]+) -->$", re.MULTILINE)
 """Where a page wants what papers say beside what experiments have found."""
 
@@ -56,6 +61,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         page.meta["hide"] = ["navigation"]  # it has one entry; code takes its room
     if here in PAGES.values():
         markdown = markdown.replace('"docs/images/', '"images/')
+    # Pictures follow the site's own toggle, not the system's.
+    markdown = PICTURE.sub(r'<img src="\2#only-light"\3><img src="\1#only-dark"\3>', markdown)
     markdown = markdown.replace("../bench/results/", f"{ups}results/")
     markdown = markdown.replace("[bench/results](../bench/results)", "`bench/results`")
     markdown = CLAIMS.sub(lambda found: claims(found[1].split(), ups), markdown)

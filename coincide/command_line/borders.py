@@ -137,7 +137,9 @@ def _planned(
         return plan_file_crossings(spark, source.text, given, request.arguments, seen)
     except NotDirect as closed:
         if request.way == "files":
-            raise Problem(f"--way files is not possible: {marked(closed)} Or use --way auto.") from None
+            raise Problem(
+                f"--way files is not possible: {marked(closed)} Or use --way auto."
+            ) from None
         if request.way == "auto":
             tell_closed(request.hide(marked(closed)))
     return plan_crossings(frame, given, request.arguments, observe=True)

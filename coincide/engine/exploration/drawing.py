@@ -174,12 +174,12 @@ def _delays(found: Exploration) -> Any:
     names = "datum.value" if is_hours else f"{json.dumps(begins)}[datum.value]"
     axis = alt.Axis(values=list(range(0, PARTS + 1, 3 if is_hours else 8)), labelAngle=0,
                     labelExpr=names)  # fmt: skip
-    own, other = _in_time(found)
+    own = "earlier" if found.spec.is_one_stream else "left"
     return chart_of(rows, WIDTH, HEIGHT * 1.2).mark_rect(stroke="white", strokeWidth=0.3).encode(
         x=alt.X("part:Q", title=found.parts.title(scale, own), axis=axis,
                 scale=alt.Scale(domain=[0, PARTS], nice=False)),
         x2="next:Q",
-        y=alt.Y("from:Q", title=f"delay Δ of the middles, {unit} ({other} after {own}: above 0)",
+        y=alt.Y("from:Q", title=f"delay Δ, {unit}",
                 scale=alt.Scale(zero=False, nice=False)),
         y2="to:Q",
         color=alt.Color("pairs:Q", title="pairs", legend=alt.Legend(format=",~r"),
@@ -187,13 +187,8 @@ def _delays(found: Exploration) -> Any:
         tooltip=[alt.Tooltip("begin:N", title="from"), alt.Tooltip("words:N", title="Δ about"),
                  PAIRS],
     ).properties(
-        title=title_of(f"Delays by time, of pairs at confidence {found.confidence:g}")
+        title=title_of(f"Delays at confidence {found.confidence:g}")
     )  # fmt: skip
-
-
-def _in_time(found: Exploration) -> tuple[str, str]:
-    """What the events of a pair are called where their delay is meant."""
-    return ("earlier", "later") if found.spec.is_one_stream else ("left", "right")
 
 
 _TITLES = {

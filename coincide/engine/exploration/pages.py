@@ -37,10 +37,11 @@ _SCALE = 1.5
 def with_style(chart: Any) -> Any:
     """A chart of the first level, with what all of them have in common."""
     return (
-        chart.configure_view(stroke="#bbbbbb")
+        # First: it replaces all that was configured before.
+        chart.configure(padding=10, background="white")
+        .configure_view(stroke="#bbbbbb")
         .configure_axis(labelFontSize=12, titleFontSize=13, grid=True, gridColor="#e6e6e6")
-        .configure_legend(labelFontSize=12, titleFontSize=13)
-        .configure(padding=10, background="white")
+        .configure_legend(labelFontSize=12, titleFontSize=13, orient="bottom")
     )
 
 
@@ -76,10 +77,16 @@ section { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } details { display: none; } }
 """
 _DRAW = """
+// A narrow window gets narrow charts, with room for axes.
+const fit = (spec, by) => { for (const [name, part] of Object.entries(spec)) {
+  if (name === "width" && typeof part === "number") spec.width = Math.round(part * by);
+  else if (["spec", "layer", "hconcat"].includes(name)) [part].flat().forEach((each) => fit(each, by)); } };
+const room = document.querySelector(".chart").clientWidth;
+Object.values(charts).forEach((spec) => fit(spec, Math.min(1, (room - 120) / WIDTH)));
 const options = {renderer: "svg", actions: {export: true, source: false, compiled: false, editor: false}};
 Promise.all(Object.entries(charts).map(([name, spec]) => vegaEmbed("#" + name, spec, options)))
   .then(() => { document.body.dataset.drawn = "yes"; });
-"""
+""".replace("WIDTH", str(WIDTH))
 
 
 class Section(NamedTuple):

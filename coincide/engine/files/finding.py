@@ -204,7 +204,9 @@ def _found(
                 return None, paths
             raise DataError(f"{side}: no file matches {name}. Check the pattern.")
     except PermissionError as error:
-        raise DataError(f"{side}: you have no permission to read {name}. Ask its owner for it.") from error
+        raise DataError(
+            f"{side}: you have no permission to read {name}. Ask its owner for it."
+        ) from error
     except (pa.ArrowException, OSError) as error:
         said = hide(f"{side}: cannot list {name}: {error}")
         raise DataError(said) from hide.cause(error)
