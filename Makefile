@@ -16,7 +16,7 @@ help: ## List the commands
 demo: $(PRODUCT) ## Join a small sample on Spark, and say what was found and how fast
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
-PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
 test: $(DEVELOPMENT) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
 	@$(PYTEST) -m "not slow" $(ARGS)
