@@ -317,7 +317,8 @@ _SPANS = {
     "--relation NAME": "Events last, and --left-time and --right-time are START,END. Pairs are"
     " [cyan]overlapping[/cyan]; or left is [cyan]containing[/cyan] or [cyan]inside[/cyan] right; or right"
     " is [cyan]following[/cyan] left; or one of Allen's relations holds, such as [cyan]meets[/cyan]."
-    " --closed applies to both sides.",
+    " --closed applies to both sides. Where starts and ends are uncertain, --left-around and --right-around"
+    " say by how much (START,END where the two differ), and --confidence how probable a pair must be.",
     "--min-overlap D": "With --relation overlapping: the least time in common.",
     "--share S": "With --relation overlapping: the least share of both that it is, or LEFT,RIGHT.",
     "--gap D": "The most time between the two, of overlapping, following, before and after.",

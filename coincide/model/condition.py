@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from coincide.model.errors import ConditionError, argument, brief, percent
 from coincide.model.options import check_choice
@@ -73,23 +73,7 @@ class TimingCondition:
                 "the predicate must be made by within() or mutual_deadline() (found"
                 f" {self.predicate!r})."
             )
-        if isinstance(self.confidence, bool) or not isinstance(self.confidence, Real):
-            raise ConditionError(
-                f"the confidence must be a number, such as 0.9 (found {brief(self.confidence)})."
-            )
-        confidence = as_float(self.confidence)
-        if math.isnan(confidence) or not 0.0 < confidence <= 1.0:
-            raise ConditionError(
-                "the confidence threshold must lie in (0, 1] (found"
-                f" {confidence}{percent(confidence)}). Use 0.5 for pairs that are more likely than"
-                " not."
-            )
-        if confidence <= SMALLEST_CONFIDENCE:
-            raise ConditionError(
-                "the confidence threshold is too near 0 for float64 arithmetic (found"
-                f" {confidence}). Use more than 2^-49."
-            )
-        object.__setattr__(self, "confidence", confidence)
+        object.__setattr__(self, "confidence", checked_confidence(self.confidence))
 
     def window(self, tick: Tick) -> Window:
         """The condition in ticks.
@@ -105,6 +89,27 @@ class TimingCondition:
     def mirrored(self) -> TimingCondition:
         """The same condition with the two sides swapped."""
         return TimingCondition(self.predicate.mirrored(), self.confidence)
+
+
+def checked_confidence(given: Any) -> float:
+    """A confidence threshold as a float, if it is one."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise ConditionError(
+            f"the confidence must be a number, such as 0.9 (found {brief(given)})."
+        )
+    confidence = as_float(given)
+    if math.isnan(confidence) or not 0.0 < confidence <= 1.0:
+        raise ConditionError(
+            "the confidence threshold must lie in (0, 1] (found"
+            f" {confidence}{percent(confidence)}). Use 0.5 for pairs that are more likely than"
+            " not."
+        )
+    if confidence <= SMALLEST_CONFIDENCE:
+        raise ConditionError(
+            "the confidence threshold is too near 0 for float64 arithmetic (found"
+            f" {confidence}). Use more than 2^-49."
+        )
+    return confidence
 
 
 Closed = Literal["both", "left", "right", "neither"]

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, isfinite
 from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
-from coincide.model.condition import SMALLEST_CONFIDENCE, Closed, Window
+from coincide.model.condition import SMALLEST_CONFIDENCE, Closed, Window, checked_confidence
 from coincide.model.errors import ConditionError, argument, brief, call, said_of
 from coincide.model.options import check_choice
+from coincide.model.span_bounds import FAR, SHARES, SpanBounds
+from coincide.model.uncertain_ends import UncertainEnds, Widths
 from coincide.model.units import Duration, Tick, plain, size_of
 
 Allen = Literal[
@@ -25,12 +27,7 @@ Allen = Literal[
 
 ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
 """Spans that are near enough meet a window at a confidence that is as good as none."""
-FAR = 2**62
-"""No two times are that far apart, ticks."""
-SHARES = 10**9
-"""Shares are whole numbers of billionths."""
 
-_Bounds = tuple[int, int]
 _MORE, _LESS, _SAME, _ANY = (1, FAR), (-FAR, -1), (0, 0), (-FAR, FAR)
 _MIRRORED = {
     "overlapping": "overlapping", "containing": "inside", "following": "followed", "equals": "equals",
@@ -50,48 +47,6 @@ _ALLEN = {
 """Bounds on right's end less left's, as in `SpanBounds`; what is not said is not bounded."""
 
 
-class SpanBounds(NamedTuple):
-    """What qualifies a pair of spans: inclusive bounds on differences of ends, ticks, and the rest."""
-
-    starts_lo: int = -FAR  # right's start less left's start
-    starts_hi: int = FAR
-    ends_lo: int = -FAR  # right's end less left's end
-    ends_hi: int = FAR
-    after_lo: int = -FAR  # right's start less left's end
-    after_hi: int = FAR
-    before_lo: int = -FAR  # right's end less left's start
-    before_hi: int = FAR
-    left_shortest: int = 0  # A shorter span holds too little time
-    right_shortest: int = 0
-    left_share: int = 0  # The least overlap, in billionths of the left span
-    right_share: int = 0
-
-    @classmethod
-    def of(cls, **bounds: _Bounds) -> SpanBounds:
-        """Bounds of some of the differences: ``starts``, ``ends``, ``after``, ``before``."""
-        ends = {
-            f"{name}_{end}": value
-            for name, both in bounds.items()
-            for end, value in zip(("lo", "hi"), both, strict=True)
-        }
-        return cls(**ends)
-
-    def mirrored(self) -> SpanBounds:
-        """The same of swapped sides."""
-        return SpanBounds(
-            -self.starts_hi, -self.starts_lo, -self.ends_hi, -self.ends_lo,
-            -self.before_hi, -self.before_lo, -self.after_hi, -self.after_lo,
-            self.right_shortest, self.left_shortest, self.right_share, self.left_share,
-        )  # fmt: skip
-
-    @property
-    def reach(self) -> _Bounds:
-        """The least of right's end less left's start, and the largest of right's start less left's end."""
-        lows, highs = self[0:8:2], self[1:8:2]
-        lo, hi = max(lows), min(highs)
-        return (lo, hi) if lo <= hi else (0, 0)  # an overlap of some length
-
-
 @dataclass(frozen=True)
 class SpanWindow(Window):
     """A relation of spans in ticks. As a `Window` it says how far apart spans of a pair can be."""
@@ -101,12 +56,20 @@ class SpanWindow(Window):
     kind: str
     amount: int | None = None  # Ticks: the least overlap, or less than 0 the largest gap
     shares: tuple[int, int] = (0, 0)
+    ends: UncertainEnds | None = None  # None: both are known
 
     @classmethod
-    def of(cls, kind: str, amount: int | None, shares: tuple[int, int]) -> SpanWindow:
+    def of(
+        cls,
+        kind: str,
+        amount: int | None,
+        shares: tuple[int, int] = (0, 0),
+        ends: UncertainEnds | None = None,
+    ) -> SpanWindow:
         """The window of a relation."""
         bounds = _bounds(kind, amount, ("both", "both"))
-        return cls(*bounds.reach, ANY_CHANCE, kind, amount, shares)
+        reach = (bounds if ends is None else ends.possible(bounds)).reach
+        return cls(*reach, ANY_CHANCE, kind, amount, shares, ends)
 
     @property
     def is_even(self) -> bool:
@@ -115,7 +78,8 @@ class SpanWindow(Window):
 
     def mirrored(self) -> SpanWindow:
         """The relation seen from the right side."""
-        return SpanWindow.of(_MIRRORED[self.kind], self.amount, self.shares[::-1])
+        ends = None if self.ends is None else self.ends.mirrored()
+        return SpanWindow.of(_MIRRORED[self.kind], self.amount, self.shares[::-1], ends)
 
     def bounds(self, closed: tuple[Closed, Closed]) -> SpanBounds:
         """What qualifies two spans of which these ends belong to them."""
@@ -123,7 +87,10 @@ class SpanWindow(Window):
         least = max(self.amount or 0, 0)
         left, right = (max(least, int(each != "both")) for each in closed)
         own, other = self.shares
-        return _bounds(self.kind, self.amount, closed)._replace(
+        found = _bounds(self.kind, self.amount, closed)
+        if self.ends is not None:
+            found = self.ends.where_known(found, _bounds(self.kind, self.amount, ("both", "both")))
+        return found._replace(
             left_shortest=left, right_shortest=right, left_share=own, right_share=other
         )
 
@@ -171,9 +138,21 @@ class SpanRelation:
     min_overlap: Duration | None = None
     gap: Duration | None = None
     share: tuple[float, float] = (0.0, 0.0)
+    confidence: float | None = None  # of spans whose ends are uncertain
 
-    def window(self, tick: Tick) -> SpanWindow:
-        """The relation in ticks.
+    def __post_init__(self) -> None:
+        if self.confidence is not None:
+            object.__setattr__(self, "confidence", checked_confidence(self.confidence))
+
+    @property
+    def couples_ends(self) -> bool:
+        """Whether uncertain ends decide together, or must be equal: no product of chances tells."""
+        is_bound = self.kind in ("overlapping", "containing", "inside", "following", "followed")
+        least = 0 if self.min_overlap is None else size_of(self.min_overlap)
+        return not is_bound or least > 0 or any(self.share)
+
+    def window(self, tick: Tick, widths: Widths | None = None) -> SpanWindow:
+        """The relation in ticks, and of uncertain ends what they are off by.
 
         Raises
         ------
@@ -188,7 +167,10 @@ class SpanRelation:
             with said_of("gap" if self.kind == "overlapping" else "within"):
                 amount = -tick.count(self.gap)
         own, other = (ceil(Fraction(repr(each)) * SHARES) for each in self.share)
-        return SpanWindow.of(self.kind, amount, (own, other))
+        ends = None
+        if self.confidence is not None:
+            ends = UncertainEnds(widths or Widths(), self.confidence)
+        return SpanWindow.of(self.kind, amount, (own, other), ends)
 
     def mirrored(self) -> SpanRelation:
         """The same relation with the two sides swapped."""
@@ -198,7 +180,8 @@ class SpanRelation:
         given = {"min_overlap": self.min_overlap, "gap": self.gap}
         said = [f"{name}={value!r}" for name, value in given.items() if value is not None]
         said += [f"share={self.share}"] if any(self.share) else []
-        return f"{self.kind}({', '.join(said)})"
+        sure = "" if self.confidence is None else f" at confidence {self.confidence:g}"
+        return f"{self.kind}({', '.join(said)}){sure}"
 
 
 def overlapping(

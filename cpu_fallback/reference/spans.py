@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from cpu_fallback.reference.decision import satisfaction_probability
+
 
 class Span(NamedTuple):
     """An event that lasts."""
@@ -119,3 +121,73 @@ _ALLEN: Sequence[tuple[str, str, Callable[[Span, Span], bool]]] = (
     ("before", "after", lambda a, b: a.end < b.start),
     ("overlaps", "overlapped-by", lambda a, b: a.start < b.start < a.end < b.end),
 )
+
+
+class UncertainSpan(NamedTuple):
+    """An event that lasts, of which start and end may each be off by some ticks."""
+
+    start: int
+    end: int
+    closed: str = "both"
+    widths: tuple[int, int] = (0, 0)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the latest start is not after the earliest end."""
+        return self.start + self.widths[0] <= self.end - self.widths[1]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it surely holds no moment."""
+        return not any(self.widths) and not Span(*self[:3]).points
+
+    def _edge(self, number: int) -> tuple[int, int, bool]:
+        """The first and last moment where the start (0) or the end (1) may be, and whether it belongs."""
+        time, width = (self.start, self.end)[number], self.widths[number]
+        return time - width, time + width, self.closed in ("both", ("left", "right")[number])
+
+
+def chance_of_overlap(
+    left: UncertainSpan, right: UncertainSpan, gap: int | None = None
+) -> Fraction:
+    """How likely `coincide.overlapping` holds."""
+    if left.is_empty or right.is_empty:
+        return Fraction(0)
+    far = gap or 0
+    strict = gap is None
+    return _chance(left._edge(0), right._edge(1), -far, strict) * _chance(
+        right._edge(0), left._edge(1), -far, strict
+    )
+
+
+def chance_of_containing(left: UncertainSpan, right: UncertainSpan) -> Fraction:
+    """How likely `coincide.containing` holds."""
+    if left.is_empty or right.is_empty:
+        return Fraction(0)
+    own, others = (left._edge(0), left._edge(1)), (right._edge(0), right._edge(1))
+    # At a known end that both have, all of the right span is contained unless only it has that end.
+    starts = _chance(own[0], others[0], 0, own[0][2] < others[0][2], any_end=True)
+    return starts * _chance(others[1], own[1], 0, own[1][2] < others[1][2], any_end=True)
+
+
+def chance_of_following(left: UncertainSpan, right: UncertainSpan, within: int) -> Fraction:
+    """How likely `coincide.following` holds."""
+    if left.is_empty or right.is_empty:
+        return Fraction(0)
+    end, start = left._edge(1), right._edge(0)
+    return satisfaction_probability(*end[:2], *start[:2], 0, within)
+
+
+def _chance(
+    early: tuple[int, int, bool],
+    late: tuple[int, int, bool],
+    least: int,
+    strict: bool,
+    any_end: bool = False,
+) -> Fraction:
+    """How likely one end is at least so long after another one; `strict`: at a tie, if both belong."""
+    is_tie = early[:2] == late[:2] and early[0] == early[1] and least == 0
+    if is_tie and strict and (any_end or not (early[2] and late[2])):
+        return Fraction(0)
+    far = 1 << 70
+    return satisfaction_probability(*early[:2], *late[:2], least, far)

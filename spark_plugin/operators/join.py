@@ -89,7 +89,8 @@ def correlate(
     within, confidence
         The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. Exact times, of one
         column a side, need no confidence. One duration,
-        ``within="250ms"``, is the window from -250 ms to 250 ms.
+        ``within="250ms"``, is the window from -250 ms to 250 ms. A relation takes a `confidence` where
+        starts and ends are uncertain: ``spans("start", "end", around="10ms")``.
     left_time, right_time : str, (str, str), Around, Histograms or Spans
         The min and max column of the interval timestamps; one name for exact instants;
         ``around("t", "10ms")``, ``resolution("t", "1ms")``;

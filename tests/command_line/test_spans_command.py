@@ -38,6 +38,11 @@ ASKED: dict[str, tuple[list[str], list[str]]] = {
     "inside": (["inside"], []),
     "following": (["following", "--gap", "50"], ["1,9", "2,9"]),
     "Allen's": (["meets"], ["2,9"]),
+    "uncertain": (["overlapping", "--left-around", "5", "--confidence", "0.9"], ["1,7", "1,8", "2,8"]),
+    "uncertain ends": (
+        ["overlapping", "--left-around", "0,5", "--confidence", "0.5", "--probability"],
+        ["1,7,1", "1,8,1", "2,8,1", "2,9,0.5"],
+    ),
     "before": (["before", "--gap", "50"], ["1,9"]),
 }  # fmt: skip
 
@@ -58,8 +63,13 @@ def test_one_column_is_an_instant(join: Any) -> None:
 
 REFUSED = {
     "a window": (["overlapping", "--within", "0", "3"], "--within applies to instants"),
-    "a confidence": (["overlapping", "--confidence", "0.5"], "--confidence applies to instants"),
-    "a clock": (["overlapping", "--left-around", "3"], "--left-around applies to instants"),
+    "a confidence": (
+        ["overlapping", "--confidence", "0.5"],
+        "Remove --confidence, or say by how much",
+    ),
+    "no confidence": (["overlapping", "--left-around", "3"], "Give --confidence 0.5 for pairs"),
+    "three widths": (["overlapping", "--left-around", "3,4,5"], "takes a duration, or START,END"),
+    "a clock": (["overlapping", "--left-resolution", "3"], "--left-resolution applies to instants"),
     "no bound": (["following"], "needs a bound. Add --gap D"),
     "a bound": (["meets", "--gap", "3"], "--relation meets takes no bound. Remove --gap"),
     "a share of Allen's": (

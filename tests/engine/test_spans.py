@@ -316,7 +316,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a window": ({"condition": EXACT}, "left_time says that events last, so a window"),
     "intervals": ({"left_time": ("start", "end")}, r"left_time must be spans\('start', 'end'\)"),
     "probability": ({"probability": True}, r"overlapping\(\) holds or not, so there is no probability"),
-    "a confidence": ({"confidence": 0.5}, "condition and confidence both give the condition"),
+    "a confidence": ({"confidence": 0.5}, "of spans whose ends are known holds or not"),
     "delta": ({"pair_columns": "delta"}, "pair_columns takes 'overlap', the time that two spans"),
     "overlap of counts": ({"pair_columns": "overlap", "emit": "counts"}, "so there is no overlap"),
     "shifts": ({"shifts": (9,), "report": coincide.JoinReport()}, "shifts moves uncertain instants"),

@@ -6,6 +6,7 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from coincide import (
     JoinReport,
     MemoryBudgetError,
     Window,
+    containing,
     correlate_tables,
     following,
     overlapping,
@@ -307,19 +309,28 @@ def test_a_join_lets_go_of_its_memory_at_its_end(
 
 @pytest.mark.parametrize(
     "asked",
-    [overlapping(share=(0.5, 0.2)), following(20), relation("overlapped-by")],
+    [
+        overlapping(share=(0.5, 0.2)),
+        following(20),
+        relation("overlapped-by"),
+        replace(overlapping(), confidence=0.3),
+        replace(containing(), confidence=0.9),
+    ],
     ids=str,
 )
 def test_spans(asked: Any) -> None:
-    """Bounds on ends, and the best by the bits of the time in common."""
+    """Bounds on ends, or their chances, and the best by the bits of the time in common."""
+    is_uncertain = asked.confidence is not None
     rng, sides = np.random.default_rng(1), []
     for size in (120, 110):
         start, length = rng.integers(0, 900, size), rng.choice([0, 1, 5, 40, 300], size)
+        length += 7 * is_uncertain
         columns = {"id": np.arange(size), "start": start, "end": start + length}
         sides.append(pa.table({**columns, "key": rng.integers(0, 2, size)}))
     given: dict[str, Any] = {
-        "left_time": spans("start", "end", closed="left"), "right_time": spans("start", "end"),
-        "by": "key", "pair_columns": "overlap",
+        "left_time": spans("start", "end", closed="left", around=3 if is_uncertain else None),
+        "right_time": spans("start", "end", around=(0, 7) if is_uncertain else None),
+        "by": "key", "pair_columns": "overlap", "probability": is_uncertain,
     }  # fmt: skip
     for emit in ("pairs", "best"):
         gpu, cpu = (

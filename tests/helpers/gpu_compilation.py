@@ -26,7 +26,7 @@ from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 from coincide.model.causality.deciding import PairRule
 from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.timestamps import HistogramRule, IntervalRule
-from coincide.model.timestamps.spans import SpanRule
+from coincide.model.timestamps.spans import SpanRule, UncertainSpanRule
 from gpu_kernels.kernels import borders, causality, join
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 
@@ -55,6 +55,7 @@ SPAN_KERNELS = tuple(
     kernel.of(SpanRule) for kernel in RULE_KERNELS if kernel is not join.pair_probabilities
 )
 """A pair of spans qualifies or not: it has no probability."""
+UNCERTAIN_SPAN_KERNELS = tuple(kernel.of(UncertainSpanRule) for kernel in RULE_KERNELS)
 
 
 class Cost(NamedTuple):
@@ -154,7 +155,7 @@ def _opcodes(image: bytes) -> Counter[int]:
 def main() -> None:
     """Print the cost of every kernel on every architecture."""
     print("kernel".ljust(20), *(f"{name:>9}" for name in ("arch", *Cost._fields)))
-    for kernel in (*KERNELS, *HISTOGRAM_KERNELS, *SPAN_KERNELS):
+    for kernel in (*KERNELS, *HISTOGRAM_KERNELS, *SPAN_KERNELS, *UNCERTAIN_SPAN_KERNELS):
         for capability in ARCHITECTURES:
             cost = Compiled(kernel, capability).machine_code().cost
             cells = (architecture(capability), *cost)

@@ -69,6 +69,11 @@ class IntervalColumns:
         return INTERVALS
 
     @property
+    def shortest(self) -> int:
+        """The least length of a valid event, ticks."""
+        return 0
+
+    @property
     def declared(self) -> tuple[int, int] | None:  # noqa: D102
         return None if self.longest is None else (0, self.longest)
 
@@ -80,20 +85,25 @@ class IntervalColumns:
             Ticks(column_of(table, scale.column.side, scale.column.name), scale)
             for scale in self.scales
         )
-        return ReadIntervals(lower, upper, 2 * TIME_LIMIT if self.longest is None else self.longest)
+        longest = 2 * TIME_LIMIT if self.longest is None else self.longest
+        return ReadIntervals(lower, upper, longest, self.shortest)
 
 
 class ReadIntervals:
     """Intervals of rows: `coincide.engine.events.timestamps.ReadTimes`."""
 
-    def __init__(self, lower: Ticks, upper: Ticks, longest: int) -> None:
-        self._lower, self._upper, self._longest = lower, upper, longest
+    def __init__(self, lower: Ticks, upper: Ticks, longest: int, shortest: int = 0) -> None:
+        self._lower, self._upper, self._longest, self._shortest = lower, upper, longest, shortest
 
     @property
     def are_valid(self) -> bool:  # noqa: D102
         lower, upper = self._lower, self._upper
-        shows_all = lower.shows_all and upper.shows_all
-        return shows_all and are_valid_times(lower.ticks, upper.ticks, self._longest)
+        if not (lower.shows_all and upper.shows_all):
+            return False
+        are_valid: bool = are_valid_times(lower.ticks, upper.ticks, self._longest)
+        if are_valid and self._shortest:
+            are_valid = bool(self.shapes.min(initial=self._shortest) >= self._shortest)
+        return are_valid
 
     @cached_property
     def null(self) -> np.ndarray:  # noqa: D102
@@ -110,6 +120,7 @@ class ReadIntervals:
                 yield "not_finite", part
         yield "range", lower.out_of_range | upper.out_of_range
         yield "order", lower.ticks > upper.ticks
+        yield "ends", self.shapes < self._shortest
         yield "length", self.shapes > self._longest
 
     @property

@@ -22,6 +22,7 @@ INVALID_REASONS = {
     "not_finite": "NaN or infinity in",
     "range": "times that reach 2^61 ticks in",
     "order": "min above max in",
+    "ends": "starts that may be after their ends in",
     "width": "missing, negative or infinite half-widths in",
     "length": "timestamps longer than the declared longest length in",
     "template": "unknown or missing ids of templates in",

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from coincide.engine.events.keys import Names, check_names, names_of
-from coincide.engine.events.spans import Spans
+from coincide.engine.events.spans import SpanColumns, Spans
 from coincide.engine.events.timestamp_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
@@ -16,11 +16,12 @@ from coincide.engine.join.pair_filter import Where
 from coincide.engine.join.spec import DELTA, OVERLAP, in_unit, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
-from coincide.model.condition import TimingCondition
+from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, found_instead
 from coincide.model.options import How, Way
 from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
+from coincide.model.uncertain_ends import Widths
 from coincide.model.units import Duration, Tick
 
 TIMES = ("min_time", "max_time")
@@ -99,7 +100,8 @@ class JoinArguments(PairArguments):
                     f"{argument(name)} must be spans('start', 'end'), or one column of exact times,"
                     f" for {self.condition} (found {brief(given)}). Name its columns in spans()."
                 )
-        if self.probability:
+        self._check_uncertain_ends()
+        if self.probability and self.condition.confidence is None:
             raise ConditionError(
                 f"{self.condition} holds or not, so there is no probability. Remove"
                 f" {argument('probability', True)}, or ask for"
@@ -112,8 +114,37 @@ class JoinArguments(PairArguments):
             )
         if self.matching == "optimal":
             raise ConditionError(
-                f"{argument('matching', 'optimal')} adds up probabilities, but {self.condition} has"
-                f" none. Use {argument('matching', 'mutual')}."
+                f"{argument('matching', 'optimal')} assigns instants to each other, but"
+                f" {self.condition} relates spans. Use {argument('matching', 'mutual')}."
+            )
+
+    def _check_uncertain_ends(self) -> None:
+        """Refuse uncertain ends without a confidence, a confidence without them, and what couples them."""
+        assert isinstance(self.condition, SpanRelation)
+        both = {"left_time": self.left_time, "right_time": self.right_time}
+        uncertain = [
+            name for name, given in both.items() if isinstance(given, Spans) and given.are_uncertain
+        ]
+        if self.condition.confidence is None:
+            if uncertain:
+                raise ConditionError(
+                    f"{argument(uncertain[0])} says that starts and ends may be off, so a pair needs a"
+                    f" confidence (found {self.condition}). Give {argument('confidence', 0.5)} for"
+                    " pairs that are more likely than not."
+                )
+            return
+        if not uncertain:
+            raise ConditionError(
+                f"{self.condition.kind} of spans whose ends are known holds or not, so there is no"
+                f" confidence (found {self.condition.confidence:g}). Remove {argument('confidence')},"
+                " or say by how much ends may be off, as in spans('start', 'end', around='10ms'); on the"
+                " command line by --left-around or --right-around."
+            )
+        if self.condition.couples_ends:
+            raise ConditionError(
+                f"{self.condition} asks for equal ends, or for an overlap of some length, which is not"
+                " known of uncertain ends. Use overlapping(), overlapping(gap=), containing(),"
+                " inside() or following()."
             )
 
     def _take_from_left(self) -> None:
@@ -185,10 +216,16 @@ class JoinArguments(PairArguments):
         self.condition.window(tick)
         self.longest(tick)
 
+    def _window(self, tick: Tick, times: Sequence[TimestampColumns]) -> Window:
+        if isinstance(self.condition, TimingCondition):
+            return self.condition.window(tick)
+        widths = [width for each in times if isinstance(each, SpanColumns) for width in each.around]
+        return self.condition.window(tick, Widths(*widths))
+
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
         tick = times[0].scales[0].tick
-        window = self.condition.window(tick)
+        window = self._window(tick, times)
         self.check_symmetric(window.is_even)
         name = in_unit(OVERLAP if self.is_of_spans else DELTA, tick)
         column = name if names_of(self.pair_columns) else None
@@ -236,7 +273,5 @@ class RightAlone(JoinArguments):
         left, right = super()._longest
         return right, left
 
-    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
-        """As in `JoinArguments`, with the window seen from the right side."""
-        spec = super().spec(times, threads, batch_pairs)
-        return spec.but(window=spec.window.mirrored())
+    def _window(self, tick: Tick, times: Sequence[TimestampColumns]) -> Window:
+        return super()._window(tick, times[::-1]).mirrored()

@@ -424,6 +424,8 @@ def condition_of(
     if condition is not None:
         if window is None and confidence is None:
             return condition
+        if isinstance(condition, SpanRelation) and window is None:
+            return replace(condition, confidence=confidence)
         given = "within" if window is not None else "confidence"
         raise ConditionError(
             f"{argument('condition')} and {argument(given)} both give the condition of pairs."

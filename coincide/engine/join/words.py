@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from coincide.engine.events.corrected import corrected_clock
@@ -159,28 +160,31 @@ def _of_instants(words: dict[str, Any]) -> _Asked:
 
 
 def _of_spans(words: dict[str, Any]) -> _Asked:
-    of_sides = [f"{side}_{name}" for side in SIDES for name in CLOCKS]
-    for name in ("within", "mutual_deadline", "confidence", *of_sides):
+    of_sides = [f"{side}_{name}" for side in SIDES for name in CLOCKS if name != "around"]
+    for name in ("within", "mutual_deadline", *of_sides):
         if words.get(name) is not None:
             raise ConditionError(
                 f"{argument(name)} applies to instants, and {argument('relation')} to events that"
                 " last. Remove one."
             )
-    left, right = (
-        _lasting(f"{side}_time", words.get(f"{side}_time", _TIMES), words.get("closed") or "both")
-        for side in SIDES
-    )
-    return _relation(words["relation"], *(words.get(name) for name in _OF_SPANS)), (left, right)
+    left, right = (_lasting(side, words, words.get("closed") or "both") for side in SIDES)
+    asked = _relation(words["relation"], *(words.get(name) for name in _OF_SPANS))
+    return replace(asked, confidence=words.get("confidence")), (left, right)
 
 
-def _lasting(word: str, given: str, closed: Closed) -> GivenTimes:
+def _lasting(side: str, words: dict[str, Any], closed: Closed) -> GivenTimes:
+    word, around = f"{side}_time", words.get(f"{side}_around")
+    given = words.get(word, _TIMES)
     columns = names(word, [given])
     if len(columns) > 2:
         raise ConditionError(
             f"{argument(word)} takes the columns START,END, or one column of exact times (found"
             f" {given!r})."
         )
-    return columns[0] if len(columns) == 1 else spans(columns[0], columns[1], closed=closed)
+    if len(columns) == 1 and around is None:
+        return columns[0]
+    widths = None if around is None else _both_durations(f"{side}_around", around, "START,END")
+    return spans(columns[0], columns[-1], closed=closed, around=widths)
 
 
 def _relation(
@@ -281,13 +285,16 @@ def _stamped(stamp: str, said: dict[str, str], unit: str | None, begin: str) -> 
         columns = names(f"{begin}around_column", [said["around_column"]])
         column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
         return around(stamp, column=column, unit=unit)  # type: ignore[arg-type]
-    option, parts = f"{begin}around", said["around"].split(",")
-    if len(parts) > 2 or "" in parts:
-        raise ConditionError(
-            f"{argument(option)} takes a duration, or BEFORE,AFTER (found {said['around']!r})."
-        )
-    before, after = (duration(option, part) for part in (parts[0], parts[-1]))
+    before, after = _both_durations(f"{begin}around", said["around"], "BEFORE,AFTER")
     return around(stamp, before=before, after=after)
+
+
+def _both_durations(option: str, text: str, both: str) -> tuple[Duration, Duration]:
+    """Two durations, or one for both."""
+    parts = text.split(",")
+    if len(parts) > 2 or "" in parts:
+        raise ConditionError(f"{argument(option)} takes a duration, or {both} (found {text!r}).")
+    return duration(option, parts[0]), duration(option, parts[-1])
 
 
 def _predicate(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from coincide.model.class_choice import Population, choose_classes
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
-from coincide.model.relations import FAR, SHARES, SpanBounds
 from coincide.model.sides import LEFT
+from coincide.model.span_bounds import FAR, SHARES, SpanBounds
 from coincide.model.timestamps.protocol import Events, PairModel
+from coincide.model.uncertain_ends import Difference, UncertainEnds, chance_of
 
 _BEYOND = 2**63 - 2
 
@@ -52,6 +53,34 @@ class SpanRule(NamedTuple):
         return np.uint64(2 * max(-overlap(s, left, right), 0))
 
 
+class UncertainSpanRule(NamedTuple):
+    """The decision on two spans whose ends are uncertain: as `SpanRule`."""
+
+    first: Difference
+    second: Difference
+    left_shortest: int
+    right_shortest: int
+    threshold: float  # The least probability that qualifies
+
+    def lean(self, side, shape):  # noqa: D102
+        return shape
+
+    def qualifies(self, s, left, right):  # noqa: D102
+        return self.merit(s, left, right) >= 0.0
+
+    def probability(self, s, left, right):  # noqa: D102
+        return chance_of(self.first, s, left, right) * chance_of(self.second, s, left, right)
+
+    def merit(self, s, left, right):  # noqa: D102
+        p = self.probability(s, left, right)
+        has_time = (left >= self.left_shortest) & (right >= self.right_shortest)
+        return p if has_time & (p >= self.threshold) else -1.0
+
+    def distance(self, s, left, right):
+        """The less the more time the two have in common, or the less is between them."""
+        return np.uint64(FAR - overlap(s, left, right))
+
+
 @compiled(forceinline=True)
 def overlap(s: int, left: int, right: int) -> int:
     """The time that two spans have in common, ticks; of spans that are apart the gap, below 0."""
@@ -87,37 +116,48 @@ def ordered(ticks: int) -> float:
 class SpanPairs:
     """Spans on both sides: `coincide.model.timestamps.protocol.PairModel`."""
 
-    bounds: SpanBounds
+    rule: SpanRule | UncertainSpanRule
+    possible: SpanBounds  # Outside them no pair qualifies
+    sure: SpanBounds  # Within them each pair does
 
-    @property
-    def rule(self) -> SpanRule:
+    @classmethod
+    def of(cls, bounds: SpanBounds, ends: UncertainEnds | None) -> Self:
+        """Spans of a relation; `ends` tells how uncertain they are, None that they are known."""
+        if ends is None:
+            return cls(SpanRule(bounds), bounds, bounds)
+        shortest = bounds.left_shortest, bounds.right_shortest
+        rule = UncertainSpanRule(*ends.differences(bounds), *shortest, ends.threshold)
+        return cls(rule, ends.possible(bounds), ends.sure(bounds))
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
         """As `PairModel`, like all that follow."""
-        return SpanRule(self.bounds)
-
-    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:  # noqa: D102
         return self, left, right
 
     def choose_classes(  # noqa: D102
         self, left: Population, right: Population, groups: int, classes: int | None
     ) -> tuple[ShapeClasses, ShapeClasses]:
         bands = partial(self.bands, LEFT)
-        return choose_classes(left, right, groups, self.bounds.reach, bands, classes)
+        return choose_classes(left, right, groups, self.possible.reach, bands, classes)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
-        return span_bands(self._seen_from(base_side), own, other)
+        return span_bands(*self._seen_from(base_side), own, other)
 
     def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:  # noqa: D102
-        lo, hi = self._seen_from(base_side).reach
+        lo, hi = self._seen_from(base_side)[0].reach
         return lo - int(own.highest[-1]), hi + int(other.highest[-1])
 
     def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
         return classes.highest
 
-    def _seen_from(self, base_side: int) -> SpanBounds:
-        return self.bounds if base_side == LEFT else self.bounds.mirrored()
+    def _seen_from(self, base_side: int) -> tuple[SpanBounds, SpanBounds]:
+        if base_side == LEFT:
+            return self.possible, self.sure
+        return self.possible.mirrored(), self.sure.mirrored()
 
 
-def span_bands(bounds: SpanBounds, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+def span_bands(
+    bounds: SpanBounds, sure: SpanBounds, own: ShapeClasses, other: ShapeClasses
+) -> np.ndarray:
     """As `coincide.model.bands.band_table`, of bounds on differences of ends.
 
     With D the difference of doubled midpoints, twice the difference of starts is D + l1 - l2, that of ends
@@ -133,7 +173,7 @@ def span_bands(bounds: SpanBounds, own: ShapeClasses, other: ShapeClasses) -> np
         for ends in ((a1, a2), (b1, b2))
     )
     outer = _range_of_d(bounds, (a1, b1), (a2, b2), least, is_sure=False)
-    inner = _range_of_d(bounds, (a1, b1), (a2, b2), most, is_sure=True)
+    inner = _range_of_d(sure, (a1, b1), (a2, b2), most, is_sure=True)
     none = (b1 < np.maximum(least, bounds.left_shortest)) | (outer[0] > outer[1])
     none |= b2 < np.maximum(least, bounds.right_shortest)
     unsure = none | (a1 < np.maximum(most, bounds.left_shortest)) | (inner[0] > inner[1])

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from coincide import (
     CorrelateOptions,
+    DataError,
     JoinReport,
     containing,
     correlate,
@@ -29,11 +30,11 @@ from tests.helpers.histogram_tables import in_order
 pytestmark = pytest.mark.spark
 
 
-def lasting(seed: int, size: int) -> pa.Table:
+def lasting(seed: int, size: int, shortest: int = 0) -> pa.Table:
     """Spans of a few keys, some of no length, and a few far longer than the rest."""
     rng = np.random.default_rng(seed)
     start = np.sort(rng.integers(0, 20_000, size))
-    length = rng.choice([0, 1, 5, 40, 200], size)
+    length = shortest + rng.choice([0, 1, 5, 40, 200], size)
     length[:: size // 4] = 6_000
     return pa.table({
         "id": np.arange(size), "start": start, "end": start + length, "key": rng.integers(0, 3, size)
@@ -43,6 +44,11 @@ def lasting(seed: int, size: int) -> pa.Table:
 LEFT, RIGHT = lasting(1, 300), lasting(2, 280)
 TIMES = {
     "left_time": spans("start", "end", closed="left"), "right_time": spans("start", "end"), "by": "key",
+}  # fmt: skip
+UNSURE = lasting(3, 300, 7), lasting(4, 280, 7)
+UNCERTAIN: dict[str, Any] = {
+    "left_time": spans("start", "end", closed="left", around=(0, 4)),
+    "right_time": spans("start", "end", around=3), "by": "key", "confidence": 0.4,
 }  # fmt: skip
 POINTS = {"left_time": spans("start", "end"), "right_time": "start", "by": "key"}
 
@@ -57,6 +63,17 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "small right": (inside(), {**TIMES, "how": "left"}, {"way": "broadcast-right"}),
     "both": (following(50), {**TIMES, "how": "anti"}, {"way": "broadcast-both"}),
     "mutual": (overlapping(), {**TIMES, "matching": "mutual"}, {"way": "exchange", "slices": 3}),
+    "uncertain": (
+        overlapping(gap=2), {**UNCERTAIN, "probability": True, "how": "full"},
+        {"way": "exchange", "slices": 5},
+    ),
+    "uncertain, best": (
+        overlapping(), {**UNCERTAIN, "emit": "best", "k": 2, "probability": True},
+        {"way": "exchange", "slices": 3},
+    ),
+    "uncertain, small left": (inside(), {**UNCERTAIN, "emit": "best"}, {"way": "broadcast-left"}),
+    "uncertain, small right": (containing(), {**UNCERTAIN, "how": "left"}, {"way": "broadcast-right"}),
+    "uncertain, both": (following(50), {**UNCERTAIN, "matching": "mutual"}, {"way": "broadcast-both"}),
     "Allen's": (relation("overlapped-by"), {**TIMES, "how": "semi"}, {"way": "exchange", "slices": 6}),
 }  # fmt: skip
 
@@ -64,8 +81,9 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", ASKED)
 def test_as_in_one_process(spark: SparkSession, name: str) -> None:
     condition, asked, options = ASKED[name]
-    want = correlate_tables(LEFT, RIGHT, condition, **asked)
-    left, right = map(spark.createDataFrame, (LEFT, RIGHT))
+    tables = UNSURE if "confidence" in asked else (LEFT, RIGHT)
+    want = correlate_tables(*tables, condition, **asked)
+    left, right = map(spark.createDataFrame, tables)
     found = correlate(left, right, condition, **asked, options=CorrelateOptions(**options))
     assert in_order(found.toArrow()) == in_order(want)
     assert want.num_rows
@@ -82,14 +100,24 @@ def test_one_stream(spark: SparkSession) -> None:
         assert in_order(found.toArrow()) == in_order(correlate_tables(LEFT, emit=emit, **asked))
 
 
-def test_from_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_ends_that_may_come_before_their_starts_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(DataError, match="starts that may be after their ends in start and end"):
+        correlate(
+            spark.createDataFrame(LEFT), condition=overlapping(), confidence=0.4,
+            left_time=UNCERTAIN["left_time"],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["known", "uncertain"])
+def test_from_files(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Tasks read their own slices; in one process, and by Spark's tasks."""
-    for name, table in (("left", LEFT), ("right", RIGHT)):
-        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=40)
-    want = correlate_tables(LEFT, RIGHT, overlapping(gap=5), **TIMES)
+    tables, asked = (UNSURE, UNCERTAIN) if name == "uncertain" else ((LEFT, RIGHT), TIMES)
+    for side, table in zip(("left", "right"), tables, strict=True):
+        pq.write_table(table, tmp_path / f"{side}.parquet", row_group_size=40)
+    want = correlate_tables(*tables, overlapping(gap=5), **asked)
     report = JoinReport()
     found = correlate_files(
-        spark, tmp_path / "left.parquet", tmp_path / "right.parquet", overlapping(gap=5), **TIMES,
+        spark, tmp_path / "left.parquet", tmp_path / "right.parquet", overlapping(gap=5), **asked,
         options=CorrelateOptions(way="files", slices=4), report=report,
     )  # fmt: skip
     assert in_order(found.toArrow()) == in_order(want)

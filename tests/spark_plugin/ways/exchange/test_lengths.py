@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,12 +16,18 @@ from coincide import (
     JoinReport,
     MemoryBudgetError,
     TimingCondition,
+    containing,
     correlate,
     correlate_tables,
+    inside,
+    overlapping,
+    spans,
     within,
 )
+from coincide.engine.events.spans import SpanModel
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
+from coincide.model.units import Tick
 from spark_plugin.tasks.samples import Reach, Sample
 from spark_plugin.tasks.slices import Places, SlicePlan
 from spark_plugin.ways.correlation import Correlation
@@ -42,6 +49,8 @@ LONG_ARE_USELESS = JoinSpec(Window(-2 * SECOND, 2 * SECOND, 0.1))
 """No interval of a pair is longer than 40 s."""
 LONG_ARE_RARE = JoinSpec(Window(-2 * SECOND, 2 * SECOND, 1e-6))
 """Here intervals of 30 days have matches."""
+LASTING = JoinSpec(overlapping().window(Tick()), models=(SpanModel("both"), SpanModel("both")))
+"""Spans, which overlap others however long they are."""
 SLICES = 400
 
 
@@ -81,7 +90,9 @@ def rows_sent(plan: SlicePlan, right: Sample) -> int:
     return int(plan.slices_of(places, is_left=False)[0].size)
 
 
-@pytest.mark.parametrize("spec", [LONG_ARE_USELESS, LONG_ARE_RARE], ids=["useless", "rare"])
+@pytest.mark.parametrize(
+    "spec", [LONG_ARE_USELESS, LONG_ARE_RARE, LASTING], ids=["useless", "rare", "spans"]
+)
 @pytest.mark.parametrize("long", [(10, 0), (0, 10), (10, 10)], ids=str)
 def test_few_long_events_are_no_reason_to_copy_others(
     spec: JoinSpec, long: tuple[int, int]
@@ -90,17 +101,18 @@ def test_few_long_events_are_no_reason_to_copy_others(
     assert plan.count >= SLICES
     assert rows_sent(plan, right) < 1.2 * N
     assert plan.replication == pytest.approx(rows_sent(plan, right) / N)
-    is_apart = spec is LONG_ARE_RARE and long[0] > 0
+    is_apart = spec is not LONG_ARE_USELESS and long[0] > 0
     assert (plan.apart is not None) == is_apart
     if plan.apart is not None:
         assert 2 * SECOND <= plan.apart < MONTH / 10
 
 
+@pytest.mark.parametrize("spec", [LONG_ARE_RARE, LASTING], ids=["rare", "spans"])
 @pytest.mark.parametrize("rows", [10**7, 10**8])
-def test_many_rows_of_which_few_are_long(rows: int) -> None:
+def test_many_rows_of_which_few_are_long(rows: int, spec: JoinSpec) -> None:
     """Neither copied to all slices that make room for them, nor refused."""
     left, right = side(1, 10), side(2, 10)
-    plan, _ = planned(left, right, LONG_ARE_RARE, weight=rows / N)
+    plan, _ = planned(left, right, spec, weight=rows / N)
     assert plan.count >= rows // 10**6
     assert plan.replication < 1.2
     assert plan.apart is not None
@@ -196,6 +208,40 @@ def asked_of(asked: dict[str, Any]) -> dict[str, Any]:
     return (
         {**asked, "left_columns": times, "right_columns": times} if "matching" in asked else asked
     )
+
+
+LASTING_ASKED: list[dict[str, Any]] = [
+    {"condition": overlapping(), "how": "full"},
+    {"condition": overlapping(gap=9 * SECOND), "how": "left", "emit": "counts"},
+    {"condition": inside(), "emit": "best", "k": 2, "prefer": "last"},
+    {"condition": containing(), "how": "left", "emit": "lists", "confidence": 0.6},
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("asked", LASTING_ASKED, ids=lambda asked: str(asked["condition"]))
+@pytest.mark.parametrize("seed", [5, pytest.param(7, marks=pytest.mark.slow)])
+def test_long_spans_apart_give_the_answer_of_tables(
+    spark: SparkSession, asked: dict[str, Any], seed: int
+) -> None:
+    around = SECOND if "confidence" in asked else None
+    tables = []
+    for number in (seed, seed + 1):
+        table = side(number, 5, 600, MONTH)
+        tables.append(table.set_column(2, "max_time", pc.add(table["max_time"], 2 * SECOND)))
+    given = {**asked, "left_time": spans("min_time", "max_time", around=around)}
+    given["right_time"] = spans("min_time", "max_time", closed="left")
+    options, report = CorrelateOptions(way="exchange", slices=40), JoinReport()
+    found = correlate(
+        *(frame(spark, each) for each in tables), options=options, report=report, **given
+    )
+    expected = correlate_tables(*tables, **given)
+    assert expected.num_rows > 0
+    assert answer(rows_of(found)) == answer(expected.to_pylist())
+    # Every right row in about one slice, as the long left ones are planned apart.
+    replication = report.summary().replication
+    assert replication is not None
+    assert replication < 1.3
 
 
 @pytest.mark.spark
