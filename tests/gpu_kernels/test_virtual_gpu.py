@@ -19,7 +19,12 @@ if "VIRTUAL_GPU_LOG" in os.environ:
 if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
-from tests.helpers.gpu_compilation import HISTOGRAM_KERNELS, KERNELS, SPAN_KERNELS
+from tests.helpers.gpu_compilation import (
+    HISTOGRAM_KERNELS,
+    KERNELS,
+    SPAN_KERNELS,
+    UNCERTAIN_SPAN_KERNELS,
+)
 from tests.helpers.pytest_processes import all_passed, run_tests
 from tests.virtual_gpu import environment
 from tests.virtual_gpu.log import Log, kernel_name
@@ -77,5 +82,5 @@ def test_nothing_is_wrong_though_the_answers_are_right(run: Run) -> None:
 
 
 def test_every_kernel_was_launched(run: Run) -> None:
-    kernels = (*KERNELS, *HISTOGRAM_KERNELS, *SPAN_KERNELS)
+    kernels = (*KERNELS, *HISTOGRAM_KERNELS, *SPAN_KERNELS, *UNCERTAIN_SPAN_KERNELS)
     assert {kernel_name(kernel) for kernel in kernels} == run.log.launched

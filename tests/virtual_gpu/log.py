@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from gpu_kernels.kernels.compilation import Kernel
 
 _MANGLED = re.compile(r"gpu_kernels7kernels\d+([a-z_]+?)\d+([a-z_]+)B")
-_KINDS = re.compile("IntervalRule|HistogramRule|SpanRule|PairRule|TemplateRule|CausalRun")
+_KINDS = re.compile(
+    "IntervalRule|HistogramRule|UncertainSpanRule|SpanRule|PairRule|TemplateRule|CausalRun"
+)
 
 
 class Log(NamedTuple):

@@ -161,10 +161,10 @@ class _UnitedArguments(JoinArguments):
         options: CorrelateOptions,
         gap: Duration | None = None,
     ) -> _UnitedArguments:
-        if not isinstance(time, Spans):
+        if not isinstance(time, Spans) or time.are_uncertain:
             raise ConditionError(
-                f"{argument('time')} must be spans('start', 'end') (found {brief(time)}). Name its"
-                " columns in spans()."
+                f"{argument('time')} must be spans('start', 'end'), whose ends are known (found"
+                f" {brief(time)}). Name its columns in spans(), without {argument('around')}."
             )
         return cls(
             overlapping(gap=gap), left_time=time, by=by, case_fold=case_fold, options=options,
