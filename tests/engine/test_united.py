@@ -115,7 +115,7 @@ def test_what_has_no_meaning_is_refused() -> None:
     given: Any = ("start", "end")
     with pytest.raises(ConditionError, match=r"time must be spans\('start', 'end'\)"):
         merged(side, time=given)
-    with pytest.raises(ConditionError, match="whose ends are known .* without around"):
+    with pytest.raises(ConditionError, match=r"whose ends are known .* without around"):
         coverage(side, time=spans("start", "end", around=1))
     with pytest.raises(ConditionError, match="gap must not be negative"):
         merged(side, -1)
