@@ -331,6 +331,7 @@ def test_spans(asked: Any) -> None:
         "left_time": spans("start", "end", closed="left", around=3 if is_uncertain else None),
         "right_time": spans("start", "end", around=(0, 7) if is_uncertain else None),
         "by": "key", "pair_columns": "overlap", "probability": is_uncertain,
+        "options": CorrelateOptions(threads=1),
     }  # fmt: skip
     for emit in ("pairs", "best"):
         gpu, cpu = (
