@@ -113,7 +113,10 @@ from coincide.model.timestamps.histograms import HistogramEvents as HistogramEve
 from coincide.model.timestamps.intervals import IntervalEvents as IntervalEvents
 from coincide.model.units import Tick as Tick
 from coincide.model.windowed_causality import WindowOptions as WindowOptions
-from spark_plugin.operators.borders import border_crossings as border_crossings
+from spark_plugin.operators.borders import (
+    border_crossing_streams as border_crossing_streams,
+    border_crossings as border_crossings,
+)
 from spark_plugin.operators.causality import causality as causality
 from spark_plugin.operators.clocks import clock_errors as clock_errors
 from spark_plugin.operators.join import correlate as correlate, correlate_files as correlate_files

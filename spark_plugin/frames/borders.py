@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -40,9 +40,10 @@ from spark_plugin.frames.columns import (
     quoted,
     spark_type,
 )
-from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame
+from spark_plugin.frames.events import latest_time
+from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame, exchanged
 from spark_plugin.frames.output_columns import check_distinct_names, computed_time, result_time
-from spark_plugin.frames.queries import ship
+from spark_plugin.frames.queries import LateBroadcast, ship
 from spark_plugin.frames.timestamps import in_range
 from spark_plugin.tasks.borders import (
     FIRST_CODE,
@@ -54,6 +55,7 @@ from spark_plugin.tasks.borders import (
     value_names,
 )
 from spark_plugin.tasks.counting import CountingTask
+from spark_plugin.tasks.wire import KEY_HASH, Shipment
 
 _BATCH_EVENTS = 1 << 16
 """Crossings of an output batch: small ones let the JVM read one while the worker fills the next."""
@@ -94,21 +96,46 @@ def plan_of_crossings(
     """The crossings that a task finds, whatever brings it its readings: of streams and times of types."""
     arguments = columns.arguments
     queries, ids, kind = collected_queries(given, arguments)
-    most = min(arguments.options.batch_events, _BATCH_EVENTS)
-    options = replace(arguments.options, batch_events=most)
-    columns = replace(columns, arguments=replace(arguments, options=options))
-    shipment = ship(as_table(queries, ids), rows.sparkSession, *_TOO_LARGE)
-    task = new_task(columns, ShippedQueries(uuid.uuid4().hex, shipment))
-    stream, time = kinds
-    own = result_time(time)
-    times = [own, own, computed_time(time)][: arguments.made_times]
-    types = [kind, *(stream for _ in arguments.streams), T.LongType(), *times]
-    made = list(zip(arguments.made, types, strict=True))
+    columns = with_small_batches(columns)
+    task = new_task(columns, shipped_queries(as_table(queries, ids), rows.sparkSession))
+    made = list(zip(arguments.made, result_kinds(arguments, kind, *kinds), strict=True))
     told = partial(_summary, columns, queries, seen)
     return OperatorPlan.of(
-        rows, task, made, {"event": EVENTS}, told,
-        observe=observe, backend=options.backend, why=why,
+        rows, task, made, RESULT_WORDS, told,
+        observe=observe, backend=arguments.options.backend, why=why,
     )  # fmt: skip
+
+
+RESULT_WORDS = {"event": EVENTS}
+"""Columns of the result that cross as numbers, and the words of these."""
+
+
+def with_small_batches(columns: ReadingColumns) -> ReadingColumns:
+    """The same with output batches that suit Spark."""
+    arguments = columns.arguments
+    most = min(arguments.options.batch_events, _BATCH_EVENTS)
+    options = replace(arguments.options, batch_events=most)
+    return replace(columns, arguments=replace(arguments, options=options))
+
+
+def shipped_queries(table: pa.Table, spark: SparkSession) -> ShippedQueries:
+    """A table of queries, sent to the workers."""
+    return ShippedQueries(uuid.uuid4().hex, ship(table, spark, *_TOO_LARGE))
+
+
+def queries_of_stream(table: pa.Table, spark: SparkSession) -> ShippedQueries:
+    """The same for the processors of a stream."""
+    sent = shipped_queries(table, spark)
+    return replace(sent, shipment=Shipment(LateBroadcast(lambda: sent.shipment.content)))
+
+
+def result_kinds(
+    arguments: BorderArguments, query: T.DataType, stream: T.DataType, time: T.DataType
+) -> list[T.DataType]:
+    """Types of the result's columns, an event as it crosses, for those of ids and of time."""
+    own = result_time(time)
+    times = [own, own, computed_time(time)][: arguments.made_times]
+    return [query, *(stream for _ in arguments.streams), T.LongType(), *times]
 
 
 def _summary(
@@ -192,6 +219,20 @@ class ReadingFrame:
 
     def wire_rows(self) -> DataFrame:
         """Readings on the wire, exchanged by stream."""
+        return exchanged(self._on_the_wire(self._rows()), [STREAM], [TIME, *self._values])
+
+    def stream_rows(self, observation: str) -> DataFrame:
+        """Readings of a stream on the wire, with hashes of their streams, counted under a name."""
+        rows = self._rows()
+        latest = latest_time(f"CASE WHEN code IS NULL THEN {TIME} END", self.columns.tick)
+        totals = {"rows": "count(1)", "invalid": "count(code)", "latest": latest}
+        rows = rows.observe(observation, *(F.expr(t).alias(name) for name, t in totals.items()))
+        given = [self.rows.given(name) for name in self.rows.keys]
+        of_key = f"xxhash64({', '.join(given)})" if given else "0L"
+        return self._on_the_wire(rows, f"{of_key} AS {KEY_HASH}")
+
+    def _on_the_wire(self, rows: DataFrame, *more: str) -> DataFrame:
+        """Rows of `_rows` on the wire."""
         refused = None
         if self.columns.arguments.options.invalid == "raise":
             refused = "code IS NOT NULL"
@@ -202,10 +243,9 @@ class ReadingFrame:
             for name, given in self._values.items()
         ]
         time = f"coalesce({literal(FIRST_CODE)} + code, {TIME}) AS {TIME}"
-        return self.rows.exchanged(
-            self._rows(), [STREAM], [time, *values], [TIME, *self._values],
-            refused=refused, rounds=self._has_floats,
-        )  # fmt: skip
+        return self.rows.on_the_wire(
+            rows, [STREAM], [time, *values, *more], refused=refused, rounds=self._has_floats
+        )
 
     def seen(self) -> Seen:
         """What all valid readings tell, by a job."""

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.options import SideName
-from coincide.model.units import TIME_LIMIT
+from coincide.model.units import TIME_LIMIT, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.frames.columns import (
@@ -34,6 +34,12 @@ REASONS = ("ok", "null", *INVALID_REASONS)
 
 _LAST_SECOND = 253_402_300_799.0
 """Of the year 9999: no later time is shown."""
+
+
+def latest_time(time: str, tick: Tick) -> str:
+    """SQL of the latest of some times in ticks, as Spark's progress shows it."""
+    seconds = (tick.nanoseconds or 0) / 10**9
+    return f"timestamp_seconds(least(max({time}) * {seconds!r}D, {_LAST_SECOND!r}D))"
 
 
 @dataclass(frozen=True)
@@ -196,11 +202,11 @@ class EventFrame:
     @property
     def _of_progress(self) -> dict[str, str]:
         """What Spark's progress tells of a stream, too: times have a unit there."""
-        seconds = (self.times.scales[0].tick.nanoseconds or 0) / 10**9
-        latest = f"max(CASE WHEN {self.is_ok} THEN high END) * {seconds!r}D"
         return {
             "invalid": f"count_if({self.reason} > {REASONS.index('null')})",
-            "latest": f"timestamp_seconds(least({latest}, {_LAST_SECOND!r}D))",
+            "latest": latest_time(
+                f"CASE WHEN {self.is_ok} THEN high END", self.times.scales[0].tick
+            ),
         }
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -104,17 +104,16 @@ class KeyedRows:
         own = {wire: scale.of(self.given(scale.column.name)) for wire, scale in scales.items()}
         return with_ticks(self.source.selectExpr(*given), own)
 
-    def exchanged(
+    def on_the_wire(
         self,
         rows: DataFrame,
         keys: Sequence[str],
         columns: Sequence[str],
-        order: Sequence[str],
         *,
         refused: str | None,
         rounds: bool,
     ) -> DataFrame:
-        """Rows of `ticks` on the wire, each key in one partition, in order; `rounds`: times are floats."""
+        """Rows of `ticks` on the wire; `rounds`: times are floats."""
         # Rows that are to be refused have no key, so that they meet in one partition and come first.
         values = [encode(self.given(name), self.kind(name)) for name in self.keys]
         values += ["0L"] * (len(keys) - len(values))
@@ -124,8 +123,8 @@ class KeyedRows:
         if refused:
             words = example([(self.given(name), field) for name, field in self.fields.items()])
             told.append(f"CASE WHEN {refused} THEN {words} END AS {EXAMPLE}")
-        named = dict(zip(keys, values, strict=True))
-        return exchanged(rows, named, [*columns, *told], order)
+        named = (f"{value} AS {name}" for name, value in zip(keys, values, strict=True))
+        return rows.selectExpr(*named, *columns, *told)
 
 
 def has_floats(scales: Mapping[str, TimeScale]) -> bool:
@@ -133,11 +132,8 @@ def has_floats(scales: Mapping[str, TimeScale]) -> bool:
     return any(scale.column.family == "float" for scale in scales.values())
 
 
-def exchanged(
-    rows: DataFrame, keys: Mapping[str, str], columns: Sequence[str], order: Sequence[str]
-) -> DataFrame:
-    """Keys by their names on the wire and other columns, each key in one partition, in order."""
-    rows = rows.selectExpr(*(f"{value} AS {name}" for name, value in keys.items()), *columns)
+def exchanged(rows: DataFrame, keys: Iterable[str], order: Sequence[str]) -> DataFrame:
+    """Rows on the wire, each key in one partition, in order."""
     return rows.repartition(*keys).sortWithinPartitions(*keys, *map(F.expr, order))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -57,3 +59,22 @@ def ship(table: pa.Table, spark: SparkSession, what: str, instead: str) -> Shipm
             f" {instead}."
         )
     return Shipment(content)
+
+
+class LateBroadcast:
+    """A broadcast that is looked up when its value is needed; `find` gives it."""
+
+    # Spark opens the processor of a stream a first time in a process that has no broadcasts.
+
+    def __init__(self, find: Callable[[], Any]) -> None:
+        self._find = find
+
+    def __reduce__(self) -> tuple[type[LateBroadcast], tuple[Callable[[], Any]]]:
+        find, number = self._find().__reduce__()  # Spark notes who needs it
+        return LateBroadcast, (partial(find, *number),)
+
+    @property
+    def value(self) -> bytes:
+        """Its value."""
+        found: bytes = self._find().value
+        return found

@@ -19,7 +19,13 @@ from coincide.model.transitions import TRANSITIONS
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import NOT_FINITE, check_key, check_microseconds, literal, text
-from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame, has_floats
+from spark_plugin.frames.keyed_rows import (
+    KeyedRows,
+    OperatorPlan,
+    check_frame,
+    exchanged,
+    has_floats,
+)
 from spark_plugin.frames.output_columns import check_distinct_names, computed_time, result_time
 from spark_plugin.frames.timestamps import in_range
 from spark_plugin.tasks.transitions import (
@@ -93,13 +99,13 @@ class CrossingFrame:
         """Events on the wire, exchanged by query and stream."""
         is_refused = self.columns.arguments.options.invalid == "raise"
         # Last, of those of one kind, what is the longer: for an order that is always the same.
-        return self.rows.exchanged(
+        rows = self.rows.on_the_wire(
             self._rows(), [QUERY, STREAM],
             [*(f"coalesce({name}, 0L) AS {name}" for name in (LOW, HIGH)), KIND],
-            [f"{LOW} + {HIGH}", KIND, HIGH],
             refused=f"{KIND} >= {literal(FIRST_FAULT)}" if is_refused else None,
             rounds=has_floats(self._scales),
         )  # fmt: skip
+        return exchanged(rows, [QUERY, STREAM], [f"{LOW} + {HIGH}", KIND, HIGH])
 
     def _rows(self) -> DataFrame:
         """The needed columns, and times in ticks, kinds and faults of events."""

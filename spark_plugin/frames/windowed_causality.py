@@ -70,7 +70,8 @@ def plan_windows(
     others = [f"out{k}" for k, kind in enumerate(kinds) if can_be_ordered(kind)]
     order = dict.fromkeys([own[str(arguments.arrival)], *own.values(), *others])
     taken = [f"{quoted(name)} AS {alias}" for name, alias in own.items()]
-    rows = exchanged(events, on_keys, [*taken, *out], list(order))
+    named = (f"{value} AS {name}" for name, value in on_keys.items())
+    rows = exchanged(events.selectExpr(*named, *taken, *out), on_keys, list(order))
     made = [*map(keys.kind, by), *kinds, *kinds, T.LongType(), T.DoubleType()]
     task = WindowTask(on_wire, len(keys.fields), tuple(schema.names))
     return OperatorPlan.of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -48,6 +48,7 @@ class _CrossingWork(KeyWork):
         arguments = task.columns.arguments
         load_task_backend(arguments.options.backend)
         self._reader, self._runs = ReadingRows(task.columns), Runs()
+        self._dimensions = arguments.dimensions
         self._search = PartitionSearch(task.queries, arguments)
         self._kind = stream_kind
         self.kinds = self._search.kinds(stream_kind)
@@ -56,7 +57,7 @@ class _CrossingWork(KeyWork):
         table, times = self._reader.valid(table)
         if not times.size:
             return
-        streams, values = one_array(table.column(STREAM)), self._reader.values(table)
+        streams, values = one_array(table.column(STREAM)), values_of(table, self._dimensions)
         numbers = self._runs.numbered([streams])
         yield from self._search.crossings(numbers, times, values, Gather(streams, self._kind))
         self._search.keep_only(int(numbers[-1]))
@@ -98,6 +99,22 @@ class PartitionSearch:
         """Forget all streams but one, which is number 0 from now on."""
         self._monitor.keep_only(stream)
 
+    def remembered(self, streams: int) -> dict[str, np.ndarray]:
+        """Where streams 0 ... streams - 1 are, and what they are in: arrays of one dimension."""
+        table, open_pairs = self._monitor.streams, self._monitor.open_pairs
+        columns = {name: getattr(table, name)[:streams].ravel() for name in table.columns}
+        return columns if open_pairs is None else {**columns, _OPEN: open_pairs.pairs}
+
+    def remember(self, columns: Mapping[str, np.ndarray]) -> None:
+        """What `remembered` gave, after no reading."""
+        table, open_pairs = self._monitor.streams, self._monitor.open_pairs
+        table.reserve(columns[table.columns[0]].size)
+        for name in table.columns:
+            column = getattr(table, name)
+            column[:] = columns[name].reshape(column.shape)
+        if open_pairs is not None:
+            open_pairs.pairs = columns[_OPEN]
+
     def kinds(self, stream_kind: pa.DataType) -> list[pa.DataType]:
         """Types of the output columns."""
         ids = [self._ids.kind, *([stream_kind] if self._has_streams else [])]
@@ -108,6 +125,7 @@ class PartitionSearch:
         return BorderSummary.of(self._monitor, rows)
 
 
+_OPEN = "open"
 _ID, _CLOSED = "query", "closed"
 
 
@@ -166,6 +184,14 @@ def value_names(dimensions: int) -> list[str]:
     return [f"value{k}" for k in range(dimensions)]
 
 
+def values_of(table: pa.Table, dimensions: int) -> np.ndarray:
+    """What was read: float64 array, shape (n, d), C order."""
+    values = np.empty((table.num_rows, dimensions))
+    for k, name in enumerate(value_names(dimensions)):
+        values[:, k] = one_array(table.column(name)).to_numpy()
+    return values
+
+
 class ReadingRows(FaultyRows):
     """Readings in the chunks of one partition; invalid ones are refused or counted."""
 
@@ -176,14 +202,6 @@ class ReadingRows(FaultyRows):
     def reason(self, code: int) -> str:
         """Of `REASONS`."""
         return tuple(REASONS)[code]
-
-    def values(self, table: pa.Table) -> np.ndarray:
-        """What was read: float64 array, shape (n, d), C order."""
-        names = value_names(self._columns.arguments.dimensions)
-        values = np.empty((table.num_rows, len(names)))
-        for k, name in enumerate(names):
-            values[:, k] = one_array(table.column(name)).to_numpy()
-        return values
 
     def refuse(self) -> None:
         """Raise if some that were read are to be refused."""

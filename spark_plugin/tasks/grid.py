@@ -40,6 +40,7 @@ class Grid:
     nanoseconds: int  # of a tick
     keeps_right: bool  # whether right events without a match come out
     is_one_stream: bool
+    is_lasting: bool = False  # a bucket has one label, which all of its slices share
 
     def closes(self, number: int) -> int:
         """When a slice is closed, milliseconds."""
@@ -74,7 +75,9 @@ class Grid:
         order = stable_order(code)
         runs = list(runs_of(code[order]))
         heads = order[[run.start for run in runs]]
-        cells = slices[heads] * self.buckets + bucket[heads]
+        cells = bucket[heads]
+        if not self.is_lasting:
+            cells = slices[heads] * self.buckets + cells
         labels = labels_of_cells(cells, self.buckets)
         for run, head, label in zip(runs, heads.tolist(), labels.tolist(), strict=True):
             number = int(slices[head])

@@ -162,6 +162,15 @@ def streamed(found: DataFrame, name: str) -> tuple[list[tuple[Any, ...]], list[A
     return [tuple(row) for row in found.sparkSession.table(name).collect()], query.recentProgress
 
 
+def appended(found: DataFrame, folder: Path) -> list[Any]:
+    """What a query tells of its progress that appends to files, and goes on from its checkpoint."""
+    writer = found.writeStream.format("parquet").option("path", str(folder / "found"))
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(300)
+    return list(query.recentProgress)
+
+
 def random_streams(seed: int, *, shapes: int = 2, batches: int = 4, rows: int = 120) -> Streams:
     """A drawn case."""
     random = np.random.default_rng(seed)

@@ -84,10 +84,6 @@ def accepted(streams, times, is_gap, known, last_times):
     return kept, late, repeated
 
 
-_COLUMNS = ("known", "times", "values", "segments")
-"""Of the stream table."""
-
-
 class Points(NamedTuple):
     """Readings of a batch by stream and time, before each stream's the last one known, of row -1.
 
@@ -125,6 +121,8 @@ class Taken:
 class StreamTable:
     """The last reading of each stream, and its region segments: 9 + 16 d bytes a stream."""
 
+    columns = ("known", "times", "values", "segments")
+
     def __init__(self, dimensions: int) -> None:
         self.known = np.zeros(0, np.bool_)
         self.times = np.zeros(0, np.int64)
@@ -137,7 +135,7 @@ class StreamTable:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(getattr(self, name).nbytes for name in _COLUMNS)
+        return sum(getattr(self, name).nbytes for name in self.columns)
 
     def reserve(self, streams: int) -> None:
         """Have room for streams that are called 0 ... streams - 1, and for some more."""
@@ -146,7 +144,7 @@ class StreamTable:
 
     def resize(self, streams: int) -> None:
         """Make room for streams that are called 0 ... streams - 1."""
-        for name in _COLUMNS:
+        for name in self.columns:
             old = getattr(self, name)
             new = np.zeros((streams, *old.shape[1:]), old.dtype)
             new[: old.shape[0]] = old[:streams]
@@ -154,7 +152,7 @@ class StreamTable:
 
     def keep_only(self, stream: int) -> None:
         """Forget all streams but one, which is called 0 from now on."""
-        for name in _COLUMNS:
+        for name in self.columns:
             column = getattr(self, name)
             column[0] = column[stream]
         self.known[1:] = False

@@ -58,7 +58,7 @@ class Monitor:
         self.streams = StreamTable(dimensions)
         self.ranges = LiveIndex(dimensions)
         self._wide = LiveIndex(dimensions) if options.has_margin else None
-        self._open = OpenPairs() if options.has_margin else None
+        self.open_pairs = OpenPairs() if options.has_margin else None
         self.queries = 0
         self.taken = Taken()
         self.retrieved = self.entered = self.left = 0
@@ -67,7 +67,7 @@ class Monitor:
         """The same queries, before any reading. Both may be pushed to, and neither may change them."""
         other = copy.copy(self)
         other.streams = StreamTable(self.ranges.dimensions)
-        other._open = None if self._open is None else OpenPairs()
+        other.open_pairs = None if self.open_pairs is None else OpenPairs()
         other.taken = Taken()
         other.retrieved = other.entered = other.left = 0
         return other
@@ -75,13 +75,13 @@ class Monitor:
     def keep_only(self, stream: int) -> None:
         """Forget all streams but one, which is number 0 from now on."""
         self.streams.keep_only(stream)
-        if self._open is not None:
-            self._open.keep_only(stream)
+        if self.open_pairs is not None:
+            self.open_pairs.keep_only(stream)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the index and of the stream table."""
-        parts = (self.ranges, self.streams, self._wide, self._open)
+        parts = (self.ranges, self.streams, self._wide, self.open_pairs)
         return sum(part.nbytes for part in parts if part is not None)
 
     def add(
@@ -90,7 +90,7 @@ class Monitor:
         """Add queries; those whose range is empty hold nothing and are only numbered."""
         # A stream that is in the range of a new query leaves it when it is seen outside; it has
         # entered it without an event. Whatever fails on the way, nothing has changed then.
-        if self._open is not None and self.queries + lower.shape[0] > MOST_QUERIES:
+        if self.open_pairs is not None and self.queries + lower.shape[0] > MOST_QUERIES:
             raise DataError(
                 f"the monitor has added {self.queries:,} queries so far, and {lower.shape[0]:,}"
                 f" are to come. With hysteresis a monitor takes {MOST_QUERIES:,} in all, removed"
@@ -103,10 +103,10 @@ class Monitor:
         lower, upper, held, closed = lower[holds], upper[holds], numbers[holds], closed[holds]
         added = BorderIndex.of(lower, upper, held, closed)
         ranges = self.ranges.levels_with(added)
-        if self._wide is not None and self._open is not None:
+        if self._wide is not None and self.open_pairs is not None:
             wider = BorderIndex.of(lower - self._margins, upper + self._margins, held, closed)
             wide = self._wide.levels_with(wider)
-            self._open.enter(*self._entered(added))
+            self.open_pairs.enter(*self._entered(added))
             self._wide.levels = wide
         self.ranges.levels = ranges
         self.queries += numbers.size
@@ -116,16 +116,16 @@ class Monitor:
         """Remove queries, of which nothing more is told; say how many of them were not empty."""
         # Whatever fails on the way, nothing has changed then.
         removals = self.ranges.removals(numbers)
-        if self._wide is not None and self._open is not None:
+        if self._wide is not None and self.open_pairs is not None:
             wide = self._wide.removals(numbers)
-            self._open.forget_queries(numbers)
+            self.open_pairs.forget_queries(numbers)
             self._wide.remove(wide)
         return self.ranges.remove(removals)
 
     def inside(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Which streams are inside which queries after what has been pushed: chunks of their numbers."""
-        if self._open is not None:
-            yield self._open.streams_and_queries()
+        if self.open_pairs is not None:
+            yield self.open_pairs.streams_and_queries()
             return
         for level in self.ranges.levels:
             yield from self._within(level)
@@ -141,7 +141,7 @@ class Monitor:
         """The crossings of a batch of readings."""
         # The batch is taken when this is called; what it says is found while one goes through it,
         # to its end.
-        from_outside = self.options.first == "outside" or self._open is not None
+        from_outside = self.options.first == "outside" or self.open_pairs is not None
         points, taken = self.streams.take(
             streams, times, values, from_outside=from_outside, in_any_order=in_any_order
         )
@@ -233,8 +233,8 @@ class Monitor:
             order = np.argsort(columns[0], kind="stable")
             columns = tuple(column[order] for column in columns)
         at, queries, events, *instants = columns
-        if self._open is not None:
-            told = self._open.told(points.streams[at], queries, events)
+        if self.open_pairs is not None:
+            told = self.open_pairs.told(points.streams[at], queries, events)
             if self.options.first == "ignore":
                 told &= points.kinds[at] != FROM_OUTSIDE
             at, queries, events, *instants = (column[told] for column in columns)

@@ -41,11 +41,7 @@ class StreamArguments:
 
     def __post_init__(self) -> None:
         check_choice("late", self.late, get_args(Late))
-        check_count("key_buckets", self.key_buckets)
-        if not isinstance(self.name, str) or not self.name:
-            raise ConditionError(
-                f"{argument('name')} must be a text that is not empty (found {brief(self.name)})."
-            )
+        check_name_and_buckets(self.name, self.key_buckets)
 
     @property
     def clocks(self) -> tuple[DataFrame | None, DataFrame | None]:
@@ -66,7 +62,7 @@ class StreamArguments:
             _check_side("right", right)
         for side, clock in zip(SIDES, self.clocks, strict=True):
             if clock is not None:
-                _check_clock(f"{side}_clock", clock)
+                check_clock(f"{side}_clock", clock)
         if right is not None and self.right_delay is None:
             raise ConditionError(
                 f"{argument('right_delay')} is missing. Say how late right rows may come, for"
@@ -101,7 +97,17 @@ def _check_side(side: str, events: DataFrame) -> None:
         )
 
 
-def _check_clock(name: str, clock: DataFrame) -> None:
+def check_name_and_buckets(name: object, buckets: object) -> None:
+    """Refuse a name for Spark's progress, or a number of buckets of keys, that is none."""
+    check_count("key_buckets", buckets)
+    if not isinstance(name, str) or not name:
+        raise ConditionError(
+            f"{argument('name')} must be a text that is not empty (found {brief(name)})."
+        )
+
+
+def check_clock(name: str, clock: DataFrame) -> None:
+    """Refuse what is no stream of one column of timestamps."""
     must_be_frame(clock, name, "correlate_tables")
     kinds = [field.dataType for field in clock.schema.fields]
     if not clock.isStreaming:
@@ -157,18 +163,18 @@ def check_tick(tick: Tick) -> int:
     return tick.nanoseconds
 
 
-def check_session(spark: SparkSession) -> None:
+def check_session(operator: str, spark: SparkSession) -> None:
     """Refuse a session whose state cannot be kept, or whose watermark would drop rows."""
     if context_of(spark) is None:
         raise ConditionError(
-            "correlate_streams needs a Spark session in this process (found a client of Spark"
+            f"{operator} needs a Spark session in this process (found a client of Spark"
             " Connect). Run it where the driver runs, for example by spark-submit."
         )
     if not hasattr(GroupedData, "transformWithState"):
         from pyspark import __version__
 
         raise BackendError(
-            "correlate_streams needs transformWithState for rows, which Spark has since 4.1 (found"
+            f"{operator} needs transformWithState for rows, which Spark has since 4.1 (found"
             f" {__version__}). Use pip install 'pyspark>=4.1,<4.3'."
         )
     store = spark.conf.get(_STORE, None)

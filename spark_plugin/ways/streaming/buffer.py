@@ -1,8 +1,9 @@
-"""The stateful operator: it keeps the packs of a slice until the watermark has passed it."""
+"""The stateful operators: they keep the packs of a slice until the watermark has passed it."""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 
 from coincide.model.errors import ConditionError, brief
 from spark_plugin.tasks.blobs import rows_of
+from spark_plugin.tasks.monitors import Monitors
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.streaming import IS_LATE, IS_OWN, ROWS, SETTINGS
 from spark_plugin.tasks.wire import LABEL
@@ -30,8 +32,8 @@ _Stored = tuple[bool, bool, bytes]
 """A row of the state."""
 
 
-class SliceBuffer(StatefulProcessor):
-    """Keeps packs by label. It knows nothing of what is in them, and of joins."""
+class Buffer(StatefulProcessor, ABC):
+    """Keeps packs, lets late ones out at once, and refuses those that were made for something else."""
 
     def __init__(self, *, keeps_late: bool) -> None:
         self._keeps_late = keeps_late
@@ -42,37 +44,26 @@ class SliceBuffer(StatefulProcessor):
         self._packs = handle.getListState("packs", _STORED)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Keep packs of a slice, and let late ones out; or hold the settings against earlier ones."""
+        """Keep packs of slices, and let late ones out; or hold the settings against earlier ones."""
         (label,) = key
         if label == SETTINGS:
             self._check(next(rows))
             return
-        passed, kept, closes = timerValues.getCurrentWatermarkInMs(), [], 0
+        passed, kept = timerValues.getCurrentWatermarkInMs(), []
         for row in rows:
             pack = row.is_left, row.is_own, bytes(row.events)
             if row.due is None:
                 yield _let_out(label, pack)
             elif row.due > passed:
-                closes = row.closes
-                kept.append(pack)
+                kept.append((row.closes, pack))
             elif row.is_own:
                 yield self._late(label, pack)
         if kept:
-            if not self._packs.exists():
-                self._handle.registerTimer(closes)
-            self._packs.appendList(kept)
+            self._keep(kept)
 
-    def handleExpiredTimer(
-        self,
-        key: Any,
-        timerValues: Any,
-        expiredTimerInfo: Any,
-    ) -> Iterator[Row]:
-        """Let the packs of a slice out that is closed."""
-        (label,) = key
-        for pack in self._packs.get():
-            yield _let_out(label, pack)
-        self._packs.clear()
+    @abstractmethod
+    def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
+        """Keep some packs of the label, each until a time."""
 
     def close(self) -> None:
         """Nothing is left to do."""
@@ -83,13 +74,91 @@ class SliceBuffer(StatefulProcessor):
         return _let_out(label, kept, late_rows=rows_of(pa.py_buffer(events)))
 
     def _check(self, row: Row) -> None:
-        """Refuse to go on with packs that were made for another join."""
+        """Refuse to go on with packs that were made with other arguments."""
         now = bytes(row.events)
         for _, _, earlier in self._packs.get():
             if bytes(earlier) != now:
                 raise ConditionError(_difference(json.loads(bytes(earlier)), json.loads(now)))
             return
         self._packs.appendList([(True, True, now)])
+
+
+class SliceBuffer(Buffer):
+    """Keeps packs by label, and lets them out. It knows nothing of what is in them, and of joins."""
+
+    def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
+        if not self._packs.exists():
+            self._handle.registerTimer(packs[0][0])  # one slice has the label
+        self._packs.appendList([pack for _, pack in packs])
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
+        """Let the packs of a slice out that is closed."""
+        (label,) = key
+        for pack in self._packs.get():
+            yield _let_out(label, pack)
+        self._packs.clear()
+
+
+class MonitorBuffer(Buffer):
+    """Keeps packs by label and slice, and gives those of closed slices to the monitor of the label."""
+
+    def __init__(self, monitors: Monitors) -> None:
+        super().__init__(keeps_late=False)
+        self._monitors = monitors
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Find the state."""
+        super().init(handle)
+        self._counts = handle.getMapState("counts", "closes bigint", "packs bigint")
+        self._waiting = handle.getMapState(
+            "waiting", "closes bigint, number bigint", f"{EVENTS} binary"
+        )
+        self._remembered = handle.getValueState("remembered", "state binary")
+
+    def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
+        counts: dict[int, int] = {}
+        for closes, (_, _, events) in packs:
+            if closes not in counts:
+                known = self._counts.getValue((closes,))
+                counts[closes] = 0 if known is None else known[0]
+                if known is None:
+                    self._handle.registerTimer(closes)
+            self._waiting.updateValue((closes, counts[closes]), (events,))
+            counts[closes] += 1
+        for closes, count in counts.items():
+            self._counts.updateValue((closes,), (count,))
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
+        """Let out what the monitor finds in all slices that are closed, in order of time."""
+        (label,) = key
+        passed = timerValues.getCurrentWatermarkInMs()
+        slices = self._counts.keys()
+        closed = sorted(closes for (closes,) in slices if closes <= passed)
+        if not closed:  # with the timer of an earlier slice
+            return
+        state = self._remembered.get()
+        monitor = self._monitors.monitor(None if state is None else bytes(state[0]))
+        for closes in closed:
+            for found in self._monitors.found(monitor, list(self._taken(closes))):
+                yield _let_out(label, (True, True, found))
+        self._remembered.update((monitor.state(),))
+
+    def _taken(self, closes: int) -> Iterator[pa.Buffer]:
+        """The packs of a slice, which are no longer kept."""
+        for number in range(_value(self._counts, closes)):
+            yield pa.py_buffer(bytes(_value(self._waiting, closes, number)))
+            self._waiting.removeKey((closes, number))
+        self._counts.removeKey((closes,))
+
+
+def _value(state: Any, *key: int) -> Any:
+    found = state.getValue(key)
+    assert found is not None, f"the state has no {key}"
+    return found[0]
 
 
 def _let_out(label: int, pack: _Stored, *, late_rows: int = 0) -> Row:
@@ -107,6 +176,6 @@ def _difference(earlier: dict[str, Any], now: dict[str, Any]) -> str:
         if earlier.get(name) != now.get(name)
     ]
     return (
-        f"the checkpoint belongs to another join (found: {'; '.join(changes)}). Give the arguments"
-        " of the earlier run, or begin with a new checkpoint."
+        f"the checkpoint was begun with other arguments (found: {'; '.join(changes)}). Give the"
+        " earlier ones, or begin with a new checkpoint."
     )

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.join.arguments import JoinArguments
@@ -18,40 +17,30 @@ from coincide.model.errors import several
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames.columns import arrow_schema, encode, quoted, text
+from spark_plugin.frames.columns import arrow_schema
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns, decoded, wire_schema
 from spark_plugin.frames.stage import gpu_profile
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import Room
 from spark_plugin.tasks.grid import Grid
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT
+from spark_plugin.tasks.packing import IS_LEFT
 from spark_plugin.tasks.slices import CellPlan
 from spark_plugin.tasks.streaming import (
-    CLOSES,
-    DUE,
-    EARLIEST,
-    IS_OWN,
     LATE,
-    ROWS,
-    SEEN,
-    SETTINGS,
     ClosedSliceTask,
     StreamPackTask,
 )
-from spark_plugin.tasks.wire import KEY_HASH, LABEL
+from spark_plugin.tasks.wire import KEY_HASH
 from spark_plugin.ways.correlation import BATCH_PAIRS
 from spark_plugin.ways.exchange.join import ROOM
 from spark_plugin.ways.join_sides import Sides, check_payload, event_frames, settled, with_filter
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
-from spark_plugin.ways.streaming.buffer import BUFFERED, SliceBuffer
+from spark_plugin.ways.streaming.buffer import SliceBuffer
+from spark_plugin.ways.streaming.packs import PACKED, behind_watermark, let_out, ticking
 from spark_plugin.ways.streaming.planning import plan_grid, settings_of
-from spark_plugin.ways.streaming.watching import watch
+from spark_plugin.ways.streaming.watching import PAIRED, watch
 
 _log = logging.getLogger("coincide")
-_PACKED = (
-    f"{LABEL} bigint, {CLOSES} bigint, {DUE} bigint, {SEEN} bigint, {IS_OWN} boolean,"
-    f" {IS_LEFT} boolean, {EVENTS} binary"
-)
 
 
 def join_streams(
@@ -60,11 +49,11 @@ def join_streams(
     """The join of two streaming DataFrames, or of one with itself."""
     check_join(arguments)
     asked.check_sides(left, right)
-    check_session(left.sparkSession)
+    check_session("correlate_streams", left.sparkSession)
     check_workers(left.sparkSession)
     plan = plan_streams(left, right, arguments, asked)
     _log.info("correlate_streams: %s", plan.describe())
-    watch(left.sparkSession, asked.name, waits=not asked.has_clocks)
+    watch(left.sparkSession, asked.name, replace(PAIRED, waits=not asked.has_clocks))
     return plan.joined(plan.closed(plan.packed()))
 
 
@@ -125,19 +114,17 @@ class StreamPlan:
         """Packs of a side, without the times of its watermark, by which Spark would drop late ones."""
         packs, clock = self._tasks_of(number), self.asked.clocks[number]
         if clock is not None:
-            packs = packs.unionAll(_ticking(clock, self._settings))
+            packs = packs.unionAll(ticking(clock, self._settings))
         if self.asked.idle_after is not None:
             lag = ticks("idle_after", self.asked.idle_after, self._tick)
             packs = packs.unionAll(self._tasks_of(1 - number, lag * self.grid.nanoseconds // 1000))
         delay = self.asked.delays(self._tick)[number]
-        milliseconds = -(-delay * self.grid.nanoseconds // 10**6)
-        packs = packs.withColumn(SEEN, F.expr(f"timestamp_micros({SEEN})"))
-        return packs.withWatermark(SEEN, f"{milliseconds} milliseconds").drop(SEEN)
+        return behind_watermark(packs, delay, self.grid.nanoseconds)
 
     def _tasks_of(self, number: int, lag: int | None = None) -> DataFrame:
         """What tasks pack of a side; with a lag only how far it has come, which is read once more."""
         rows, schema = self.rows(number, is_counted=lag is None)
-        return rows.mapInArrow(self.pack_task(number, schema, lag), _PACKED)
+        return rows.mapInArrow(self.pack_task(number, schema, lag), PACKED)
 
     def pack_task(self, number: int, schema: pa.Schema, lag: int | None = None) -> StreamPackTask:
         """What packs the rows of a side."""
@@ -164,13 +151,8 @@ class StreamPlan:
 
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""
-        buffer = SliceBuffer(keeps_late=self._tells_late)
-        found = packs.groupBy(LABEL).transformWithState(buffer, BUFFERED, "append", "EventTime")
-        tests = zip(SIDES, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True)
-        totals = (
-            F.expr(f"coalesce(sum(IF({test}, {ROWS}, 0L)), 0L)").alias(side) for side, test in tests
-        )
-        return found.observe(f"{self.asked.name}_late", *totals)
+        sides = dict(zip(SIDES, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True))
+        return let_out(packs, SliceBuffer(keeps_late=self._tells_late), self.asked.name, sides)
 
     @property
     def _tells_late(self) -> bool:
@@ -210,14 +192,3 @@ class StreamPlan:
             return None
         left, right = (side.plain for side in self.sides)
         return _sides_and_spec((right, left), alone)[1]
-
-
-def _ticking(clock: DataFrame, settings: bytes) -> DataFrame:
-    """Rows of settings in which a clock says how far its side has come."""
-    (field,) = clock.schema.fields
-    time = f"greatest({EARLIEST}L, {encode(quoted(field.name), field.dataType)})"
-    return clock.selectExpr(
-        f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}", f"CAST(NULL AS BIGINT) AS {CLOSES}",
-        f"CAST(NULL AS BIGINT) AS {DUE}", f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
-        f"false AS {IS_OWN}", f"false AS {IS_LEFT}", f"X'{settings.hex()}' AS {EVENTS}",
-    )  # fmt: skip

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.timing import JoinSpec
@@ -83,9 +85,12 @@ def _beyond(sides: Sides, spec: JoinSpec, reach: Reach, *, is_told: bool) -> int
 
 
 def _buckets(sides: Sides, asked: StreamArguments) -> int:
-    if not sides[0].by:
-        return 1
-    return asked.key_buckets or int(sides[0].spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return key_buckets(sides[0].spark, asked.key_buckets) if sides[0].by else 1
+
+
+def key_buckets(spark: SparkSession, given: int | None) -> int:
+    """Parts of a slice by keys."""
+    return given or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def settings_of(sides: Sides, spec: JoinSpec, arguments: JoinArguments, grid: Grid) -> bytes:

@@ -1,4 +1,4 @@
-"""What the log says of running joins of streams: a silent side that holds the other up, and late rows."""
+"""What the log says of running streams: a silent side that holds the other up, and late rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from coincide.model.errors import several
@@ -20,29 +20,42 @@ _PATIENCE = 60.0
 _watchers: WeakKeyDictionary[SparkSession, Watcher] = WeakKeyDictionary()
 
 
-def watch(spark: SparkSession, name: str, *, waits: bool) -> None:
-    """Watch joins of a name; `waits`: a silent side holds the other one up."""
+@dataclass(frozen=True)
+class Watched:
+    """What is watched: its operator, for each input the argument for its delay, and whether inputs wait."""
+
+    operator: str
+    delays: dict[str, str]
+    waits: bool = False
+
+
+PAIRED = Watched("correlate_streams", {side: f"{side}_delay" for side in SIDES})
+"""A join of two streams."""
+
+
+def watch(spark: SparkSession, name: str, watched: Watched) -> None:
+    """Watch what has a name in Spark's progress."""
     watcher = _watchers.get(spark)
     if watcher is None:
         watcher = _watchers[spark] = Watcher()
         spark.streams.addListener(watcher)
-    watcher.names[name] = waits
+    watcher.names[name] = watched
 
 
 @dataclass
 class _Run:
-    """A running join: when each side had rows last, and what was said of it."""
+    """A running stream: when each side had rows last, and what was said of it."""
 
     last: list[float]
     is_said: list[bool] = field(default_factory=lambda: [False, False])
-    has_late: list[bool] = field(default_factory=lambda: [False, False])
+    has_late: set[str] = field(default_factory=set)
 
 
 class Watcher(StreamingQueryListener):
     """Listens to the queries of a session."""
 
     def __init__(self) -> None:
-        self.names: dict[str, bool] = {}
+        self.names: dict[str, Watched] = {}
         self._runs: dict[tuple[Any, str], _Run] = {}
 
     def onQueryStarted(self, event: Any) -> None:
@@ -54,14 +67,14 @@ class Watcher(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:
         """Look at the rows of a micro-batch."""
         metrics, now = event.progress.observedMetrics, time.monotonic()
-        for name, waits in self.names.items():
+        for name, watched in self.names.items():
             late = metrics.get(f"{name}_late")
             if late is None:
                 continue
             run = self._runs.setdefault((event.progress.runId, name), _Run([now, now]))
-            _say_late(run, [late[side] for side in SIDES])
+            _say_late(run, watched, late)
             sides = [metrics.get(f"{name}_{side}") for side in SIDES]
-            if waits and None not in sides:
+            if watched.waits and None not in sides:
                 _say_silent(run, [row["rows"] for row in sides], now)
 
     def onQueryTerminated(self, event: Any) -> None:
@@ -69,14 +82,14 @@ class Watcher(StreamingQueryListener):
         self._runs = {run: told for run, told in self._runs.items() if run[0] != event.runId}
 
 
-def _say_late(run: _Run, late: list[int]) -> None:
-    for i, side in enumerate(SIDES):
-        if late[i] and not run.has_late[i]:
-            run.has_late[i] = True
+def _say_late(run: _Run, watched: Watched, late: Row) -> None:
+    for side, delay in watched.delays.items():
+        if late[side] and side not in run.has_late:
+            run.has_late.add(side)
             _log.warning(
-                "correlate_streams: %s came later than its delay allows, and took no part. A longer"
-                " %s_delay takes such rows. Spark's progress counts all of them",
-                several(late[i], f"{side} row"), side,
+                "%s: %s came later than its delay allows, and took no part. A longer %s takes such"
+                " rows. Spark's progress counts all of them",
+                watched.operator, several(late[side], f"{side} row"), delay,
             )  # fmt: skip
 
 

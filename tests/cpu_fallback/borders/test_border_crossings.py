@@ -108,12 +108,12 @@ def test_what_is_open_of_removed_queries_is_freed() -> None:
         list(monitor.push(streams, np.full(20, time), np.full((20, 1), 5.0)))
         monitor.remove(numbers)
         numbers = monitor.add(lower, lower + 9)
-        assert monitor._open is not None
-        assert monitor._open.pairs.size == 20 * numbers.size
+        assert monitor.open_pairs is not None
+        assert monitor.open_pairs.pairs.size == 20 * numbers.size
     empty = np.zeros((1, 1))
     for _ in range(5):  # nobody is in these, and they leave nothing behind either
         monitor.remove(monitor.add(empty, empty))
-    assert len(monitor._open._forgotten) <= 1
+    assert len(monitor.open_pairs._forgotten) <= 1
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -59,5 +59,5 @@ def test_settings_of_another_join_are_refused() -> None:
     first, second = (json.dumps({"k": k, "how": "left"}).encode() for k in (1, 2))
     for _ in range(2):
         assert operator.push(SETTINGS, 0, pack(None, None, first)) == []
-    with pytest.raises(ConditionError, match=r"found: k was 1 and is 2\)\. Give the arguments"):
+    with pytest.raises(ConditionError, match=r"found: k was 1 and is 2\)\. Give the earlier"):
         operator.push(SETTINGS, 0, pack(None, None, second))

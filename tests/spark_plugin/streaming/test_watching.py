@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spark_plugin.ways.streaming import watching
-from spark_plugin.ways.streaming.watching import Watcher
+from spark_plugin.ways.streaming.watching import PAIRED, Watcher
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_a_silent_side_is_named_once(
 ) -> None:
     caplog.set_level(logging.WARNING, "coincide")
     watcher = Watcher()
-    watcher.names["x"] = waits
+    watcher.names["x"] = replace(PAIRED, waits=waits)
     for now, left, right, is_said in (
         (0, 5, 5, False), (30, 5, 0, False), (61, 5, 0, True), (90, 5, 0, False),
         (100, 5, 1, False), (150, 5, 0, False), (170, 0, 0, False), (171, 1, 0, True),
@@ -56,7 +57,7 @@ def test_late_rows_are_named_once_a_run(
 ) -> None:
     caplog.set_level(logging.WARNING, "coincide")
     watcher = Watcher()
-    watcher.names["x"] = True
+    watcher.names["x"] = PAIRED
     for run in ("a", "b"):
         watcher.onQueryProgress(progress(1, 1, (0, 2), run))
         assert ["2 right rows came later" in each for each in said(caplog)] == [True]

@@ -1,0 +1,70 @@
+"""Border crossings of a stream of readings."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from coincide.engine.borders.arguments import BorderArguments
+from coincide.engine.events.timestamps import IntervalModel
+from spark_plugin.frames.borders import (
+    RESULT_WORDS,
+    ReadingFrame,
+    collected_queries,
+    queries_of_stream,
+    result_kinds,
+    with_small_batches,
+)
+from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.frames.output_columns import OutputColumn, check_distinct_names, wire_schema
+from spark_plugin.tasks.border_streams import CrossingMonitors
+from spark_plugin.tasks.borders import STREAM, TIME, ReadingRows, as_table, value_names
+from spark_plugin.tasks.monitors import CheckedPackTask
+from spark_plugin.tasks.wire import as_stream
+from spark_plugin.ways.streaming.monitors import MonitorArguments
+
+_STATIC = "border_crossings, which takes all readings at once"
+_DECIDING = ("first", "pass_through", "interpolate", "closed", "hysteresis", "unit", "tick")
+"""Options that decide what is found."""
+
+
+def crossings_of_stream(
+    readings: DataFrame, queries: Any, arguments: BorderArguments, asked: MonitorArguments
+) -> DataFrame:
+    """The border crossings of a streaming DataFrame; the queries are collected at once."""
+    asked.check(readings, "border_crossing_tables", _STATIC)
+    given = ReadingFrame.of(readings, arguments)
+    check_distinct_names(arguments.made)
+    tick, spark = given.columns.tick, readings.sparkSession
+    grid = asked.grid(spark, tick, beyond=0, has_keys=bool(arguments.streams))
+    own, ids, kind = collected_queries(queries, arguments)
+    # In an order of their own, as what is remembered has their numbers.
+    table = as_table(own, ids).sort_by("query")
+    told = {name: repr(getattr(arguments.options, name)) for name in _DECIDING}
+    for name in arguments.columns:
+        told[name] = given.rows.kind(name).simpleString()
+    settings = asked.settings(grid, tick, {**told, "queries": _digest(table)})
+    rows = given.stream_rows(f"{asked.name}_{asked.side}")
+    columns = with_small_batches(given.columns)
+    names = [STREAM, TIME, *value_names(arguments.dimensions)]
+    task = CheckedPackTask(
+        "left", arrow_schema(rows.select(*names).schema), IntervalModel(), grid, settings,
+        reader=partial(ReadingRows, columns), ends=(TIME, TIME),
+    )  # fmt: skip
+    kinds = result_kinds(arguments, kind, given.stream_kind, given.rows.kind(arguments.time))
+    made = [
+        OutputColumn(name, kind, words=RESULT_WORDS.get(name, ()))
+        for name, kind in zip(arguments.made, kinds, strict=True)
+    ]
+    monitors = CrossingMonitors(
+        tuple(wire_schema(made).names), columns, queries_of_stream(table, spark)
+    )
+    return asked.monitored(rows, task, monitors, made, tick)
+
+
+def _digest(table: pa.Table) -> str:
+    return hashlib.sha256(as_stream(table)).hexdigest()[:16]

@@ -1,0 +1,48 @@
+"""Packs on their way through Spark: behind a watermark, into the state, and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_plugin.frames.columns import encode, quoted, text
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT
+from spark_plugin.tasks.streaming import CLOSES, DUE, EARLIEST, IS_OWN, ROWS, SEEN, SETTINGS
+from spark_plugin.tasks.wire import LABEL
+from spark_plugin.ways.streaming.buffer import BUFFERED, Buffer
+
+PACKED = (
+    f"{LABEL} bigint, {CLOSES} bigint, {DUE} bigint, {SEEN} bigint, {IS_OWN} boolean,"
+    f" {IS_LEFT} boolean, {EVENTS} binary"
+)
+"""The columns of packs on their way to the state."""
+
+
+def behind_watermark(packs: DataFrame, delay: int, nanoseconds: int) -> DataFrame:
+    """Packs whose watermark is some ticks behind, without its times: by these Spark drops late ones."""
+    milliseconds = -(-delay * nanoseconds // 10**6)
+    packs = packs.withColumn(SEEN, F.expr(f"timestamp_micros({SEEN})"))
+    return packs.withWatermark(SEEN, f"{milliseconds} milliseconds").drop(SEEN)
+
+
+def let_out(packs: DataFrame, buffer: Buffer, name: str, sides: Mapping[str, str]) -> DataFrame:
+    """What comes out of the state; of sides, by their tests, late rows are counted under a name."""
+    found = packs.groupBy(LABEL).transformWithState(buffer, BUFFERED, "append", "EventTime")
+    totals = (
+        F.expr(f"coalesce(sum(IF({test}, {ROWS}, 0L)), 0L)").alias(side)
+        for side, test in sides.items()
+    )
+    return found.observe(f"{name}_late", *totals)
+
+
+def ticking(clock: DataFrame, settings: bytes) -> DataFrame:
+    """Rows of settings in which a clock says how far its side has come."""
+    (field,) = clock.schema.fields
+    time = f"greatest({EARLIEST}L, {encode(quoted(field.name), field.dataType)})"
+    return clock.selectExpr(
+        f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}", f"CAST(NULL AS BIGINT) AS {CLOSES}",
+        f"CAST(NULL AS BIGINT) AS {DUE}", f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
+        f"false AS {IS_OWN}", f"false AS {IS_LEFT}", f"X'{settings.hex()}' AS {EVENTS}",
+    )  # fmt: skip
