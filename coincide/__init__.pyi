@@ -117,7 +117,10 @@ from spark_plugin.operators.borders import (
     border_crossing_streams as border_crossing_streams,
     border_crossings as border_crossings,
 )
-from spark_plugin.operators.causality import causality as causality
+from spark_plugin.operators.causality import (
+    causality as causality,
+    causality_streams as causality_streams,
+)
 from spark_plugin.operators.clocks import clock_errors as clock_errors
 from spark_plugin.operators.join import correlate as correlate, correlate_files as correlate_files
 from spark_plugin.operators.probability import (
@@ -125,7 +128,10 @@ from spark_plugin.operators.probability import (
     satisfaction_probability as satisfaction_probability,
 )
 from spark_plugin.operators.streams import correlate_streams as correlate_streams
-from spark_plugin.operators.transitions import transitions as transitions
+from spark_plugin.operators.transitions import (
+    transition_streams as transition_streams,
+    transitions as transitions,
+)
 from spark_plugin.operators.windowed_causality import windowed_causality as windowed_causality
 from spark_plugin.ways.files.source import register_source as register_source
 

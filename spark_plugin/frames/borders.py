@@ -27,6 +27,7 @@ from coincide.engine.borders.reports import BorderSummary, Seen, why_none
 from coincide.engine.reports.metrics import with_numbers
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import SchemaError
+from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames import columns as frames
@@ -70,8 +71,7 @@ def plan_crossings(
     """Plan a search for border crossings. The queries are collected at once."""
     check_frame(
         readings, READINGS, "border_crossing_tables",
-        "and crossings of a stream can lie across micro-batches. Push these to one"
-        " coincide.BorderMonitor, for example in foreachBatch.",
+        "and crossings of a stream can lie across micro-batches. Use border_crossing_streams.",
     )  # fmt: skip
     given = ReadingFrame.of(readings, arguments)
     check_distinct_names(arguments.made)
@@ -126,6 +126,8 @@ def shipped_queries(table: pa.Table, spark: SparkSession) -> ShippedQueries:
 def queries_of_stream(table: pa.Table, spark: SparkSession) -> ShippedQueries:
     """The same for the processors of a stream."""
     sent = shipped_queries(table, spark)
+    if context_of(spark) is None:  # it travels with the plan
+        return sent
     return replace(sent, shipment=Shipment(LateBroadcast(lambda: sent.shipment.content)))
 
 

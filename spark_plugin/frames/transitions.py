@@ -19,6 +19,7 @@ from coincide.model.transitions import TRANSITIONS
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import NOT_FINITE, check_key, check_microseconds, literal, text
+from spark_plugin.frames.events import latest_time
 from spark_plugin.frames.keyed_rows import (
     KeyedRows,
     OperatorPlan,
@@ -39,6 +40,7 @@ from spark_plugin.tasks.transitions import (
     STREAM,
     TransitionTask,
 )
+from spark_plugin.tasks.wire import KEY_HASH
 
 
 def plan_transitions(
@@ -47,17 +49,19 @@ def plan_transitions(
     """Plan a search for region transitions. Without `until`, one aggregate runs at once."""
     check_frame(
         events, SIDE, "transition_tables",
-        "and dwell times can lie across micro-batches. Push these to one"
-        " coincide.TransitionMonitor, for example in foreachBatch.",
+        "and dwell times can lie across micro-batches. Use transition_streams.",
     )  # fmt: skip
     given = CrossingFrame.of(events, arguments)
     check_distinct_names(arguments.result_columns)
     check_workers(events.sparkSession)
     task = TransitionTask(given.columns, given.end(until), is_measured=until is None)
     made = list(zip(arguments.result_columns, given.result_kinds, strict=True))
-    words = {"transition": TRANSITIONS}
     told = partial(with_numbers, TransitionSummary(tick=given.columns.tick))
-    return OperatorPlan.of(given.wire_rows(), task, made, words, told, observe=observe)
+    return OperatorPlan.of(given.wire_rows(), task, made, RESULT_WORDS, told, observe=observe)
+
+
+RESULT_WORDS = {"transition": TRANSITIONS}
+"""Columns of the result that cross as numbers, and the words of these."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +101,33 @@ class CrossingFrame:
 
     def wire_rows(self) -> DataFrame:
         """Events on the wire, exchanged by query and stream."""
-        is_refused = self.columns.arguments.options.invalid == "raise"
         # Last, of those of one kind, what is the longer: for an order that is always the same.
-        rows = self.rows.on_the_wire(
-            self._rows(), [QUERY, STREAM],
-            [*(f"coalesce({name}, 0L) AS {name}" for name in (LOW, HIGH)), KIND],
+        order = [f"{LOW} + {HIGH}", KIND, HIGH]
+        return exchanged(self._on_the_wire(self._rows()), [QUERY, STREAM], order)
+
+    def stream_rows(self, observation: str) -> DataFrame:
+        """Events of a stream on the wire, with hashes of query and stream, counted under a name."""
+        is_valid = f"{KIND} < {literal(FIRST_FAULT)}"
+        totals = {
+            "rows": "count(1)",
+            "invalid": f"count_if(NOT ({is_valid}))",
+            "latest": latest_time(f"CASE WHEN {is_valid} THEN {HIGH} END", self.columns.tick),
+        }
+        rows = self._rows().observe(
+            observation, *(F.expr(text).alias(name) for name, text in totals.items())
+        )
+        given = ", ".join(map(self.rows.given, self.rows.keys))
+        return self._on_the_wire(rows, f"xxhash64({given}) AS {KEY_HASH}")
+
+    def _on_the_wire(self, rows: DataFrame, *more: str) -> DataFrame:
+        """Rows of `_rows` on the wire."""
+        is_refused = self.columns.arguments.options.invalid == "raise"
+        ends = [f"coalesce({name}, 0L) AS {name}" for name in (LOW, HIGH)]
+        return self.rows.on_the_wire(
+            rows, [QUERY, STREAM], [*ends, KIND, *more],
             refused=f"{KIND} >= {literal(FIRST_FAULT)}" if is_refused else None,
             rounds=has_floats(self._scales),
         )  # fmt: skip
-        return exchanged(rows, [QUERY, STREAM], [f"{LOW} + {HIGH}", KIND, HIGH])
 
     def _rows(self) -> DataFrame:
         """The needed columns, and times in ticks, kinds and faults of events."""

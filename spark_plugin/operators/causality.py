@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from coincide.engine.causality.arguments import CausalityArguments, Place
+from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Place
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.pair_filter import GivenWhere
@@ -22,6 +22,7 @@ from coincide.model.options import (
     Matching,
     PreferEffect,
 )
+from coincide.model.units import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -128,3 +129,75 @@ def causality(
     planned = plan_causality(causes, effects, arguments, observe=report is not None)
     planned.tell(report)
     return planned.dataframe
+
+
+def causality_streams(
+    causes: DataFrame,
+    effects: DataFrame | None,
+    condition: CausalityCondition,
+    *,
+    cause_delay: Duration,
+    effect_delay: Duration | None = None,
+    late: Literal["count", "rows"] = "count",
+    idle_after: Duration | None = None,
+    cause_clock: DataFrame | None = None,
+    effect_clock: DataFrame | None = None,
+    slice_length: Duration | None = None,
+    key_buckets: int | None = None,
+    name: str = "causality",
+    **arguments: Any,
+) -> DataFrame:
+    """Find all pairs of a cause and its effect in two streaming DataFrames.
+
+    All rows but late ones together are those of `coincide.causality_tables` for all rows that are not
+    late. Rows wait by slices of time, like in `coincide.correlate_streams`.
+
+    Parameters
+    ----------
+    causes : DataFrame
+        A stream of events.
+    effects : DataFrame or None
+        None: `causes` are one stream, like in `coincide.causality_tables`.
+    condition : CausalityCondition
+        It must bound the time.
+    cause_delay, effect_delay, cause_clock, effect_clock
+        Like the delays and clocks of left and right in `coincide.correlate_streams`.
+    late, idle_after, slice_length, key_buckets
+        As in `coincide.correlate_streams`.
+    name : str
+        What the counts of rows are called in Spark's progress: ``causality_cause``, ``causality_effect``
+        and ``causality_late``. Joins of one query need different names.
+    **arguments
+        ``cause_time``, ``effect_time``, ``cause_place``, ``effect_place``, ``by``, ``case_fold``,
+        ``cause_columns``, ``effect_columns``, ``how``, ``emit``, ``probability``, ``backend``, ``options``,
+        ``where``, ``prefer``, ``k``: as `coincide.causality` takes them.
+
+    Returns
+    -------
+    DataFrame
+        A streaming DataFrame for output mode ``append``, with the columns of `coincide.causality`.
+
+    Raises
+    ------
+    SchemaError, ConditionError, BackendError
+        As `coincide.correlate_streams`.
+
+    Examples
+    --------
+    >>> felt = causality_streams(
+    ...     quakes, reports, CausalityCondition([Temporal("0s", "5min"), Spatial(200)], Sphere("km")),
+    ...     cause_place=("lat", "lon"), effect_place=("lat", "lon"),
+    ...     cause_delay="1min", effect_delay="10min",
+    ... )
+    """
+    from spark_plugin.ways.streaming.arguments import StreamArguments, check_words
+    from spark_plugin.ways.streaming.join import join_streams
+
+    check_words("causality", CausalityArguments, arguments)
+    asked = StreamArguments(
+        operator="causality_streams", sides=CAUSE_AND_EFFECT, delays=(cause_delay, effect_delay),
+        late=late, idle_after=idle_after, clocks=(cause_clock, effect_clock),
+        slice_length=slice_length, key_buckets=key_buckets, name=name,
+    )  # fmt: skip
+    join = CausalityArguments(condition, is_one_stream=effects is None, **arguments)
+    return join_streams({"causes": causes, "effects": effects}, join, asked)

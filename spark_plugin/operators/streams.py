@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.model.condition import TimingCondition
-from coincide.model.errors import ConditionError
 from coincide.model.relations import SpanRelation
 from coincide.model.units import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_NOT_TAKEN = ("condition", "is_one_stream")
-"""Fields of `JoinArguments` that no argument of a name of its own gives."""
 
 
 def correlate_streams(
@@ -101,24 +96,19 @@ def correlate_streams(
     ... )
     >>> pairs.writeStream.option("checkpointLocation", "checkpoint").start("pairs")
     """
-    from spark_plugin.ways.streaming.arguments import StreamArguments
+    from spark_plugin.ways.streaming.arguments import StreamArguments, check_words
     from spark_plugin.ways.streaming.join import join_streams
 
     check_second(right)
-    known = [field.name for field in fields(JoinArguments) if field.name not in _NOT_TAKEN]
-    for word in arguments:
-        if word not in known:
-            raise ConditionError(
-                f"there is no argument {word!r}. Use one of correlate's: {', '.join(known)}."
-            )
+    check_words("correlate", JoinArguments, arguments)
     sides = ("left",) if right is None else ("left", "right")
     times = [arguments.get(f"{side}_time", TIMES) for side in sides]
     asked = StreamArguments(
-        left_delay=left_delay, right_delay=right_delay, late=late, idle_after=idle_after,
-        left_clock=left_clock, right_clock=right_clock, slice_length=slice_length,
-        key_buckets=key_buckets, name=name,
+        delays=(left_delay, right_delay), late=late, idle_after=idle_after,
+        clocks=(left_clock, right_clock), slice_length=slice_length, key_buckets=key_buckets,
+        name=name,
     )  # fmt: skip
     join = JoinArguments(
         condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
     )
-    return join_streams(left, right, join, asked)
+    return join_streams({"left": left, "right": right}, join, asked)

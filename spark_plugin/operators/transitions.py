@@ -82,3 +82,62 @@ def transitions(
     )
     planned = plan_transitions(events, until, arguments, observe=report is not None)
     return planned.reported_to(report)
+
+
+def transition_streams(
+    events: DataFrame,
+    *,
+    within: Duration,
+    confidence: float | None = None,
+    delay: Duration,
+    longest: Duration | None = None,
+    clock: DataFrame | None = None,
+    slice_length: Duration | None = None,
+    key_buckets: int | None = None,
+    name: str = "transitions",
+    query: str = "query_id",
+    stream: str | None = "stream_id",
+    event: str = "event",
+    time: str | Sequence[str] = ("min_time", "max_time"),
+    repeated: Repeated = "raise",
+    options: CorrelateOptions = CorrelateOptions(),
+) -> DataFrame:
+    """Find transitions and stays in a streaming DataFrame of border-crossing events.
+
+    All rows together are those of `coincide.transitions` for all events that are not late. Events wait in
+    Spark's state by slices of time, like in `coincide.border_crossing_streams`. A last event is a stay
+    when the watermark says so. The state also holds the last event of each query and stream.
+
+    Parameters
+    ----------
+    events : DataFrame
+        A stream of border crossings. Its times need a unit.
+    within, confidence, query, stream, event, time, repeated, options
+        As in `coincide.transitions`. Repeated events that are to be refused fail the query.
+    delay, clock, slice_length, key_buckets, name
+        As in `coincide.border_crossing_streams`.
+    longest : int, str or timedelta, optional
+        The longest time from the min to the max time of an event; an event that is longer fails the
+        query. Needed unless `time` is one column.
+
+    Returns
+    -------
+    DataFrame
+        A streaming DataFrame for output mode ``append``, with the columns of `coincide.transitions`.
+
+    Raises
+    ------
+    SchemaError, ConditionError, BackendError
+        As `coincide.border_crossing_streams`.
+    """
+    from spark_plugin.ways.streaming.monitors import MonitorArguments
+    from spark_plugin.ways.streaming.transitions import transitions_of_stream
+
+    asked = MonitorArguments(
+        operator="transition_streams", side="events", delay=delay, clock=clock,
+        slice_length=slice_length, key_buckets=key_buckets, name=name,
+    )  # fmt: skip
+    arguments = TransitionArguments(
+        within, confidence, query, stream, event, time, repeated, options
+    )
+    return transitions_of_stream(events, arguments, longest, asked)

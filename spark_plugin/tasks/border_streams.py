@@ -12,7 +12,7 @@ from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, narrow_type, one_array
 from spark_plugin.tasks.borders import STREAM, TIME, PartitionSearch, ShippedQueries, values_of
-from spark_plugin.tasks.monitors import Monitors
+from spark_plugin.tasks.monitors import Monitors, StreamMonitor, columns_of_row, row_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CrossingMonitors(Monitors):
         return CrossingMonitor(self, state)
 
 
-class CrossingMonitor:
+class CrossingMonitor(StreamMonitor):
     """Remembers where each stream of a bucket is, and which ranges it is in."""
 
     def __init__(self, monitors: CrossingMonitors, state: bytes | None) -> None:
@@ -37,7 +37,7 @@ class CrossingMonitor:
         self._search = PartitionSearch(monitors.queries, arguments)
         self._streams: Ids | None = None
         if state is not None:
-            known = dict(zip(*_opened(state), strict=True))
+            known = columns_of_row(state)
             self._streams = Ids(known[STREAM].type, known.pop(STREAM))
             arrays = {name: each.to_numpy(zero_copy_only=False) for name, each in known.items()}
             self._search.remember(arrays)
@@ -56,24 +56,4 @@ class CrossingMonitor:
         assert self._streams is not None
         known = self._streams.known
         columns = {STREAM: known, **self._search.remembered(len(known))}
-        return _row({name: pa.array(column) for name, column in columns.items()})
-
-
-def _row(columns: dict[str, pa.Array]) -> bytes:
-    """Columns of any lengths as Arrow's stream: a list each, in one row."""
-    lists = [
-        pa.ListArray.from_arrays(pa.array([0, len(column)], pa.int32()), column)
-        for column in columns.values()
-    ]
-    batch = pa.RecordBatch.from_arrays(lists, names=list(columns))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
-
-
-def _opened(row: bytes) -> tuple[list[str], list[pa.Array]]:
-    """The names and columns of which `_row` has made it."""
-    batch = pa.ipc.open_stream(pa.py_buffer(row)).read_next_batch()
-    return batch.schema.names, [column.flatten() for column in batch.columns]
+        return row_of({name: pa.array(column) for name, column in columns.items()})

@@ -47,6 +47,15 @@ class Grid:
         half_ticks = (number + 1) * self.length + self.beyond
         return min(_NEVER, -(-half_ticks * self.nanoseconds // _HALF_MILLISECOND))
 
+    def last_closed(self, milliseconds: int) -> int:
+        """The last slice that is closed at a time."""
+        half_ticks = milliseconds * _HALF_MILLISECOND // self.nanoseconds - self.beyond
+        return half_ticks // self.length - 1
+
+    def begin_after(self, number: int) -> int:
+        """Ticks before which no event begins whose slice is a later one."""
+        return ((number + 1) * self.length - self.beyond) // 2
+
     def slices_of(self, places: Places, *, is_left: bool) -> Iterator[tuple[Slice, np.ndarray]]:
         """Where the events of a chunk go to, and which: int64 arrays."""
         idle = places.shapes > self.useful[0 if is_left else 1]

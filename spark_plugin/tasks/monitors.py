@@ -5,17 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import one_array
+from coincide.model.errors import DataError, argument
 from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import FaultyRows
+from spark_plugin.tasks.grid import Slice
 from spark_plugin.tasks.packing import EVENTS
-from spark_plugin.tasks.streaming import IS_LATE, Slice, StreamPackTask
+from spark_plugin.tasks.streaming import IS_LATE, StreamPackTask
 from spark_plugin.tasks.wire import CODED, TIME
 
 
@@ -25,6 +27,7 @@ class CheckedPackTask(StreamPackTask):
 
     reader: Callable[[], FaultyRows]
     ends: tuple[str, str]  # columns of the min and max time, ticks
+    longest: int = 0  # from one to the other at most, ticks
 
     def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
         """As in `Packing`."""
@@ -32,18 +35,36 @@ class CheckedPackTask(StreamPackTask):
         table, _ = reader.valid(table)
         reader.refuse()
         low, high = (one_array(table.column(name)) for name in self.ends)
-        placed = table.append_column(TIME, high).append_column(CODED, pc.subtract(high, low))
+        lengths = pc.subtract(high, low)
+        found = pc.max(lengths).as_py()
+        if found is not None and found > self.longest:
+            raise DataError(
+                f"an event is longer than the stated longest, {self.longest:,} ticks (found"
+                f" {found:,}). Give a larger {argument('longest')}."
+            )
+        placed = table.append_column(TIME, high).append_column(CODED, lengths)
         yield from super().packs_of(placed)
 
 
-class StreamMonitor(Protocol):
+class StreamMonitor(ABC):
     """Takes rows in order of time, slice by slice, and finds what it is there for."""
 
+    @abstractmethod
     def take(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
         """The output columns that the rows of one slice, in any order, make known."""
 
+    @abstractmethod
     def state(self) -> bytes:
         """All that it has to remember."""
+
+    def pass_time(self, until: int) -> Iterator[list[pa.Array]]:
+        """Those that are known as no row is to come that begins before some ticks."""
+        return iter(())
+
+    @property
+    def waits(self) -> bool:
+        """Whether time alone will make something known."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -56,9 +77,12 @@ class Monitors(ABC):
     def monitor(self, state: bytes | None) -> StreamMonitor:
         """A new monitor, or one with what it remembers."""
 
-    def found(self, monitor: StreamMonitor, packs: list[pa.Buffer]) -> Iterator[pa.Buffer]:
-        """What a monitor finds in the packs of a slice, packed."""
-        for columns in monitor.take(unpacked(packs)):
+    def found(
+        self, monitor: StreamMonitor, slices: Iterable[list[pa.Buffer]], until: int
+    ) -> Iterator[pa.Buffer]:
+        """What a monitor finds in the packs of slices, in order of time, up to some ticks, packed."""
+        of_slices = (monitor.take(unpacked(packs)) for packs in slices)
+        for columns in chain(chain.from_iterable(of_slices), monitor.pass_time(until)):
             yield from packed(pa.table(columns, names=list(self.names)))
 
 
@@ -74,3 +98,23 @@ class FoundTask:
             for is_late, blob in zip(batch.column(IS_LATE), batch.column(EVENTS), strict=True):
                 if not is_late.as_py():
                     yield from unpacked([blob.as_buffer()]).cast(self.schema).to_batches()
+
+
+def row_of(columns: dict[str, pa.Array]) -> bytes:
+    """Columns of any lengths as Arrow's stream: a list each, in one row."""
+    lists = [
+        pa.ListArray.from_arrays(pa.array([0, len(column)], pa.int32()), column)
+        for column in columns.values()
+    ]
+    batch = pa.RecordBatch.from_arrays(lists, names=list(columns))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def columns_of_row(row: bytes) -> dict[str, pa.Array]:
+    """The columns of which `row_of` has made it."""
+    batch = pa.ipc.open_stream(pa.py_buffer(row)).read_next_batch()
+    return {name: batch.column(name).flatten() for name in batch.schema.names}

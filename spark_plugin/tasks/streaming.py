@@ -139,7 +139,8 @@ class ClosedSliceTask(SliceTask):
         for wire, kind in zip(self.layout.payload(name), self.kinds[first:], strict=False):
             found.append(_as_kind(one_array(rows.column(wire)), kind))
         placed = self._placed(found, rows.num_rows)
-        return [*placed[:-1], pa.array([name] * rows.num_rows, self.kinds[-1])]
+        called = self.spec.prefixes[pack.side]
+        return [*placed[:-1], pa.array([called] * rows.num_rows, self.kinds[-1])]
 
 
 def _as_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:

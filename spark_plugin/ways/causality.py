@@ -15,6 +15,7 @@ from coincide.engine.causality.arguments import (
     names_of_coordinates,
 )
 from coincide.engine.causality.emptiness import warn_of_names
+from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import SchemaError
 from spark_plugin.frames.columns import field_of, quoted
 from spark_plugin.frames.events import EventFrame
@@ -37,13 +38,15 @@ def plan_causality(
     warn_of_names(arguments.condition, arguments.places)
     sources = causes, causes if effects is None else effects
     if arguments.is_one_stream:
-        check_one_stream(causes, arguments.options.way, "effects", "effects")
+        check_one_stream(
+            causes, arguments.options.way, "effects", "effects", "Use causality_streams. Or: "
+        )
     arguments = settled(arguments, *sources)
     return planned_pairs(event_frames(sources, arguments), arguments, observe)
 
 
 def event_frames(
-    sources: tuple[DataFrame, DataFrame], arguments: CausalityArguments
+    sources: tuple[DataFrame, DataFrame], arguments: PairArguments
 ) -> tuple[EventFrame, EventFrame]:
     """Both sides as events; of one stream they are the same."""
     for source, side, place in zip(sources, arguments.sides, arguments.places, strict=True):

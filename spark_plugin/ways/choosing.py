@@ -293,7 +293,7 @@ def _are_large(left: Estimate, right: Estimate) -> bool:
     return left.is_filtered == right.is_filtered and least <= small and large < FAR_LARGER * small
 
 
-def reach_of_any(sides: Sides, spec: JoinSpec) -> Reach | None:
+def reach_of_any(sides: Sides, spec: AnySpec) -> Reach | None:
     """How far pairs reach whose lengths nobody has seen; None if that has no bound."""
     left, right = (
         (0, 0) if isinstance(times, IntervalColumns) and len(times.names) == 1 else times.declared

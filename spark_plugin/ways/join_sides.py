@@ -68,11 +68,8 @@ def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
         )
 
 
-_BOTH = (
-    "left and right are both streaming, and matches can come in different micro-batches. Use"
-    " correlate_streams, which keeps events until their matches have come, or give one side as a"
-    " static DataFrame."
-)
+_OF_STREAMS = {"left": "correlate_streams", "cause": "causality_streams"}
+"""What joins two streams, by the prefix of the first one."""
 
 
 def check_streaming(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> None:
@@ -81,7 +78,12 @@ def check_streaming(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> N
     if not streams:
         return
     if len(streams) == 2:
-        raise ConditionError(_BOTH)
+        left, right = (side.called for side in sides)
+        raise ConditionError(
+            f"{left} and {right} are both streaming, and matches can come in different"
+            f" micro-batches. Use {_OF_STREAMS[spec.prefixes[0]]}, which keeps events until their"
+            " matches have come, or give one side as a static DataFrame."
+        )
     if spec.matching is not None:
         raise ConditionError(
             f"{streams[0]} is streaming, so a later event can be a better match. Remove"

@@ -71,20 +71,29 @@ def test_the_page_prints_what_it_says(connector: str, tmp_path: Path) -> None:
         assert said.endswith(shown)
 
 
-def test_the_example(kafka: Broker, connector: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "topics"),
+    [
+        ("topics", ["requests", "answers", "missed"]),
+        ("chain", ["readings", "doors", "crossings", "explained"]),
+    ],
+)
+def test_the_examples(
+    name: str, topics: list[str], kafka: Broker, connector: str, tmp_path: Path
+) -> None:
     import pyspark
 
-    for topic in ("requests", "answers", "missed"):
+    for topic in topics:
         kafka.create(topic, partitions=1)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     ran = subprocess.run(
         [
             *(str(submit), "--jars", connector, "--master", "local[1]"),
-            *(str(ROOT / "examples/topics.py"), kafka.servers),
+            *(str(ROOT / f"examples/{name}.py"), kafka.servers),
         ],
         cwd=tmp_path, env=environment(), text=True, capture_output=True, timeout=900, check=False,
     )  # fmt: skip
-    assert (ran.returncode, ran.stdout) == (0, PRINTS["topics"]), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, PRINTS[name]), ran.stderr
 
 
 AVRO = {

@@ -9,9 +9,11 @@ import pyarrow as pa
 from pyspark.sql import Row, SparkSession
 
 from coincide.engine.join.arguments import JoinArguments
+from spark_plugin.tasks.blobs import unpacked
+from spark_plugin.tasks.monitors import CheckedPackTask, Monitors
 from spark_plugin.tasks.wire import LABEL
 from spark_plugin.ways.streaming.arguments import StreamArguments
-from spark_plugin.ways.streaming.buffer import SliceBuffer
+from spark_plugin.ways.streaming.buffer import Buffer, MonitorBuffer, SliceBuffer
 from spark_plugin.ways.streaming.join import StreamPlan, plan_streams
 from tests.helpers.spark_cases import frame
 from tests.helpers.spark_streams import Streams
@@ -24,9 +26,16 @@ class State:
         self.key = 0
         self.rows: dict[int, list[Any]] = {}
         self.timers: list[tuple[int, int]] = []
+        self.maps: dict[tuple[str, int], dict[Any, Any]] = {}
 
     def getListState(self, name: str, schema: Any) -> State:
         return self
+
+    def getMapState(self, name: str, key: Any, value: Any) -> Map:
+        return Map(self, name)
+
+    def getValueState(self, name: str, schema: Any) -> Map:
+        return Map(self, name)
 
     def registerTimer(self, milliseconds: int) -> None:
         self.timers.append((milliseconds, self.key))
@@ -44,6 +53,36 @@ class State:
         self.rows.pop(self.key, None)
 
 
+class Map:
+    """A map of the state, or a value, which is that of no key."""
+
+    def __init__(self, state: State, name: str) -> None:
+        self._state, self._name = state, name
+
+    @property
+    def _of_key(self) -> dict[Any, Any]:
+        found: dict[Any, Any] = self._state.maps.setdefault((self._name, self._state.key), {})
+        return found
+
+    def keys(self) -> Iterator[Any]:
+        return iter(list(self._of_key))
+
+    def getValue(self, key: Any) -> Any:
+        return self._of_key.get(key)
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        self._of_key[key] = value
+
+    def removeKey(self, key: Any) -> None:
+        del self._of_key[key]
+
+    def get(self) -> Any:
+        return self.getValue(())
+
+    def update(self, value: Any) -> None:
+        self.updateValue((), value)
+
+
 class Watermark:
     def __init__(self, milliseconds: int) -> None:
         self.milliseconds = milliseconds
@@ -53,8 +92,8 @@ class Watermark:
 
 
 class Operator:
-    def __init__(self, *, keeps_late: bool = True) -> None:
-        self.state, self.buffer = State(), SliceBuffer(keeps_late=keeps_late)
+    def __init__(self, buffer: Buffer | None = None, *, keeps_late: bool = True) -> None:
+        self.state, self.buffer = State(), buffer or SliceBuffer(keeps_late=keeps_late)
         self.buffer.init(self.state)
 
     def push(self, label: int, watermark: int, *rows: Row) -> list[Row]:
@@ -69,23 +108,20 @@ class Operator:
         expired = [timer for timer in self.state.timers if timer[0] <= watermark]
         self.state.timers = [timer for timer in self.state.timers if timer[0] > watermark]
         for _, label in expired:
-            found += self.expire(label)
+            found += self.expire(label, watermark)
         return found
 
-    def expire(self, label: int) -> list[Row]:
+    def expire(self, label: int, watermark: int = 0) -> list[Row]:
         self.state.key = label
-        return list(self.buffer.handleExpiredTimer((label,), Watermark(0), None))
+        return list(self.buffer.handleExpiredTimer((label,), Watermark(watermark), None))
 
 
 def simulated(
     spark: SparkSession, case: Streams, shape: tuple[str, str, bool]
 ) -> list[dict[str, Any]]:
     """All rows, late ones among them."""
-    asked = StreamArguments(
-        left_delay=case.delays[0], right_delay=None if case.is_one_stream else case.delays[1],
-        late="rows", idle_after=None, left_clock=None, right_clock=None, key_buckets=None,
-        name="coincide", **{"slice_length": None, **case.more},
-    )  # fmt: skip
+    delays = case.delays[0], None if case.is_one_stream else case.delays[1]
+    asked = StreamArguments(delays=delays, late="rows", name="coincide", **case.more)
     arguments = JoinArguments(**case.asked(shape), is_one_stream=case.is_one_stream)
     operator, seen, watermark = Operator(), [0, 0], 0
     found: list[dict[str, Any]] = []
@@ -117,3 +153,21 @@ def _joined(plan: StreamPlan, let_out: Sequence[Row]) -> list[dict[str, Any]]:
         return []
     batch = pa.RecordBatch.from_pylist([row.asDict() for row in let_out])
     return [row for found in plan.slice_task()([batch]) for row in found.to_pylist()]
+
+
+def monitored(
+    task: CheckedPackTask, monitors: Monitors, batches: Sequence[pa.Table], delay: int
+) -> tuple[pa.Table, int]:
+    """What monitors find in rows on the wire, micro-batch by micro-batch, and how many rows are late."""
+    operator, seen, watermark, late = Operator(MonitorBuffer(monitors, task.grid)), 0, 0, 0
+    found: list[pa.Table] = []
+    for table in [*batches, None]:
+        packed = [] if table is None else task(table.to_batches())
+        packs = [Row(**row) for batch in packed for row in batch.to_pylist()]
+        for row in operator.batch(packs, watermark):
+            late += row.late_rows
+            if not row.is_late:
+                found.append(unpacked([pa.py_buffer(row.events)]))
+        seen = max([seen, *(row.seen for row in packs)])
+        watermark = max(watermark, seen // 1000 - delay)
+    return pa.concat_tables(found), late

@@ -28,10 +28,16 @@ PRINTS = {
     "plus_minus_clocks": "r1 a1 1.00\nr2 a3 0.15\nr3 a2 1.00\n",
     "spark_frames": "2000 pairs of probability 0.667\nway: broadcast-both\n",
     "topics": '{"session":"b","left_id":2}\n',
+    "chain": (
+        '{"truck":"north","left_limit":"chilled","left_min_time":"2026-05-01T12:01:00.000Z",'
+        '"left_max_time":"2026-05-01T12:02:00.000Z","right_at":"2026-05-01T12:01:10.000Z"}\n'
+        '{"truck":"south","left_limit":"chilled","left_min_time":"2026-05-01T12:00:30.000Z",'
+        '"left_max_time":"2026-05-01T12:02:30.000Z"}\n'
+    ),
     "who_parked": "north red I>!O 08:15\nsouth blue I>O 08:10\nsouth blue O>!I 08:20\n",
 }
 WITH_SPARK = {"spark_frames"}
-WITH_KAFKA = {"topics"}
+WITH_KAFKA = {"topics", "chain"}
 """Run where there is a broker: tests/end_to_end/test_kafka.py."""
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 CHARTS = {"causes": 2, "clocks": 2, "spark": 2}

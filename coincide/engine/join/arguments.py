@@ -176,7 +176,7 @@ class JoinArguments(PairArguments):
 
     @property
     def keeps_right(self) -> bool:
-        """Whether right events without a match are in the output."""
+        """As in `PairArguments`."""
         return self.how in _OF_LEFT
 
     @property

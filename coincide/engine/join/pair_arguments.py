@@ -334,6 +334,11 @@ class PairArguments(ABC):
         return None
 
     @property
+    def keeps_right(self) -> bool:
+        """Whether right events without a match are in the output."""
+        return False
+
+    @property
     def outputs_either_key(self) -> bool:
         """Whether keys of right events are in the output, too, in the columns of left ones."""
         return self.how in ("right", "full")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
 from coincide.model.options import check_choice, check_count
-from coincide.model.sides import SIDES
+from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import Duration, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.frames.keyed_rows import must_be_frame
+from spark_plugin.frames.plain_reads import plan_of
 
 Late = Literal["count", "rows"]
 """What becomes of late rows."""
@@ -27,16 +29,16 @@ _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 @dataclass(frozen=True, kw_only=True)
 class StreamArguments:
-    """The arguments of `coincide.correlate_streams` that `coincide.correlate` has not."""
+    """The arguments of joins of streams that joins of tables have not; of both sides in their order."""
 
-    left_delay: Duration
-    right_delay: Duration | None
-    late: Late
-    idle_after: Duration | None
-    left_clock: DataFrame | None
-    right_clock: DataFrame | None
-    slice_length: Duration | None
-    key_buckets: int | None
+    operator: str = "correlate_streams"
+    sides: tuple[str, str] = SIDES
+    delays: tuple[Duration, Duration | None]
+    late: Late = "count"
+    idle_after: Duration | None = None
+    clocks: tuple[DataFrame | None, DataFrame | None] = (None, None)
+    slice_length: Duration | None = None
+    key_buckets: int | None = None
     name: str
 
     def __post_init__(self) -> None:
@@ -44,35 +46,49 @@ class StreamArguments:
         check_name_and_buckets(self.name, self.key_buckets)
 
     @property
-    def clocks(self) -> tuple[DataFrame | None, DataFrame | None]:
-        """Streams of times of both sides."""
-        return self.left_clock, self.right_clock
-
-    @property
     def has_clocks(self) -> bool:
         """Whether a silent side is taken to go on."""
         return self.idle_after is not None or any(clock is not None for clock in self.clocks)
 
-    def check_sides(self, left: DataFrame, right: DataFrame | None) -> None:
-        """Refuse sides, and clocks, that are no streams."""
-        _check_side("left", left)
-        if right is None:
+    @property
+    def delay_names(self) -> tuple[str, str]:
+        """What the delays of both sides are called."""
+        left, right = (f"{side}_delay" for side in self.sides)
+        return left, right
+
+    def check_sides(self, given: Mapping[str, DataFrame | None]) -> None:
+        """Refuse sides, by what they are called, and clocks, that are no streams."""
+        (left, first), (right, second) = given.items()
+        self._check_side(left, first)
+        if second is None:
             self._check_one_stream()
         else:
-            _check_side("right", right)
-        for side, clock in zip(SIDES, self.clocks, strict=True):
+            self._check_side(right, second)
+        for side, clock in zip(self.sides, self.clocks, strict=True):
             if clock is not None:
                 check_clock(f"{side}_clock", clock)
-        if right is not None and self.right_delay is None:
+        name = self.delay_names[RIGHT]
+        if second is not None and self.delays[RIGHT] is None:
             raise ConditionError(
-                f"{argument('right_delay')} is missing. Say how late right rows may come, for"
-                f" example {argument('right_delay', '5s')}."
+                f"{argument(name)} is missing. Say how late {self.sides[RIGHT]} rows may come, for"
+                f" example {argument(name, '5s')}."
             )
+
+    def _check_side(self, called: str, events: Any) -> None:
+        tables = _STATIC[self.operator]
+        must_be_frame(events, called, f"{tables}_tables")
+        if not events.isStreaming:
+            verb = "are" if called.endswith("s") else "is"
+            raise ConditionError(
+                f"{called} {verb} a static DataFrame, and {self.operator} joins two streams. Use"
+                f" {tables}, which joins a stream with a static side."
+            )
+        check_first_state(called, events)
 
     def _check_one_stream(self) -> None:
         given = {
-            "right_delay": self.right_delay,
-            "right_clock": self.right_clock,
+            self.delay_names[RIGHT]: self.delays[RIGHT],
+            f"{self.sides[RIGHT]}_clock": self.clocks[RIGHT],
             "idle_after": self.idle_after,
         }
         for name, value in given.items():
@@ -81,28 +97,35 @@ class StreamArguments:
                     f"{argument(name)} needs a second stream, and there is one. Remove it."
                 )
 
-    def delays(self, tick: Tick) -> tuple[int, int]:
-        """How late rows of both sides may come, ticks."""
-        left = ticks("left_delay", self.left_delay, tick)
-        given = self.right_delay
-        return left, left if given is None else ticks("right_delay", given, tick)
+    def ticks_of_delays(self, tick: Tick) -> tuple[int, int]:
+        """How late rows of both sides may come."""
+        first, second = self.delays
+        left = ticks(self.delay_names[LEFT], first, tick)
+        return left, left if second is None else ticks(self.delay_names[RIGHT], second, tick)
 
 
-def _check_side(side: str, events: DataFrame) -> None:
-    must_be_frame(events, side, "correlate_tables")
-    if not events.isStreaming:
-        raise ConditionError(
-            f"{side} is a static DataFrame, and correlate_streams joins two streams. Use correlate,"
-            " which joins a stream with a static side."
-        )
+_STATIC = {"correlate_streams": "correlate", "causality_streams": "causality"}
+"""What joins tables, or a stream with a static side."""
 
 
-def check_name_and_buckets(name: object, buckets: object) -> None:
+def check_name_and_buckets(name: object, buckets: int | None) -> None:
     """Refuse a name for Spark's progress, or a number of buckets of keys, that is none."""
     check_count("key_buckets", buckets)
     if not isinstance(name, str) or not name:
         raise ConditionError(
             f"{argument('name')} must be a text that is not empty (found {brief(name)})."
+        )
+
+
+def check_first_state(called: str, stream: DataFrame) -> None:
+    """Refuse what another operator on streams gives: its rows would wait for each other's watermark."""
+    if context_of(stream.sparkSession) is None:
+        return  # a client of Spark Connect sees no plan
+    if "TransformWithState" in plan_of(stream).toString():
+        raise ConditionError(
+            f"{called} comes out of another operator on streams, and Spark has one watermark for a"
+            " query, so rows would wait for ever. Write it to a topic or folder, and read that as a"
+            " stream."
         )
 
 
@@ -131,13 +154,28 @@ def ticks(name: str, given: Duration, tick: Tick) -> int:
     return count
 
 
-def check_join(arguments: JoinArguments) -> None:
+_NOT_TAKEN = ("condition", "is_one_stream")
+"""Fields of arguments that no argument of a name of its own gives."""
+
+
+def check_words(tables: str, kind: type[PairArguments], words: Iterable[str]) -> None:
+    """Refuse names of arguments that a join does not have."""
+    known = [field.name for field in fields(kind) if field.name not in _NOT_TAKEN]
+    for word in words:
+        if word not in known:
+            raise ConditionError(
+                f"there is no argument {word!r}. Use one of {tables}'s: {', '.join(known)}."
+            )
+
+
+def check_join(arguments: PairArguments) -> None:
     """Refuse what takes more than the rows of a slice."""
     if arguments.matching is not None:
         raise ConditionError(
             f"{argument('matching', arguments.matching)} compares pairs of several slices, which"
-            " are closed one after the other. Remove it. For the best match of each left event"
-            f" use {argument('emit', 'best')}, and for matches one to one stream_tables."
+            " are closed one after the other. Remove it. For the best match of each"
+            f" {arguments.prefixes[LEFT]} event use {argument('emit', 'best')}, and for matches one"
+            " to one tables."
         )
     if arguments.shifts is not None:
         raise ConditionError(
@@ -165,11 +203,6 @@ def check_tick(tick: Tick) -> int:
 
 def check_session(operator: str, spark: SparkSession) -> None:
     """Refuse a session whose state cannot be kept, or whose watermark would drop rows."""
-    if context_of(spark) is None:
-        raise ConditionError(
-            f"{operator} needs a Spark session in this process (found a client of Spark"
-            " Connect). Run it where the driver runs, for example by spark-submit."
-        )
     if not hasattr(GroupedData, "transformWithState"):
         from pyspark import __version__
 

@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 
 from coincide.model.errors import ConditionError, brief
 from spark_plugin.tasks.blobs import rows_of
+from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.monitors import Monitors
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.streaming import IS_LATE, IS_OWN, ROWS, SETTINGS
@@ -104,9 +105,9 @@ class SliceBuffer(Buffer):
 class MonitorBuffer(Buffer):
     """Keeps packs by label and slice, and gives those of closed slices to the monitor of the label."""
 
-    def __init__(self, monitors: Monitors) -> None:
+    def __init__(self, monitors: Monitors, grid: Grid) -> None:
         super().__init__(keeps_late=False)
-        self._monitors = monitors
+        self._monitors, self._grid = monitors, grid
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state."""
@@ -115,7 +116,7 @@ class MonitorBuffer(Buffer):
         self._waiting = handle.getMapState(
             "waiting", "closes bigint, number bigint", f"{EVENTS} binary"
         )
-        self._remembered = handle.getValueState("remembered", "state binary")
+        self._remembered = handle.getValueState("remembered", "state binary, due bigint")
 
     def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
         counts: dict[int, int] = {}
@@ -138,14 +139,18 @@ class MonitorBuffer(Buffer):
         passed = timerValues.getCurrentWatermarkInMs()
         slices = self._counts.keys()
         closed = sorted(closes for (closes,) in slices if closes <= passed)
-        if not closed:  # with the timer of an earlier slice
-            return
-        state = self._remembered.get()
-        monitor = self._monitors.monitor(None if state is None else bytes(state[0]))
-        for closes in closed:
-            for found in self._monitors.found(monitor, list(self._taken(closes))):
-                yield _let_out(label, (True, True, found))
-        self._remembered.update((monitor.state(),))
+        state, due = self._remembered.get() or (None, None)
+        if not closed and (due is None or due > passed):
+            return  # all was done with the timer of an earlier slice
+        monitor = self._monitors.monitor(None if state is None else bytes(state))
+        last = self._grid.last_closed(passed)
+        packs = (list(self._taken(closes)) for closes in closed)
+        for found in self._monitors.found(monitor, packs, self._grid.begin_after(last)):
+            yield _let_out(label, (True, True, found))
+        due = self._grid.closes(last + 1) if monitor.waits else None
+        if due is not None:
+            self._handle.registerTimer(due)
+        self._remembered.update((monitor.state(), due))
 
     def _taken(self, closes: int) -> Iterator[pa.Buffer]:
         """The packs of a slice, which are no longer kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,11 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import AnySpec, check_output_names
-from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import several
-from coincide.model.sides import LEFT, RIGHT, SIDES
+from coincide.model.sides import LEFT, RIGHT
 from coincide.model.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema
@@ -31,34 +31,39 @@ from spark_plugin.tasks.streaming import (
     StreamPackTask,
 )
 from spark_plugin.tasks.wire import KEY_HASH
+from spark_plugin.ways.causality import event_frames
 from spark_plugin.ways.correlation import BATCH_PAIRS
 from spark_plugin.ways.exchange.join import ROOM
-from spark_plugin.ways.join_sides import Sides, check_payload, event_frames, settled, with_filter
+from spark_plugin.ways.join_sides import Sides, check_payload, settled, with_filter
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
 from spark_plugin.ways.streaming.buffer import SliceBuffer
 from spark_plugin.ways.streaming.packs import PACKED, behind_watermark, let_out, ticking
 from spark_plugin.ways.streaming.planning import plan_grid, settings_of
-from spark_plugin.ways.streaming.watching import PAIRED, watch
+from spark_plugin.ways.streaming.watching import Watched, watch
 
 _log = logging.getLogger("coincide")
 
 
 def join_streams(
-    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, asked: StreamArguments
+    given: Mapping[str, DataFrame | None], arguments: PairArguments, asked: StreamArguments
 ) -> DataFrame:
-    """The join of two streaming DataFrames, or of one with itself."""
+    """The join of two streaming DataFrames, by what they are called, or of one with itself."""
     check_join(arguments)
-    asked.check_sides(left, right)
-    check_session("correlate_streams", left.sparkSession)
-    check_workers(left.sparkSession)
+    asked.check_sides(given)
+    left, right = given.values()
+    assert left is not None
+    spark = left.sparkSession
+    check_session(asked.operator, spark)
+    check_workers(spark)
     plan = plan_streams(left, right, arguments, asked)
-    _log.info("correlate_streams: %s", plan.describe())
-    watch(left.sparkSession, asked.name, replace(PAIRED, waits=not asked.has_clocks))
+    _log.info("%s: %s", asked.operator, plan.describe())
+    delays = dict(zip(asked.sides, asked.delay_names, strict=True))
+    watch(spark, asked.name, Watched(asked.operator, delays, waits=not asked.has_clocks))
     return plan.joined(plan.closed(plan.packed()))
 
 
 def plan_streams(
-    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, asked: StreamArguments
+    left: DataFrame, right: DataFrame | None, arguments: PairArguments, asked: StreamArguments
 ) -> StreamPlan:
     """The plan of a join of two streams."""
     sources = left, left if right is None else right
@@ -70,8 +75,8 @@ def plan_streams(
 
 
 def _sides_and_spec(
-    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
-) -> tuple[Sides, JoinSpec]:
+    sources: tuple[DataFrame, DataFrame], arguments: PairArguments
+) -> tuple[Sides, AnySpec]:
     sides = event_frames(sources, arguments)
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     return sides, with_filter(spec, sides, arguments.where)
@@ -82,9 +87,9 @@ class StreamPlan:
     """A join of two streams, step by step."""
 
     sides: Sides
-    spec: JoinSpec
+    spec: AnySpec
     result: ResultColumns
-    arguments: JoinArguments
+    arguments: PairArguments
     asked: StreamArguments
     grid: Grid
 
@@ -103,7 +108,7 @@ class StreamPlan:
     @property
     def latest(self) -> int:
         """How long after the time of an event its rows come out at most, while rows come, half ticks."""
-        return self.grid.length + self.grid.beyond + 2 * max(self.asked.delays(self._tick))
+        return self.grid.length + self.grid.beyond + 2 * max(self.asked.ticks_of_delays(self._tick))
 
     def packed(self) -> DataFrame:
         """Packs of both sides, behind a watermark each."""
@@ -118,7 +123,7 @@ class StreamPlan:
         if self.asked.idle_after is not None:
             lag = ticks("idle_after", self.asked.idle_after, self._tick)
             packs = packs.unionAll(self._tasks_of(1 - number, lag * self.grid.nanoseconds // 1000))
-        delay = self.asked.delays(self._tick)[number]
+        delay = self.asked.ticks_of_delays(self._tick)[number]
         return behind_watermark(packs, delay, self.grid.nanoseconds)
 
     def _tasks_of(self, number: int, lag: int | None = None) -> DataFrame:
@@ -139,7 +144,7 @@ class StreamPlan:
         """Rows of a side on the wire, and the schema of what is packed of them."""
         side = self.sides[number]
         if is_counted and not (number == RIGHT and self.spec.is_one_stream):
-            side = replace(side, observation=f"{self.asked.name}_{side.side}")
+            side = replace(side, observation=f"{self.asked.name}_{self.asked.sides[number]}")
         keys = (KEY_HASH,) if self.grid.buckets > 1 else ()
         layout = self.result.layout.only(side.side)
         rows = wire_rows(
@@ -151,7 +156,7 @@ class StreamPlan:
 
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""
-        sides = dict(zip(SIDES, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True))
+        sides = dict(zip(self.asked.sides, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True))
         return let_out(packs, SliceBuffer(keeps_late=self._tells_late), self.asked.name, sides)
 
     @property
@@ -188,7 +193,7 @@ class StreamPlan:
     def _alone(self) -> AnySpec | None:
         """The join that finds right events without a match."""
         alone = self.arguments.alone
-        if not isinstance(alone, JoinArguments):
+        if alone is None:
             return None
         left, right = (side.plain for side in self.sides)
         return _sides_and_spec((right, left), alone)[1]

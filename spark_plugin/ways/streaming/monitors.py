@@ -22,6 +22,7 @@ from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.streaming import StreamPackTask
 from spark_plugin.ways.streaming.arguments import (
     check_clock,
+    check_first_state,
     check_name_and_buckets,
     check_session,
     check_tick,
@@ -60,9 +61,10 @@ class MonitorArguments:
         must_be_frame(stream, self.side, tables)
         if not stream.isStreaming:
             raise ConditionError(
-                f"{self.side} is a static DataFrame, and {self.operator} takes a stream. Use"
+                f"{self.side} are a static DataFrame, and {self.operator} takes a stream. Use"
                 f" {static}."
             )
+        check_first_state(self.side, stream)
         if self.clock is not None:
             check_clock("clock", self.clock)
         check_session(self.operator, stream.sparkSession)
@@ -122,6 +124,6 @@ class MonitorArguments:
         if self.clock is not None:
             packs = packs.unionAll(ticking(self.clock, task.settings))
         packs = behind_watermark(packs, delay, task.grid.nanoseconds)
-        found = let_out(packs, MonitorBuffer(monitors), self.name, {self.side: "true"})
+        found = let_out(packs, MonitorBuffer(monitors, task.grid), self.name, {self.side: "true"})
         schema = wire_schema(columns)
         return decoded(found.mapInArrow(FoundTask(arrow_schema(schema)), schema), columns)

@@ -8,12 +8,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.causality.arguments import CausalityArguments
+from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter
-from coincide.engine.join.timing import JoinSpec
+from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError, argument, option
-from coincide.model.sides import LEFT, RIGHT, SIDES
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.units import UNBOUNDED
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.samples import Reach
@@ -28,7 +30,7 @@ _FORMAT = 1
 
 
 def plan_grid(
-    sides: Sides, spec: JoinSpec, arguments: JoinArguments, asked: StreamArguments
+    sides: Sides, spec: AnySpec, arguments: PairArguments, asked: StreamArguments
 ) -> Grid:
     """The slices of two streams."""
     tick = sides[0].times.scales[0].tick
@@ -38,7 +40,7 @@ def plan_grid(
     span = reach.last - reach.first
     millisecond = -(-2_000_000 // nanoseconds)
     if asked.slice_length is None:
-        length = max(span, beyond + 2 * max(asked.delays(tick)), millisecond)
+        length = max(span, beyond + 2 * max(asked.ticks_of_delays(tick)), millisecond)
     else:
         length = 2 * ticks("slice_length", asked.slice_length, tick)
         least = max(millisecond, -(-span // _MOST_COPIES))
@@ -55,7 +57,7 @@ def plan_grid(
     )  # fmt: skip
 
 
-def _reach(sides: Sides, spec: JoinSpec) -> Reach:
+def _reach(sides: Sides, spec: AnySpec) -> Reach:
     """How far pairs reach, also where nothing can be a pair."""
     reach = reach_of_any(sides, spec)
     if reach is None:
@@ -65,10 +67,15 @@ def _reach(sides: Sides, spec: JoinSpec) -> Reach:
             f" far pairs reach. Declare the longest, for example {option(lacking[0], '1s')}"
             f" ({', '.join(map(argument, lacking))})."
         )
+    if max(-reach.first, reach.last) >= UNBOUNDED:
+        raise ConditionError(
+            "the condition bounds no time, so events would wait for ever. Add a predicate that bounds"
+            " it, such as Temporal(0, '1h')."
+        )
     return reach if reach.first <= reach.last else Reach(0, 0, reach.left, reach.right)
 
 
-def _beyond(sides: Sides, spec: JoinSpec, reach: Reach, *, is_told: bool) -> int:
+def _beyond(sides: Sides, spec: AnySpec, reach: Reach, *, is_told: bool) -> int:
     """Half ticks from the end of a slice to the last max_time of events that it is the first one of."""
     leans = []
     for side, useful in zip(sides, spec.largest_useful, strict=True):
@@ -93,9 +100,9 @@ def key_buckets(spark: SparkSession, given: int | None) -> int:
     return given or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
-def settings_of(sides: Sides, spec: JoinSpec, arguments: JoinArguments, grid: Grid) -> bytes:
+def settings_of(sides: Sides, spec: AnySpec, arguments: PairArguments, grid: Grid) -> bytes:
     """All that packs depend on, and what is found in them, by names that users know."""
-    window, unit = spec.window, sides[0].times.scales[0].tick.unit
+    window, unit = spec.widest, sides[0].times.scales[0].tick.unit
     settings: dict[str, Any] = {
         "format": _FORMAT,
         "within": f"{window.lo} to {window.hi} {unit}",
@@ -113,7 +120,9 @@ def settings_of(sides: Sides, spec: JoinSpec, arguments: JoinArguments, grid: Gr
         "slice_end": grid.beyond,
         "key_buckets": grid.buckets,
     }
-    for name, side in zip(SIDES, sides, strict=True):
+    if isinstance(arguments, CausalityArguments):
+        settings |= {"condition": repr(arguments.condition), "places": repr(arguments.places)}
+    for name, side in zip(arguments.prefixes, sides, strict=True):
         settings[f"{name}_time"] = _columns(side, side.times.names)
         settings[f"{name}_timestamps"] = _model(side)
         settings[f"{name}_columns"] = _columns(side, [*side.payload, *side.tested])

@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from coincide.model.errors import several
-from coincide.model.sides import SIDES
+from spark_plugin.cluster.connect import context_of
 
 _log = logging.getLogger("coincide")
 _PATIENCE = 60.0
@@ -29,12 +29,10 @@ class Watched:
     waits: bool = False
 
 
-PAIRED = Watched("correlate_streams", {side: f"{side}_delay" for side in SIDES})
-"""A join of two streams."""
-
-
 def watch(spark: SparkSession, name: str, watched: Watched) -> None:
     """Watch what has a name in Spark's progress."""
+    if context_of(spark) is None:
+        return  # a listener in a client of Spark Connect keeps its process from ending
     watcher = _watchers.get(spark)
     if watcher is None:
         watcher = _watchers[spark] = Watcher()
@@ -73,9 +71,9 @@ class Watcher(StreamingQueryListener):
                 continue
             run = self._runs.setdefault((event.progress.runId, name), _Run([now, now]))
             _say_late(run, watched, late)
-            sides = [metrics.get(f"{name}_{side}") for side in SIDES]
+            sides = [metrics.get(f"{name}_{side}") for side in watched.delays]
             if watched.waits and None not in sides:
-                _say_silent(run, [row["rows"] for row in sides], now)
+                _say_silent(run, watched, [row["rows"] for row in sides], now)
 
     def onQueryTerminated(self, event: Any) -> None:
         """Forget the query."""
@@ -93,14 +91,15 @@ def _say_late(run: _Run, watched: Watched, late: Row) -> None:
             )  # fmt: skip
 
 
-def _say_silent(run: _Run, rows: list[int], now: float) -> None:
-    for i, side in enumerate(SIDES):
+def _say_silent(run: _Run, watched: Watched, rows: list[int], now: float) -> None:
+    sides = list(watched.delays)
+    for i, side in enumerate(sides):
         if rows[i]:
             run.last[i], run.is_said[i] = now, False
         elif rows[1 - i] and now - run.last[i] >= _PATIENCE and not run.is_said[i]:
             run.is_said[i] = True
             _log.warning(
-                "correlate_streams: %s has had no rows for %.0f s, so rows of %s wait. Give"
-                " idle_after or %s_clock if it may be silent",
-                side, now - run.last[i], SIDES[1 - i], side,
+                "%s: %s has had no rows for %.0f s, so rows of %s wait. Give idle_after or"
+                " %s_clock if it may be silent",
+                watched.operator, side, now - run.last[i], sides[1 - i], side,
             )  # fmt: skip

@@ -190,6 +190,26 @@ class Client:
         found = [correlate(*frames, CONDITION, **TEMPLATES, options=way) for way in ways]
         return [rows_of(frame.toArrow()) for frame in found]
 
+    def two_streams(self) -> Any:
+        from coincide import correlate_streams
+        from spark_plugin.ways.streaming.arguments import STATE_STORE
+        from tests.helpers.spark_streams import appended, stream_of, write_files
+
+        for name, value in STATE_STORE.items():
+            self.spark.conf.set(name, value)
+        last = pa.table({"id": [-1], "key": ["k0"], "min_time": [10**8], "max_time": [10**8]})
+        folders = [
+            write_files(self.folder / f"stream{i}", [side, last]) for i, side in enumerate(SIDES)
+        ]
+        kinds = "id bigint, key string, min_time bigint, max_time bigint"
+        sides = (stream_of(self.spark, folder, kinds) for folder in folders)
+        options = CorrelateOptions(unit="ms")
+        found = correlate_streams(
+            *sides, CONDITION, by="key", left_delay="1s", right_delay="1s", options=options
+        )
+        appended(found, self.folder)
+        return rows_of(pq.read_table(self.folder / "found"))
+
     def too_many_queries(self) -> Any:
         from coincide import border_crossings
 
@@ -235,7 +255,7 @@ class Client:
 
 WORKS = (
     *("direct", "direct_into_files", "exchange_into_files", "data_source", "command"),
-    *("a_side_by_itself", "crossings", "dwell_times", "histograms"),
+    *("a_side_by_itself", "crossings", "dwell_times", "histograms", "two_streams"),
 )
 REFUSALS = {
     "a_side_as_asked": ["ConditionError", "bytes. Spark Connect sends it with the plan, and the"],
@@ -407,6 +427,10 @@ def test_crossings_and_transitions(answered: dict[str, Any]) -> None:
     crossings = border_crossing_tables(READINGS, QUERIES, **BORDERS)
     assert answered["crossings"] == [rows_of(crossings), crossings.num_rows]
     assert answered["dwell_times"] == rows_of(transition_tables(crossings, **DWELL))
+
+
+def test_two_streams(answered: dict[str, Any]) -> None:
+    assert answered["two_streams"] == expected(by="key")
 
 
 def test_histogram_timestamps(answered: dict[str, Any]) -> None:

@@ -67,6 +67,12 @@ def test_sides(spark: SparkSession, events: DataFrame) -> None:
         correlate(events, events, within=5, left_time="t", right_time="t")
 
 
+def test_operators_behind_each_other(events: DataFrame) -> None:
+    first = correlate_streams(events, events, **USUAL).selectExpr("left_id AS id", "left_id AS t")
+    with pytest.raises(ConditionError, match=r"right comes out of another.* a topic or folder"):
+        correlate_streams(events, first, **USUAL)
+
+
 @pytest.mark.parametrize("name", ["right_delay", "idle_after", "right_clock"])
 def test_one_stream_has_no_right_side(events: DataFrame, name: str) -> None:
     asked = {**USUAL, name: events.select("timestamp") if name == "right_clock" else "1s"}

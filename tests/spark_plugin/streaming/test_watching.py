@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from spark_plugin.ways.streaming import watching
-from spark_plugin.ways.streaming.watching import PAIRED, Watcher
+from spark_plugin.ways.streaming.watching import Watched, Watcher
+
+PAIRED = Watched("correlate_streams", {"left": "left_delay", "right": "right_delay"})
 
 
 @pytest.fixture

@@ -1,0 +1,106 @@
+"""Region transitions of a stream of events, by bucket of their queries and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.rows import Gather
+from coincide.engine.events.schemas import Ids, narrow_type
+from coincide.engine.transitions.arguments import EventColumns
+from coincide.engine.transitions.reading import Batch, refuse_repeated
+from coincide.model.transitions import (
+    NONE,
+    Crossings,
+    Found,
+    alternating_order,
+    decided_by_the_clock,
+    decided_by_the_next,
+    last_of_each,
+    repeats,
+)
+from spark_plugin.tasks.monitors import Monitors, StreamMonitor, columns_of_row, row_of
+from spark_plugin.tasks.transitions import QUERY, STREAM, EventRows
+
+
+@dataclass(frozen=True)
+class TransitionMonitors(Monitors):
+    """Monitors of region transitions."""
+
+    columns: EventColumns
+
+    def monitor(self, state: bytes | None) -> TransitionsOfBucket:
+        """A new monitor, or one with what it remembers."""
+        return TransitionsOfBucket(self.columns, state)
+
+
+class TransitionsOfBucket(StreamMonitor):
+    """Remembers the last event of each query and stream."""
+
+    def __init__(self, columns: EventColumns, state: bytes | None) -> None:
+        self._columns = columns
+        self._last: Batch | None = None
+        if state is not None:
+            known = columns_of_row(state)
+            numbers = (known[name].to_numpy(zero_copy_only=False) for name in Crossings._fields)
+            # Stays are noted in place.
+            crossings = Crossings(*(each.copy() for each in numbers))
+            self._last = Batch((known[QUERY], known[STREAM]), crossings)
+
+    def take(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
+        """The output columns that the events of one slice, in any order, make known."""
+        known = [] if self._last is None else [self._last]
+        events = Batch.joined([*known, EventRows(self._columns).read(rows)])
+        keys = _numbers(events.ids)
+        order = np.lexsort((events.crossings.max_time, events.crossings.kind,
+                            events.crossings.latest, keys))  # fmt: skip
+        events, keys = events.rows(order), keys[order]
+        crossings = events.crossings
+        order = alternating_order(keys, crossings.latest, crossings.kind, NONE)
+        events = events.rows(order)
+        again = repeats(keys, events.crossings.kind)
+        refuse_repeated(events, np.flatnonzero(again), self._columns)
+        if self._columns.arguments.repeated == "first" and again.any():
+            events, keys = events.rows(np.flatnonzero(~again)), keys[~again]
+        found = decided_by_the_next(keys, events.crossings, self._columns.rule)
+        self._last = events.rows(last_of_each(keys))
+        yield self._rows(events, found)
+
+    def pass_time(self, until: int) -> Iterator[list[pa.Array]]:
+        """The stays that are certain, as no event is to come that begins before some ticks."""
+        if self._last is not None:
+            found = decided_by_the_clock(self._last.crossings, until, self._columns.rule)
+            self._last.crossings.told[found.row] = True
+            yield self._rows(self._last, found)
+
+    @property
+    def waits(self) -> bool:
+        """Whether some stay is not yet certain."""
+        return self._last is not None and not self._last.crossings.told.all()
+
+    def _rows(self, events: Batch, found: Found) -> list[pa.Array]:
+        """The output columns of what was found among events."""
+        ids = events.ids[: len(self._columns.arguments.ids)]
+        crossings, row = events.crossings, found.row
+        numbers = [
+            found.transition.astype(np.int64), crossings.min_time[row], crossings.max_time[row],
+            found.min_time, found.max_time,
+        ]  # fmt: skip
+        columns = [Gather(each, narrow_type(each.type))(row) for each in ids]
+        return [*columns, *map(pa.array, numbers)]
+
+    def state(self) -> bytes:
+        """All that it has to remember."""
+        assert self._last is not None
+        query, stream = self._last.ids
+        numbers = zip(Crossings._fields, map(pa.array, self._last.crossings), strict=True)
+        return row_of({QUERY: query, STREAM: stream, **dict(numbers)})
+
+
+def _numbers(ids: tuple[pa.Array, pa.Array]) -> np.ndarray:
+    """Numbers of queries and streams, which say nothing of those of other slices."""
+    (_, query), (streams, stream) = (Ids.none(column.type).numbered(column) for column in ids)
+    return query * len(streams.known) + stream

@@ -1,0 +1,68 @@
+"""Region transitions of a stream of events."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from coincide.engine.events.timestamps import IntervalModel
+from coincide.engine.transitions.arguments import TransitionArguments
+from coincide.model.errors import ConditionError, argument
+from coincide.model.units import Duration, Tick
+from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.frames.output_columns import OutputColumn, check_distinct_names, wire_schema
+from spark_plugin.frames.transitions import RESULT_WORDS, CrossingFrame
+from spark_plugin.tasks.monitors import CheckedPackTask
+from spark_plugin.tasks.transition_streams import TransitionMonitors
+from spark_plugin.tasks.transitions import HIGH, KIND, LOW, QUERY, STREAM, EventRows
+from spark_plugin.ways.streaming.arguments import ticks
+from spark_plugin.ways.streaming.monitors import MonitorArguments
+
+_STATIC = "transitions, which takes all events at once"
+
+
+def transitions_of_stream(
+    events: DataFrame,
+    arguments: TransitionArguments,
+    longest: Duration | None,
+    asked: MonitorArguments,
+) -> DataFrame:
+    """The region transitions of a streaming DataFrame."""
+    asked.check(events, "transition_tables", _STATIC)
+    given = CrossingFrame.of(events, arguments)
+    check_distinct_names(arguments.result_columns)
+    tick = given.columns.tick
+    most = _longest(arguments, longest, tick)
+    grid = asked.grid(events.sparkSession, tick, beyond=most, has_keys=True)
+    told = {
+        name: repr(getattr(arguments, name))
+        for name in ("within", "confidence", "query", "stream", "event", "time", "repeated")
+    }
+    kinds = {f"{name}_kind": given.rows.kind(name).simpleString() for name in arguments.columns}
+    settings = asked.settings(grid, tick, {**told, **kinds, "tick": str(tick.unit)})
+    rows = given.stream_rows(f"{asked.name}_{asked.side}")
+    task = CheckedPackTask(
+        "left", arrow_schema(rows.select(QUERY, STREAM, LOW, HIGH, KIND).schema), IntervalModel(),
+        grid, settings, reader=partial(EventRows, given.columns), ends=(LOW, HIGH), longest=most,
+    )  # fmt: skip
+    made = [
+        OutputColumn(name, kind, words=RESULT_WORDS.get(name, ()))
+        for name, kind in zip(arguments.result_columns, given.result_kinds, strict=True)
+    ]
+    monitors = TransitionMonitors(tuple(wire_schema(made).names), given.columns)
+    return asked.monitored(rows, task, monitors, made, tick)
+
+
+def _longest(arguments: TransitionArguments, given: Duration | None, tick: Tick) -> int:
+    """From the min to the max time of an event at most, ticks."""
+    lower, upper = arguments.clocks
+    if lower == upper and given is None:
+        return 0
+    if given is None:
+        raise ConditionError(
+            f"{argument('longest')} is missing: events are in order of their midpoints, and the"
+            " lengths say when no earlier one is to come. State the longest, for example"
+            f" {argument('longest', '1min')}."
+        )
+    return ticks("longest", given, tick)
