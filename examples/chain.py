@@ -8,7 +8,7 @@ import tempfile
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from coincide import border_crossing_streams, correlate_streams
 

@@ -36,6 +36,11 @@ _BATCH_BYTES = 4 << 20
 """Of packs that are handed on at once."""
 
 
+def bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Rows in parts that are cut at once."""
+    return chunks(batches, _ROWS, _BYTES)
+
+
 G = TypeVar("G")
 """What tells a group of rows from others."""
 
@@ -51,9 +56,13 @@ class Packing(ABC, Generic[G]):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work through one partition, a bounded part after the other."""
+        yield from self.batches(bounded(begin_task(batches)))
+
+    def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """The packs of some tables, each with what tells its group."""
         gathered: list[tuple[G, pa.Buffer]] = []
         size = 0
-        for group, events in self.packs(begin_task(batches)):
+        for group, events in self._packs_of_all(tables):
             gathered.append((group, events))
             size += events.size
             if size >= _BATCH_BYTES:
@@ -64,7 +73,10 @@ class Packing(ABC, Generic[G]):
 
     def packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[G, pa.Buffer]]:
         """Packs of rows, each with its group."""
-        for table in chunks(batches, _ROWS, _BYTES):
+        return self._packs_of_all(bounded(batches))
+
+    def _packs_of_all(self, tables: Iterable[pa.Table]) -> Iterator[tuple[G, pa.Buffer]]:
+        for table in tables:
             yield from self.packs_of(table.combine_chunks())
 
     def packs_of(self, table: pa.Table) -> Iterator[tuple[G, pa.Buffer]]:

@@ -9,16 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import one_array
 from coincide.engine.join.spec import AnySpec
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.tasks.blobs import unpacked
+from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer
 from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.tasks.grid import Grid, Slice
 from spark_plugin.tasks.joins import joined
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT, Packing, taken
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT, Packing, bounded, taken
 from spark_plugin.tasks.slices import Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
 
@@ -66,6 +68,38 @@ class StreamPackTask(Packing[Slice]):
             **{name: pa.array(values, pa.int64()) for name, values in numbers},
             IS_OWN: pa.array(are_own),
         }
+
+
+_OTHER = "other_"
+
+
+def other_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of columns of right rows, where those of one stream travel as left ones."""
+    return tuple(f"{_OTHER}{name}" for name in names)
+
+
+@dataclass(frozen=True)
+class OneStreamPackTask:
+    """Packs the rows of one stream as left and as right ones, so that it is read once."""
+
+    left: StreamPackTask
+    right: StreamPackTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Work through one partition, a bounded part after the other."""
+        for table in bounded(begin_task(batches)):
+            yield from self.left.batches([table])
+            yield from self.right.batches([self._as_right(table)])
+
+    def _as_right(self, table: pa.Table) -> pa.Table:
+        """Rows that can have matches, as right ones."""
+        table = table.filter(pc.not_equal(table.column(CODED), UNMATCHED))
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        for name in self.right.schema.names:
+            other = f"{_OTHER}{name}"
+            columns[name] = columns[other if other in columns else name]
+        columns[CODED] = pc.subtract(-1, table.column(CODED))
+        return pa.table(columns)
 
 
 class _Pack(NamedTuple):

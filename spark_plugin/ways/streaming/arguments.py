@@ -16,7 +16,6 @@ from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import Duration, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.frames.keyed_rows import must_be_frame
-from spark_plugin.frames.plain_reads import plan_of
 
 Late = Literal["count", "rows"]
 """What becomes of late rows."""
@@ -121,7 +120,8 @@ def check_first_state(called: str, stream: DataFrame) -> None:
     """Refuse what another operator on streams gives: its rows would wait for each other's watermark."""
     if context_of(stream.sparkSession) is None:
         return  # a client of Spark Connect sees no plan
-    if "TransformWithState" in plan_of(stream).toString():
+    plan = stream._jdf.queryExecution().analyzed()  # Spark plans no more before the query starts
+    if "TransformWithState" in plan.toString():
         raise ConditionError(
             f"{called} comes out of another operator on streams, and Spark has one watermark for a"
             " query, so rows would wait for ever. Write it to a topic or folder, and read that as a"

@@ -18,6 +18,7 @@ from coincide.model.sides import LEFT, RIGHT
 from coincide.model.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns, decoded, wire_schema
 from spark_plugin.frames.stage import gpu_profile
 from spark_plugin.frames.wire_rows import wire_rows
@@ -28,9 +29,11 @@ from spark_plugin.tasks.slices import CellPlan
 from spark_plugin.tasks.streaming import (
     LATE,
     ClosedSliceTask,
+    OneStreamPackTask,
     StreamPackTask,
+    other_names,
 )
-from spark_plugin.tasks.wire import KEY_HASH
+from spark_plugin.tasks.wire import KEY_HASH, WireLayout
 from spark_plugin.ways.causality import event_frames
 from spark_plugin.ways.correlation import BATCH_PAIRS
 from spark_plugin.ways.exchange.join import ROOM
@@ -111,18 +114,25 @@ class StreamPlan:
         return self.grid.length + self.grid.beyond + 2 * max(self.asked.ticks_of_delays(self._tick))
 
     def packed(self) -> DataFrame:
-        """Packs of both sides, behind a watermark each."""
+        """Packs of both sides, behind a watermark each; those of one stream behind one."""
+        if self.spec.is_one_stream:
+            return self._behind_watermark(self._tasks_of_one(), LEFT)
         left, right = (self._packs_of(number) for number in (LEFT, RIGHT))
         return left.unionAll(right)
 
     def _packs_of(self, number: int) -> DataFrame:
         """Packs of a side, without the times of its watermark, by which Spark would drop late ones."""
-        packs, clock = self._tasks_of(number), self.asked.clocks[number]
-        if clock is not None:
-            packs = packs.unionAll(ticking(clock, self._settings))
+        packs = self._tasks_of(number)
         if self.asked.idle_after is not None:
             lag = ticks("idle_after", self.asked.idle_after, self._tick)
             packs = packs.unionAll(self._tasks_of(1 - number, lag * self.grid.nanoseconds // 1000))
+        return self._behind_watermark(packs, number)
+
+    def _behind_watermark(self, packs: DataFrame, number: int) -> DataFrame:
+        """Packs, with the times of the clock of their side, behind the watermark of the side."""
+        clock = self.asked.clocks[number]
+        if clock is not None:
+            packs = packs.unionAll(ticking(clock, self._settings))
         delay = self.asked.ticks_of_delays(self._tick)[number]
         return behind_watermark(packs, delay, self.grid.nanoseconds)
 
@@ -130,6 +140,21 @@ class StreamPlan:
         """What tasks pack of a side; with a lag only how far it has come, which is read once more."""
         rows, schema = self.rows(number, is_counted=lag is None)
         return rows.mapInArrow(self.pack_task(number, schema, lag), PACKED)
+
+    def _tasks_of_one(self) -> DataFrame:
+        """What tasks pack of one stream, which is read once."""
+        left, right = self.sides
+        own, others = (self.result.layout.only(side.side) for side in self.sides)
+        layout = replace(
+            own, left=(*own.left, *other_names(others.right)),
+            left_tested=(*own.left_tested, *other_names(others.right_tested)),
+        )  # fmt: skip
+        both = replace(
+            left, payload=[*left.payload, *right.payload], tested=[*left.tested, *right.tested],
+            observation=f"{self.asked.name}_{self.asked.sides[LEFT]}",
+        )  # fmt: skip
+        tasks = (self.pack_task(number, self.rows(number)[1]) for number in (LEFT, RIGHT))
+        return self._on_the_wire(both, layout).mapInArrow(OneStreamPackTask(*tasks), PACKED)
 
     def pack_task(self, number: int, schema: pa.Schema, lag: int | None = None) -> StreamPackTask:
         """What packs the rows of a side."""
@@ -143,16 +168,19 @@ class StreamPlan:
     def rows(self, number: int, *, is_counted: bool = False) -> tuple[DataFrame, pa.Schema]:
         """Rows of a side on the wire, and the schema of what is packed of them."""
         side = self.sides[number]
-        if is_counted and not (number == RIGHT and self.spec.is_one_stream):
+        if is_counted:
             side = replace(side, observation=f"{self.asked.name}_{self.asked.sides[number]}")
-        keys = (KEY_HASH,) if self.grid.buckets > 1 else ()
         layout = self.result.layout.only(side.side)
-        rows = wire_rows(
+        rows = self._on_the_wire(side, layout)
+        fields = rows.schema.fields[: len(layout.columns)]
+        return rows, arrow_schema(T.StructType(fields))
+
+    def _on_the_wire(self, side: EventFrame, layout: WireLayout) -> DataFrame:
+        keys = (KEY_HASH,) if self.grid.buckets > 1 else ()
+        return wire_rows(
             side, layout, self.spec.keeps_unmatched, self.arguments.options.invalid == "raise",
             place=keys, keeps_right=self.arguments.keeps_right,
         ).selectExpr(*layout.columns, *keys)  # fmt: skip
-        fields = rows.schema.fields[: len(layout.columns)]
-        return rows, arrow_schema(T.StructType(fields))
 
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""

@@ -202,7 +202,7 @@ def test_tables_and_streams_are_no_readings(spark: SparkSession) -> None:
         border_crossings(readings(), QUERIES)  # type: ignore[arg-type]
     stream = spark.readStream.format("rate").load().selectExpr("value AS stream_id", "value")
     stream = stream.withColumn("time", stream["value"])
-    with pytest.raises(coincide.ConditionError, match="BorderMonitor"):
+    with pytest.raises(coincide.ConditionError, match="Use border_crossing_streams"):
         border_crossings(stream, QUERIES)
 
 

@@ -243,5 +243,5 @@ def test_tables_and_streams_are_no_events(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().selectExpr(
         "value AS query_id", "value AS stream_id", "'I' AS event", "timestamp AS min_time"
     )  # fmt: skip
-    with pytest.raises(coincide.ConditionError, match="TransitionMonitor"):
+    with pytest.raises(coincide.ConditionError, match="Use transition_streams"):
         transitions(stream, within=10, time="min_time")

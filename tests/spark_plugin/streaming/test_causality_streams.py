@@ -82,6 +82,7 @@ def test_pairs_are_those_of_tables(spark: SparkSession, tmp_path: Path) -> None:
         for name, each in zip([*shapes, "one"], found, strict=True)
     ]
     rows, progress = streamed(reduce(DataFrame.unionAll, named), "causality")
+    assert len(progress[0]["sources"]) == 2 + 2 + 1  # one stream is read once
     tables = [pa.concat_tables(each[:-1]) for each in files]
     for name, sides, more in [
         *((name, tables, more) for name, more in shapes.items()), ("one", [tables[0], None], {}),
