@@ -12,6 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 
+from coincide.engine.backends import release_gpu
 from coincide.model.errors import ConditionError, brief
 from spark_plugin.tasks.blobs import rows_of
 from spark_plugin.tasks.grid import Grid
@@ -151,6 +152,10 @@ class MonitorBuffer(Buffer):
         if due is not None:
             self._handle.registerTimer(due)
         self._remembered.update((monitor.state(), due))
+
+    def close(self) -> None:
+        """Give memory of the GPU back, if monitors have used one."""
+        release_gpu()
 
     def _taken(self, closes: int) -> Iterator[pa.Buffer]:
         """The packs of a slice, which are no longer kept."""
