@@ -83,7 +83,8 @@ class Monitors(ABC):
         """What a monitor finds in the packs of slices, in order of time, up to some ticks, packed."""
         of_slices = (monitor.take(unpacked(packs)) for packs in slices)
         for columns in chain(chain.from_iterable(of_slices), monitor.pass_time(until)):
-            yield from packed(pa.table(columns, names=list(self.names)))
+            if len(columns[0]):
+                yield from packed(pa.table(columns, names=list(self.names)))
 
 
 @dataclass(frozen=True)
