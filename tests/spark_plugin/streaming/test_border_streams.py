@@ -66,6 +66,7 @@ def expected(tables: list[pa.Table], name: str) -> pa.Table:
     return border_crossing_tables(pa.concat_tables(tables), queries, **NAMES, **CASES[name])
 
 
+@pytest.mark.slow
 def test_crossings_are_those_of_tables_but_for_late_readings(
     spark: SparkSession, tmp_path: Path
 ) -> None:

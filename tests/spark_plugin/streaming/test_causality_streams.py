@@ -60,6 +60,7 @@ def events(random: np.random.Generator, n: int, batches: int) -> list[pa.Table]:
     return [*files, pa.table(last, schema=table.schema)]
 
 
+@pytest.mark.slow
 def test_pairs_are_those_of_tables(spark: SparkSession, tmp_path: Path) -> None:
     for name, value in STATE_STORE.items():
         spark.conf.set(name, value)
