@@ -10,6 +10,15 @@ SHARES = 10**9
 """Shares are whole numbers of billionths."""
 
 
+class EndBounds(NamedTuple):
+    """What qualifies a pair of spans that needs no more than to begin and to end in time."""
+
+    after_hi: int  # right's start less left's end
+    before_lo: int  # right's end less left's start
+    left_shortest: int
+    right_shortest: int
+
+
 class SpanBounds(NamedTuple):
     """What qualifies a pair of spans: inclusive bounds on differences of ends, ticks, and the rest."""
 
@@ -43,6 +52,21 @@ class SpanBounds(NamedTuple):
             -self.before_hi, -self.before_lo, -self.after_hi, -self.after_lo,
             self.right_shortest, self.left_shortest, self.right_share, self.left_share,
         )  # fmt: skip
+
+    def by_ends(self, *, left_instants: bool, right_instants: bool) -> EndBounds | None:
+        """The two bounds that suffice to count matches; None where pairs have to be looked at."""
+        lo, hi = list(self[0:8:2]), list(self[1:8:2])
+        # Of an instant both ends are one, and so are the differences from them.
+        alike = [((0, 2), (1, 3))] * left_instants + [((0, 3), (1, 2))] * right_instants
+        for source, into in (pair for pairs in alike for pair in pairs):
+            lo[into], hi[into] = max(lo[source], lo[into]), min(hi[source], hi[into])
+            lo[source], hi[source] = -FAR, FAR
+        # A right span that begins too late must not end too soon: it would be taken off twice.
+        slack = self.left_shortest + self.right_shortest + 2
+        is_enough = max(lo[:3]) == -FAR and min(*hi[:2], hi[3]) == FAR and lo[3] - hi[2] < slack
+        if not is_enough or self.left_share or self.right_share:
+            return None
+        return EndBounds(hi[2], lo[3], self.left_shortest, self.right_shortest)
 
     @property
     def reach(self) -> tuple[int, int]:

@@ -11,11 +11,14 @@ import numpy as np
 from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
+from coincide.model.span_bounds import EndBounds
 from coincide.model.sides import LEFT
 from coincide.model.timestamps.protocol import Events, PairModel
+from coincide.model.timestamps.spans import SpanRule
 from cpu_fallback.blocks import run_tasks, tally_of_blocks
 from cpu_fallback.join import kernels
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
+from cpu_fallback.join.ends import are_instants, count_block_by_ends, sorted_ends
 
 _INTERRUPTIBLE_BLOCK = 1024
 
@@ -39,6 +42,7 @@ class EventJoin(CountedJoin):
     ) -> None:
         self.threads = threads
         self._empty = empty
+        self._filled: dict[tuple[int, int], np.ndarray] = {}
         # A stream that is joined with itself is sorted once.
         sides = [left] if left is right else [left, right]
         in_order = run_tasks([partial(ordered, side) for side in sides], threads)
@@ -72,8 +76,33 @@ class EventJoin(CountedJoin):
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
         counts = np.empty(self.base.order.size, np.int64)
-        count = partial(kernels.count_block, sides=self._sides, counts=counts)
+        bounds = self._end_bounds
+        if bounds is None:
+            count = partial(kernels.count_block, sides=self._sides, counts=counts)
+        else:
+            ends = sorted_ends(self.targets, bounds.right_shortest, self.threads)
+            given = {"base": self.base, "ends": ends, "bounds": bounds, "counts": counts}
+            count = partial(count_block_by_ends, **given)
         return counts, tally_of_blocks(count, counts.size, self.threads)
+
+    @cached_property
+    def _end_bounds(self) -> EndBounds | None:
+        """The bounds by which matches are counted, where no pair has to be looked at for it."""
+        rule = self._sides.rule
+        if not isinstance(rule, SpanRule):
+            return None
+        return rule.bounds.by_ends(
+            left_instants=are_instants(self.base), right_instants=are_instants(self.targets)
+        )
+
+    @property
+    def counters(self) -> JoinCounters:
+        """As `CountedJoin`; of matches counted by ends those pairs that were looked at to find them."""
+        tally = self._counted[1]
+        if self._end_bounds is not None:
+            found = np.sum([np.zeros(3, np.int64), *self._filled.values()], axis=0)
+            tally = np.array([tally.sum() - found[kernels.PROBED_PAIRS], *found[kernels.PROBED :]])
+        return JoinCounters.of_tally(*tally.tolist())
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -106,7 +135,8 @@ class EventJoin(CountedJoin):
         matches = int(self.offsets[stop]) - origin
         left_out, right_out = self._empty(matches if both else 0), self._empty(matches)
         values = (left_values, right_values, left_out, right_out)
-        kernels.fill_block(start, stop, self._sides, self.offsets, origin, *values)
+        found = kernels.fill_block(start, stop, self._sides, self.offsets, origin, *values)
+        self._filled[start, stop] = found
         return left_out, right_out
 
 

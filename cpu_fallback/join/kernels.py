@@ -53,7 +53,8 @@ def count_block(start, stop, sides, counts):
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
-    """Write the matches of the base events start ... stop, in order."""
+    """Write the matches of the base events start ... stop, in order; the tally as of `count_block`."""
+    tally = np.zeros(3, np.int64)
     scratch, base = new_scratch(sides.bands), sides.base
     group, i = group_of(base, start), start
     while i < stop:
@@ -67,11 +68,16 @@ def fill_block(
                 base_out[at:full] = base_values[e]
             for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
+                begin = at
                 at = _taken(sides, e, first, inner, target_values, target_out, at, full)
                 copy_into(target_out[at : at + shell - inner], target_values[inner:shell])
                 at += shell - inner
                 at = _taken(sides, e, shell, last, target_values, target_out, at, full)
+                tally[SURE] += shell - inner
+                tally[PROBED] += inner - first + last - shell
+                tally[PROBED_PAIRS] += at - begin - (shell - inner)
         i = end
+    return tally
 
 
 @compiled(allocates=True)
