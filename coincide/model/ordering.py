@@ -49,7 +49,7 @@ def ascends(keys):
 @compiled
 def _falls(keys, far):
     """How many numbers are above the one that far behind them."""
-    falls = 0
+    falls = np.int64(0)
     for i in range(far, keys.size):
         falls += np.int64(keys[i] < keys[i - far])
     return falls

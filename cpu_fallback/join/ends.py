@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,9 @@ def sorted_ends(targets: TargetBuffer, shortest: int, threads: int) -> SortedEnd
     if not shapes.any():
         instants = _by_group(keys >> 1, group)
         return SortedEnds(instants, instants, offsets)
-    both = (keys - shapes) >> 1, (keys + shapes) >> 1
-    starts, stops = run_tasks([partial(_by_group, ends, group) for ends in both], threads)
+    ends = (keys - shapes) >> 1, (keys + shapes) >> 1
+    tasks: list[Callable[[], Any]] = [partial(_by_group, each, group) for each in ends]
+    starts, stops = run_tasks(tasks, threads)
     return SortedEnds(starts, stops, offsets)
 
 

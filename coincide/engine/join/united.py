@@ -150,7 +150,6 @@ class _UnitedArguments(JoinArguments):
     """What is asked of the spans of one table, as a join of them with themselves."""
 
     prefixes: ClassVar[tuple[str, str]] = (EVENT, EVENT)
-    _names_of_columns: ClassVar[tuple[str, str]] = ("left_columns", "right_columns")  # type: ignore[misc]
 
     @classmethod
     def of(
@@ -170,6 +169,10 @@ class _UnitedArguments(JoinArguments):
             overlapping(gap=gap), left_time=time, by=by, case_fold=case_fold, options=options,
             left_columns=(), how="semi", is_one_stream=True,
         )  # fmt: skip
+
+    @property
+    def _names_of_columns(self) -> list[str]:
+        return ["left_columns", "right_columns"]
 
 
 class _Rows(NamedTuple):
