@@ -11,8 +11,8 @@ import numpy as np
 from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
-from coincide.model.span_bounds import EndBounds
 from coincide.model.sides import LEFT
+from coincide.model.span_bounds import EndBounds
 from coincide.model.timestamps.protocol import Events, PairModel
 from coincide.model.timestamps.spans import SpanRule
 from cpu_fallback.blocks import run_tasks, tally_of_blocks

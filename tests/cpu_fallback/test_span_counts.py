@@ -37,7 +37,7 @@ def check(name: str, closed: tuple[Closed, Closed], seed: int) -> bool:
         drawn(random, n, kinds[(seed // 4 + side) % 2], groups, scale)
         for side, n in enumerate(sizes.tolist())
     )
-    model = SpanPairs(RELATIONS[name][0].window(Tick()).bounds(closed))
+    model = SpanPairs.of(RELATIONS[name][0].window(Tick()).bounds(closed), None)
     join = EventJoin(left, right, model, classes=[None, 1, 3][seed % 3], threads=1 + seed % 2)
     counts = np.empty(sizes[0], np.int64)
     tally = count_block(0, counts.size, join._sides, counts)
