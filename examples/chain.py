@@ -57,7 +57,7 @@ write(
         *(("north", DAY + at, celsius) for at, celsius in (("02:00", 8.5), ("03:00", 6.5))),
         *(("south", DAY + at, celsius) for at, celsius in (("00:30", 5.0), ("02:30", 9.0))),
         # What is later than all others makes them final.
-        *(("last", DAY + at, celsius) for at, celsius in (("20:00", 0.0), ("29:00", 9.0))),
+        *(("last", DAY + at, celsius) for at, celsius in (("28:50", 0.0), ("29:00", 9.0))),
         ("last", DAY + "30:00", 9.0),
     ],
 )
