@@ -30,8 +30,10 @@ pytestmark = pytest.mark.spark
 SCHEMA = "truck string, at timestamp, x double, y double"
 NAMES: dict[str, Any] = {"stream": "truck", "time": "at", "query": "query"}
 CASES: dict[str, dict[str, Any]] = {
-    "plain": {"values": "x", "options": BorderOptions(interpolate=True)},
-    "hysteresis": {"values": ["x", "y"], "options": BorderOptions(hysteresis=1.5, first="outside")},
+    "hysteresis": {
+        "values": ["x", "y"],
+        "options": BorderOptions(hysteresis=1.5, first="outside", interpolate=True),
+    },
 }
 DELAY, SPAN = 800, 20_000
 

@@ -34,7 +34,6 @@ USUAL: dict[str, Any] = {
 }  # fmt: skip
 CASES: dict[str, dict[str, Any]] = {
     "intervals": {"confidence": 0.7, "time": ("first", "last"), "repeated": "first"},
-    "instants": {"time": "last", "repeated": "last", "stream": None},
 }
 LONGEST, DELAY, SPAN = 60, 300, 20_000
 
