@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, get_args
@@ -115,10 +116,14 @@ def test_pairs_are_those_of_fractions(name: str, rounds: int) -> None:
             tuple(row.values()) for row in found
         }
         counts = correlate_tables(
+            table(left), table(right), asked, emit="counts", options=options, **given
+        ).to_pylist()
+        assert {row["left_id"]: row["matches"] for row in counts} == Counter(i for i, _ in expected)
+        kept = correlate_tables(
             table(left), table(right), asked, how="right", options=options, **given
-        )
+        ).to_pylist()
         alone = set(range(len(right))) - {j for _, j in expected}
-        assert {row["right_id"] for row in counts.to_pylist() if row["left_id"] is None} == alone
+        assert {row["right_id"] for row in kept if row["left_id"] is None} == alone
         pairs += len(expected)
     assert pairs > 20 * rounds
 
