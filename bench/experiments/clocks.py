@@ -92,7 +92,7 @@ def _made_grid(bench: Bench) -> None:
     bench.note(made=len(answers), clear=len(clear))
     bench.figure("made: wrong answers", sum(a.is_wrong for a in answers), "", 0, at_least=False)
     bench.figure("made: found where it is clear", 100 * found / max(len(clear), 1), "%", 95)
-    bench.figure("made: within 4 spread/√pairs", 100 * np.mean(close), "%", 95)
+    bench.figure("made: within 4 spread/√pairs", 100 * float(np.mean(close)), "%", 95)
 
 
 def _jumps(bench: Bench) -> None:
