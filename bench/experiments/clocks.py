@@ -249,10 +249,12 @@ ABOUT = """\
 Made pairs of streams: 30 to 10,000 events, 2 to 100 % of them common, noise of 1 µs to 1 s, offsets within
 40 s and drifts within 200 ppm, looked for within 60 s. A case is clear with at least ten pairs, and with
 eight times the root of the chance pairs near the line. An answer is wrong if it is off by more than five
-times the noise. Ten kinds of unrelated streams show how often chance is taken for an answer. P picks of two
-pickers by station have the clock of one put off. Heartbeats are those of two recorders that miss some.
-Peers get ten days of 1,000 events on each side, noise of 1 ms, offsets within 40 s and a drift of 50 ppm;
-nearest_advocate looks for one offset, which the drift moves by 4 s.
+times the noise. Half of the cases have skewed noise, whose peak is not at its mean. A line follows the
+peak, so with many pairs it is farther off than 4 spread/√pairs. Ten kinds of unrelated streams show how
+often chance is taken for an answer. P picks of two pickers by station have the clock of one put off.
+Heartbeats are those of two recorders that miss some. Peers get ten days of 1,000 events on each side,
+noise of 1 ms, offsets within 40 s and a drift of 50 ppm. nearest_advocate looks for one offset, which the
+drift moves by 4 s.
 """
 
 EXPERIMENT = Experiment(
