@@ -91,8 +91,8 @@ class Broker:
     def write(self, topic: str, lines: Iterable[str]) -> None:
         """Append a record for each line; ``<null>`` is one without a value."""
         words = ("--bootstrap-server", self.servers, "--topic", topic)
-        words += ("--property", "null.marker=<null>")
-        _tool("ConsoleProducer", *words, given="".join(f"{line}\n" for line in lines))
+        null = ("--property", "null.marker=<null>")
+        _tool("ConsoleProducer", *words, *null, given="".join(f"{line}\n" for line in lines))
 
     def read(self, topic: str) -> list[str]:
         """All records, in no order among partitions."""
