@@ -36,6 +36,8 @@ class Case:
     right: np.ndarray
     truth: Truth
     pairs: int
+    is_skewed: bool = False
+    """Whether the peak of its noise is not at the mean, from which errors are measured."""
 
     @property
     def clearness(self) -> float:
@@ -56,7 +58,7 @@ def made(rng: Rng, common: int, left: int, right: int, truth: Truth, shape: str 
     own = np.concatenate([causes, rng.uniform(0, truth.span, left - common)])
     ends = truth.at(np.array([0.0, truth.span])) + np.array([0.0, truth.span])
     others = np.concatenate([seen, rng.uniform(*ends, right - common)])
-    return Case(_ticks(own), _ticks(others), truth, common)
+    return Case(_ticks(own), _ticks(others), truth, common, shape != "normal")
 
 
 def _ticks(seconds: np.ndarray) -> np.ndarray:
