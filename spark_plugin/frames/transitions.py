@@ -105,9 +105,9 @@ class CrossingFrame:
         order = [f"{LOW} + {HIGH}", KIND, HIGH]
         return exchanged(self._on_the_wire(self._rows()), [QUERY, STREAM], order)
 
-    def stream_rows(self, observation: str) -> DataFrame:
+    def stream_rows(self, observation: str, longest: int) -> DataFrame:
         """Events of a stream on the wire, with hashes of query and stream, counted under a name."""
-        is_valid = f"{KIND} < {literal(FIRST_FAULT)}"
+        is_valid = f"{KIND} < {literal(FIRST_FAULT)} AND {HIGH} - {LOW} <= {literal(longest)}"
         totals = {
             "rows": "count(1)",
             "invalid": f"count_if(NOT ({is_valid}))",

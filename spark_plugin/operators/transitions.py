@@ -113,12 +113,13 @@ def transition_streams(
     events : DataFrame
         A stream of border crossings. Its times need a unit.
     within, confidence, query, stream, event, time, repeated, options
-        As in `coincide.transitions`. Repeated events that are to be refused fail the query.
+        As in `coincide.transitions`. Repeated events that are to be refused fail the query. A late
+        event leaves a repeat behind.
     delay, clock, slice_length, key_buckets, name
         As in `coincide.border_crossing_streams`.
     longest : int, str or timedelta, optional
-        The longest time from the min to the max time of an event; an event that is longer fails the
-        query. Needed unless `time` is one column.
+        The longest time from the min to the max time of an event; an event that is longer is invalid.
+        Needed unless `time` is one column.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Slices of time without end: which of them an event goes to, and when each is closed. NumPy only."""
+"""Slices of time without end: which of them an event goes to, and when each is closed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coincide.model.ordering import stable_order
+from coincide.model.units import TIME_LIMIT
 from spark_plugin.tasks.labels import labels_of_cells
 from spark_plugin.tasks.packing import runs_of
 from spark_plugin.tasks.samples import Reach, shifted
-from spark_plugin.tasks.slices import Places, stable_order, within_runs
+from spark_plugin.tasks.slices import Places, within_runs
 
 _HALF_MILLISECOND = 2_000_000
 """Half ticks times the nanoseconds of a tick that are a millisecond."""
@@ -54,7 +56,17 @@ class Grid:
 
     def begin_after(self, number: int) -> int:
         """Ticks before which no event begins whose slice is a later one."""
-        return ((number + 1) * self.length - self.beyond) // 2
+        # Where a clock is ahead of all times, so is the watermark.
+        return min(TIME_LIMIT, ((number + 1) * self.length - self.beyond) // 2)
+
+    def first_beyond(self, ticks: int) -> int:
+        """The first slice after which events begin that are later than some ticks."""
+        return -(-(2 * (ticks + 1) + self.beyond) // self.length) - 1
+
+    @property
+    def ticks(self) -> str:
+        """How long a slice is, exactly."""
+        return f"{self.length // 2}{'.5' * (self.length % 2)}"
 
     def slices_of(self, places: Places, *, is_left: bool) -> Iterator[tuple[Slice, np.ndarray]]:
         """Where the events of a chunk go to, and which: int64 arrays."""

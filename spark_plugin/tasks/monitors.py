@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import one_array
-from coincide.model.errors import DataError, argument
+from coincide.model.errors import DataError, argument, option
 from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import FaultyRows
@@ -28,6 +28,7 @@ class CheckedPackTask(StreamPackTask):
     reader: Callable[[], FaultyRows]
     ends: tuple[str, str]  # columns of the min and max time, ticks
     longest: int = 0  # from one to the other at most, ticks
+    drops_longer: bool = False  # and not refuses
 
     def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
         """As in `Packing`."""
@@ -36,13 +37,16 @@ class CheckedPackTask(StreamPackTask):
         reader.refuse()
         low, high = (one_array(table.column(name)) for name in self.ends)
         lengths = pc.subtract(high, low)
+        placed = table.append_column(TIME, high).append_column(CODED, lengths)
         found = pc.max(lengths).as_py()
         if found is not None and found > self.longest:
-            raise DataError(
-                f"an event is longer than the stated longest, {self.longest:,} ticks (found"
-                f" {found:,}). Give a larger {argument('longest')}."
-            )
-        placed = table.append_column(TIME, high).append_column(CODED, lengths)
+            if not self.drops_longer:
+                raise DataError(
+                    f"an event is longer than the stated longest, {self.longest:,} ticks (found"
+                    f" {found:,}). Skip such rows with {option('invalid', 'drop')}, or begin with a"
+                    f" new checkpoint and a larger {argument('longest')}."
+                )
+            placed = placed.filter(pc.less_equal(lengths, self.longest))
         yield from super().packs_of(placed)
 
 
@@ -61,10 +65,9 @@ class StreamMonitor(ABC):
         """Those that are known as no row is to come that begins before some ticks."""
         return iter(())
 
-    @property
-    def waits(self) -> bool:
-        """Whether time alone will make something known."""
-        return False
+    def waits_for(self) -> int | None:
+        """Up to which ticks time alone makes nothing known; None: it never does."""
+        return None
 
 
 @dataclass(frozen=True)

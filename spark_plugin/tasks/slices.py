@@ -1,4 +1,4 @@
-"""A plan of slices: how the time axis is cut, and which slices an event goes to. NumPy only."""
+"""A plan of slices: how the time axis is cut, and which slices an event goes to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from coincide.model.errors import several
+from coincide.model.ordering import stable_order
 from spark_plugin.tasks.samples import Reach, shifted
 
 _NONE = np.empty(0, np.int64)
@@ -278,10 +279,3 @@ def _by_slice(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarr
     slices[np.cumsum(copies) - 1] = last
     by_slice = stable_order(slices)
     return runs[by_slice], slices[by_slice]
-
-
-def stable_order(slices: np.ndarray) -> np.ndarray:
-    """The order of events by slice, and as they are within: int64 array."""
-    # Of 16 bits NumPy sorts by counting.
-    narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices
-    return np.argsort(narrow, kind="stable")

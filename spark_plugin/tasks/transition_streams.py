@@ -11,7 +11,7 @@ import pyarrow as pa
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, narrow_type
 from coincide.engine.transitions.arguments import EventColumns
-from coincide.engine.transitions.reading import Batch, refuse_repeated
+from coincide.engine.transitions.reading import Batch, check_exact, refuse_repeated
 from coincide.model.transitions import (
     NONE,
     Crossings,
@@ -53,7 +53,9 @@ class TransitionsOfBucket(StreamMonitor):
     def take(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
         """The output columns that the events of one slice, in any order, make known."""
         known = [] if self._last is None else [self._last]
-        events = Batch.joined([*known, EventRows(self._columns).read(rows)])
+        new = EventRows(self._columns).read(rows)
+        check_exact(new, self._columns)
+        events = Batch.joined([*known, new])
         keys = _numbers(events.ids)
         order = np.lexsort((events.crossings.max_time, events.crossings.kind,
                             events.crossings.latest, keys))  # fmt: skip
@@ -76,10 +78,12 @@ class TransitionsOfBucket(StreamMonitor):
             self._last.crossings.told[found.row] = True
             yield self._rows(self._last, found)
 
-    @property
-    def waits(self) -> bool:
-        """Whether some stay is not yet certain."""
-        return self._last is not None and not self._last.crossings.told.all()
+    def waits_for(self) -> int | None:
+        """Up to which ticks no stay can be certain that is not yet."""
+        if self._last is None or self._last.crossings.told.all():
+            return None
+        crossings = self._last.crossings
+        return int(crossings.min_time[~crossings.told].min()) + self._columns.rule.within
 
     def _rows(self, events: Batch, found: Found) -> list[pa.Array]:
         """The output columns of what was found among events."""

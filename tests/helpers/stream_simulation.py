@@ -92,8 +92,17 @@ class Watermark:
 
 
 class Operator:
-    def __init__(self, buffer: Buffer | None = None, *, keeps_late: bool = True) -> None:
-        self.state, self.buffer = State(), buffer or SliceBuffer(keeps_late=keeps_late)
+    def __init__(
+        self,
+        buffer: Buffer | None = None,
+        *,
+        keeps_late: bool = True,
+        state: State | None = None,
+    ) -> None:
+        self.state, self.buffer = (
+            state or State(),
+            buffer or SliceBuffer(b"{}", keeps_late=keeps_late),
+        )
         self.buffer.init(self.state)
 
     def push(self, label: int, watermark: int, *rows: Row) -> list[Row]:
@@ -155,11 +164,16 @@ def _joined(plan: StreamPlan, let_out: Sequence[Row]) -> list[dict[str, Any]]:
     return [row for found in plan.slice_task()([batch]) for row in found.to_pylist()]
 
 
+def buffer_of(task: CheckedPackTask, monitors: Monitors) -> MonitorBuffer:
+    """The operator that keeps what a task packs."""
+    return MonitorBuffer(monitors, task.grid, task.settings)
+
+
 def monitored(
     task: CheckedPackTask, monitors: Monitors, batches: Sequence[pa.Table], delay: int
 ) -> tuple[pa.Table, int]:
     """What monitors find in rows on the wire, micro-batch by micro-batch, and how many rows are late."""
-    operator, seen, watermark, late = Operator(MonitorBuffer(monitors, task.grid)), 0, 0, 0
+    operator, seen, watermark, late = Operator(buffer_of(task, monitors)), 0, 0, 0
     found: list[pa.Table] = []
     for table in [*batches, None]:
         packed = [] if table is None else task(table.to_batches())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,7 @@ from spark_plugin.ways.streaming.monitors import MonitorArguments
 _STATIC = "border_crossings, which takes all readings at once"
 _DECIDING = ("first", "pass_through", "interpolate", "closed", "hysteresis", "unit", "tick")
 """Options that decide what is found."""
+_ROLES = ("stream", "time", "values")
 
 
 def crossings_of_stream(
@@ -44,10 +46,8 @@ def crossings_of_stream(
     own, ids, kind = collected_queries(queries, arguments)
     # In an order of their own, as what is remembered has their numbers.
     table = as_table(own, ids).sort_by("query")
-    told = {name: repr(getattr(arguments.options, name)) for name in _DECIDING}
-    for name in arguments.columns:
-        told[name] = given.rows.kind(name).simpleString()
-    settings = asked.settings(grid, tick, {**told, "queries": _digest(table)})
+    kinds = {name: given.rows.kind(name).simpleString() for name in arguments.columns}
+    settings = asked.settings(grid, tick, {**told(arguments, kinds), "queries": _digest(table)})
     rows = given.stream_rows(f"{asked.name}_{asked.side}")
     columns = with_small_batches(given.columns)
     names = [STREAM, TIME, *value_names(arguments.dimensions)]
@@ -64,6 +64,15 @@ def crossings_of_stream(
         tuple(wire_schema(made).names), columns, queries_of_stream(table, spark)
     )
     return asked.monitored(rows, task, monitors, made, tick)
+
+
+def told(arguments: BorderArguments, kinds: Mapping[str, str]) -> dict[str, str]:
+    """All that decides what is found, but for the queries, by names that no column's name can be."""
+    return {
+        **{name: repr(getattr(arguments.options, name)) for name in _DECIDING},
+        **{f"readings_{role}": repr(getattr(arguments, role)) for role in _ROLES},
+        **{f"{name}_kind": kind for name, kind in kinds.items()},
+    }
 
 
 def _digest(table: pa.Table) -> str:

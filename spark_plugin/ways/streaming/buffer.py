@@ -32,13 +32,17 @@ _STORED = StructType([
 ])  # fmt: skip
 _Stored = tuple[bool, bool, bytes]
 """A row of the state."""
+_PART_BYTES = 16 << 20
+"""Packs that are taken at once: a monitor looks at all that it remembers each time."""
 
 
 class Buffer(StatefulProcessor, ABC):
     """Keeps packs, lets late ones out at once, and refuses those that were made for something else."""
 
-    def __init__(self, *, keeps_late: bool) -> None:
-        self._keeps_late = keeps_late
+    # Each label has the settings of its own: timers come without the rows that tell them.
+
+    def __init__(self, settings: bytes, *, keeps_late: bool) -> None:
+        self._settings, self._keeps_late = settings, keeps_late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state."""
@@ -49,7 +53,8 @@ class Buffer(StatefulProcessor, ABC):
         """Keep packs of slices, and let late ones out; or hold the settings against earlier ones."""
         (label,) = key
         if label == SETTINGS:
-            self._check(next(rows))
+            if not self._append([]):
+                self._kept()
             return
         passed, kept = timerValues.getCurrentWatermarkInMs(), []
         for row in rows:
@@ -75,30 +80,37 @@ class Buffer(StatefulProcessor, ABC):
         kept = pack if self._keeps_late else (is_left, is_own, b"")
         return _let_out(label, kept, late_rows=rows_of(pa.py_buffer(events)))
 
-    def _check(self, row: Row) -> None:
-        """Refuse to go on with packs that were made with other arguments."""
-        now = bytes(row.events)
-        for _, _, earlier in self._packs.get():
-            if bytes(earlier) != now:
-                raise ConditionError(_difference(json.loads(bytes(earlier)), json.loads(now)))
-            return
-        self._packs.appendList([(True, True, now)])
+    def _append(self, packs: list[_Stored]) -> bool:
+        """Keep packs of the label, and first of all the settings; whether it had none."""
+        is_new = not self._packs.exists()
+        if is_new:
+            packs = [(True, True, self._settings), *packs]
+        if packs:
+            self._packs.appendList(packs)
+        return is_new
+
+    def _kept(self) -> Iterator[_Stored]:
+        """The packs of the label, which must have been made with the arguments of now."""
+        packs: Iterator[_Stored] = self._packs.get()
+        earlier = bytes(next(packs)[2])
+        if earlier != self._settings:
+            raise ConditionError(_difference(json.loads(earlier), json.loads(self._settings)))
+        return packs
 
 
 class SliceBuffer(Buffer):
     """Keeps packs by label, and lets them out. It knows nothing of what is in them, and of joins."""
 
     def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
-        if not self._packs.exists():
+        if self._append([pack for _, pack in packs]):
             self._handle.registerTimer(packs[0][0])  # one slice has the label
-        self._packs.appendList([pack for _, pack in packs])
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
         """Let the packs of a slice out that is closed."""
         (label,) = key
-        for pack in self._packs.get():
+        for pack in self._kept():
             yield _let_out(label, pack)
         self._packs.clear()
 
@@ -106,8 +118,8 @@ class SliceBuffer(Buffer):
 class MonitorBuffer(Buffer):
     """Keeps packs by label and slice, and gives those of closed slices to the monitor of the label."""
 
-    def __init__(self, monitors: Monitors, grid: Grid) -> None:
-        super().__init__(keeps_late=False)
+    def __init__(self, monitors: Monitors, grid: Grid, settings: bytes) -> None:
+        super().__init__(settings, keeps_late=False)
         self._monitors, self._grid = monitors, grid
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -120,6 +132,7 @@ class MonitorBuffer(Buffer):
         self._remembered = handle.getValueState("remembered", "state binary, due bigint")
 
     def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
+        self._append([])
         counts: dict[int, int] = {}
         for closes, (_, _, events) in packs:
             if closes not in counts:
@@ -143,19 +156,35 @@ class MonitorBuffer(Buffer):
         state, due = self._remembered.get() or (None, None)
         if not closed and (due is None or due > passed):
             return  # all was done with the timer of an earlier slice
+        self._kept()
         monitor = self._monitors.monitor(None if state is None else bytes(state))
         last = self._grid.last_closed(passed)
-        packs = (list(self._taken(closes)) for closes in closed)
-        for found in self._monitors.found(monitor, packs, self._grid.begin_after(last)):
+        until = self._grid.begin_after(last)
+        for found in self._monitors.found(monitor, self._parts(closed), until):
             yield _let_out(label, (True, True, found))
-        due = self._grid.closes(last + 1) if monitor.waits else None
-        if due is not None:
+        due, waits_for = None, monitor.waits_for()
+        if waits_for is not None:
+            due = self._grid.closes(max(last + 1, self._grid.first_beyond(waits_for)))
             self._handle.registerTimer(due)
         self._remembered.update((monitor.state(), due))
 
     def close(self) -> None:
         """Give memory of the GPU back, if monitors have used one."""
         release_gpu()
+
+    def _parts(self, closed: list[int]) -> Iterator[list[pa.Buffer]]:
+        """The packs of slices in order, of many small ones together."""
+        packs: list[pa.Buffer] = []
+        size = 0
+        for closes in closed:
+            for pack in self._taken(closes):
+                packs.append(pack)
+                size += pack.size
+            if size >= _PART_BYTES:
+                yield packs
+                packs, size = [], 0
+        if packs:
+            yield packs
 
     def _taken(self, closes: int) -> Iterator[pa.Buffer]:
         """The packs of a slice, which are no longer kept."""

@@ -185,7 +185,8 @@ class StreamPlan:
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""
         sides = dict(zip(self.asked.sides, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True))
-        return let_out(packs, SliceBuffer(keeps_late=self._tells_late), self.asked.name, sides)
+        buffer = SliceBuffer(self._settings, keeps_late=self._tells_late)
+        return let_out(packs, buffer, self.asked.name, sides)
 
     @property
     def _tells_late(self) -> bool:

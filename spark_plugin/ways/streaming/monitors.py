@@ -34,7 +34,7 @@ from spark_plugin.ways.streaming.planning import key_buckets
 from spark_plugin.ways.streaming.watching import Watched, watch
 
 _log = logging.getLogger("coincide")
-_FORMAT = 1
+_FORMAT = 2
 """Of packs and of what monitors remember: to be raised when what is stored changes."""
 _LEAST = 10**9
 """Nanoseconds of the default slice at least: each costs a row of the state."""
@@ -96,7 +96,7 @@ class MonitorArguments:
         settings = {
             "format": _FORMAT,
             "operator": self.operator,
-            "slice_length": f"{grid.length / 2:g} {tick.unit}",
+            "slice_length": f"{grid.ticks} {tick.unit}",
             "slice_end": grid.beyond,
             "key_buckets": grid.buckets,
             **own,
@@ -124,6 +124,7 @@ class MonitorArguments:
         if self.clock is not None:
             packs = packs.unionAll(ticking(self.clock, task.settings))
         packs = behind_watermark(packs, delay, task.grid.nanoseconds)
-        found = let_out(packs, MonitorBuffer(monitors, task.grid), self.name, {self.side: "true"})
+        buffer = MonitorBuffer(monitors, task.grid, task.settings)
+        found = let_out(packs, buffer, self.name, {self.side: "true"})
         schema = wire_schema(columns)
         return decoded(found.mapInArrow(FoundTask(arrow_schema(schema)), schema), columns)

@@ -25,7 +25,7 @@ from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, t
 
 _MOST_COPIES = 16
 """Slices that a right event may be in: a copy costs as much as its row."""
-_FORMAT = 1
+_FORMAT = 2
 """Of packs in the state: to be raised when what is stored changes."""
 
 
@@ -116,7 +116,7 @@ def settings_of(sides: Sides, spec: AnySpec, arguments: PairArguments, grid: Gri
         "prefer": str(arguments.prefer),
         "k": arguments.k,
         "streams": 1 if spec.is_one_stream else 2,
-        "slice_length": f"{grid.length / 2:g} {unit}",
+        "slice_length": f"{grid.ticks} {unit}",
         "slice_end": grid.beyond,
         "key_buckets": grid.buckets,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -20,6 +21,8 @@ from spark_plugin.ways.streaming.arguments import ticks
 from spark_plugin.ways.streaming.monitors import MonitorArguments
 
 _STATIC = "transitions, which takes all events at once"
+_DECIDING = ("within", "confidence", "query", "stream", "event", "time")
+"""Arguments that decide what is found."""
 
 
 def transitions_of_stream(
@@ -35,16 +38,13 @@ def transitions_of_stream(
     tick = given.columns.tick
     most = _longest(arguments, longest, tick)
     grid = asked.grid(events.sparkSession, tick, beyond=most, has_keys=True)
-    told = {
-        name: repr(getattr(arguments, name))
-        for name in ("within", "confidence", "query", "stream", "event", "time", "repeated")
-    }
-    kinds = {f"{name}_kind": given.rows.kind(name).simpleString() for name in arguments.columns}
-    settings = asked.settings(grid, tick, {**told, **kinds, "tick": str(tick.unit)})
-    rows = given.stream_rows(f"{asked.name}_{asked.side}")
+    kinds = {name: given.rows.kind(name).simpleString() for name in arguments.columns}
+    settings = asked.settings(grid, tick, {**told(arguments, kinds), "tick": str(tick.unit)})
+    rows = given.stream_rows(f"{asked.name}_{asked.side}", most)
     task = CheckedPackTask(
         "left", arrow_schema(rows.select(QUERY, STREAM, LOW, HIGH, KIND).schema), IntervalModel(),
         grid, settings, reader=partial(EventRows, given.columns), ends=(LOW, HIGH), longest=most,
+        drops_longer=arguments.options.invalid == "drop",
     )  # fmt: skip
     made = [
         OutputColumn(name, kind, words=RESULT_WORDS.get(name, ()))
@@ -52,6 +52,14 @@ def transitions_of_stream(
     ]
     monitors = TransitionMonitors(tuple(wire_schema(made).names), given.columns)
     return asked.monitored(rows, task, monitors, made, tick)
+
+
+def told(arguments: TransitionArguments, kinds: Mapping[str, str]) -> dict[str, str]:
+    """All that decides what is found, but for repeated events: a late one may ask for another way."""
+    return {
+        **{name: repr(getattr(arguments, name)) for name in _DECIDING},
+        **{f"{name}_kind": kind for name, kind in kinds.items()},
+    }
 
 
 def _longest(arguments: TransitionArguments, given: Duration | None, tick: Tick) -> int:

@@ -102,7 +102,9 @@ def test_crossings_are_those_of_tables_but_for_late_readings(
         seen = [each["observedMetrics"][f"{name}_readings"]["rows"] for each in progress]
         assert sum(seen) == 604
     write_files(folder, [*files, late, late])  # without new rows nothing would run
-    with pytest.raises(StreamingQueryException, match=r"slice_length was '1e.* and is '3e"):
+    with pytest.raises(
+        StreamingQueryException, match=r"slice_length was '1000000 us' and is '3000000 us'"
+    ):
         appended(joined("3s"), tmp_path)
 
 

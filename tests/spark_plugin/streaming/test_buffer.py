@@ -11,6 +11,7 @@ from pyspark.sql import Row
 from coincide import ConditionError
 from spark_plugin.tasks.blobs import packed
 from spark_plugin.tasks.streaming import SETTINGS
+from spark_plugin.ways.streaming.buffer import SliceBuffer
 from tests.helpers.stream_simulation import Operator
 
 ROWS = [next(packed(pa.table({"id": list(range(n))}))).to_pybytes() for n in (1, 2, 3)]
@@ -39,7 +40,7 @@ def test_a_row_is_late_by_its_first_slice_and_said_once() -> None:
     late, copy, early = pack(200, 100, ROWS[1]), pack(200, 100, is_own=False), pack(200, 200)
     (out,) = operator.push(7, 100, late, copy, early)
     assert (out.is_late, out.late_rows, out.events) == (True, 2, ROWS[1])
-    assert [row[2] for row in operator.state.rows[7]] == [ROWS[0]]
+    assert [row[2] for row in operator.state.rows[7]] == [b"{}", ROWS[0]]
 
 
 def test_late_rows_that_are_only_counted_stay_behind() -> None:
@@ -55,9 +56,15 @@ def test_what_matches_nothing_waits_for_nothing() -> None:
 
 
 def test_settings_of_another_join_are_refused() -> None:
-    operator = Operator()
-    first, second = (json.dumps({"k": k, "how": "left"}).encode() for k in (1, 2))
+    settings = [json.dumps({"k": k, "how": "left"}).encode() for k in (1, 2)]
+    first = Operator(SliceBuffer(settings[0], keeps_late=False))
     for _ in range(2):
-        assert operator.push(SETTINGS, 0, pack(None, None, first)) == []
-    with pytest.raises(ConditionError, match=r"found: k was 1 and is 2\)\. Give the earlier"):
-        operator.push(SETTINGS, 0, pack(None, None, second))
+        assert first.push(SETTINGS, 0, pack(None, None, settings[0])) == []
+    first.push(7, 0, pack(100, 100))
+    second = Operator(SliceBuffer(settings[1], keeps_late=False), state=first.state)
+    complaint = r"found: k was 1 and is 2\)\. Give the earlier"
+    with pytest.raises(ConditionError, match=complaint):
+        second.push(SETTINGS, 0, pack(None, None, settings[1]))
+    with pytest.raises(ConditionError, match=complaint):
+        second.expire(7)
+    assert len(first.expire(7)) == 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from coincide.model.units import TIME_LIMIT
 from spark_plugin.tasks.grid import Grid, Slice
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.slices import Places
@@ -77,3 +80,20 @@ def check_side(
     assert all(len(each) == 1 for each in due.values())
     if tells:
         assert len(own) == len(set(own)) >= len(due)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_slice_beyond_a_time_is_the_first_one(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    grid = grid_of(random, keeps_right=False, is_one_stream=False)
+    for time in random.integers(-1000, 1000, 20).tolist():
+        number = grid.first_beyond(time)
+        assert grid.begin_after(number - 1) <= time < grid.begin_after(number)
+    assert grid.begin_after(1 << 70) == TIME_LIMIT
+
+
+def test_slices_of_other_lengths_are_told_apart() -> None:
+    grid = grid_of(np.random.default_rng(1), keeps_right=False, is_one_stream=False)
+    lengths = (7_200_000_000, 7_200_002_000, 7_200_002_001)
+    told = [replace(grid, length=length).ticks for length in lengths]
+    assert told == ["3600000000", "3600001000", "3600001000.5"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,24 +13,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark.sql import Row
 
-from coincide import BorderOptions, CorrelateOptions, DataError, border_crossing_tables
+from coincide import (
+    BorderOptions,
+    ConditionError,
+    CorrelateOptions,
+    DataError,
+    border_crossing_tables,
+)
 from coincide.engine.borders.arguments import BorderArguments
 from coincide.engine.borders.readings import ReadingColumns, read_queries
 from coincide.engine.events.timestamps import IntervalModel
 from coincide.engine.transitions.arguments import EventColumns, TransitionArguments
 from coincide.model.borders.crossings import EVENTS
+from spark_plugin.tasks.blobs import unpacked
 from spark_plugin.tasks.border_streams import CrossingMonitors
 from spark_plugin.tasks.borders import STREAM, TIME, ReadingRows, ShippedQueries, as_table
 from spark_plugin.tasks.grid import Grid
-from spark_plugin.tasks.monitors import CheckedPackTask
+from spark_plugin.tasks.monitors import CheckedPackTask, Monitors, StreamMonitor
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.transition_streams import TransitionMonitors
 from spark_plugin.tasks.transitions import HIGH, KIND, LOW, QUERY, EventRows, TransitionTask
 from spark_plugin.tasks.transitions import STREAM as IN
 from spark_plugin.tasks.wire import KEY_HASH, Shipment, as_stream
+from spark_plugin.ways.streaming import buffer
+from spark_plugin.ways.streaming.borders import told as crossings_told
+from spark_plugin.ways.streaming.transitions import told as transitions_told
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
-from tests.helpers.stream_simulation import monitored
+from tests.helpers.stream_simulation import Operator, State, buffer_of, monitored
 
 SLICE = 4_000
 OPTIONS = {
@@ -89,6 +103,46 @@ def test_crossings_are_those_of_all_readings_that_are_not_late(seed: int, option
     assert late == 2
 
 
+def transition_columns(**more: Any) -> tuple[EventColumns, tuple[str, ...]]:
+    """The columns of events, and those of the result."""
+    asked: dict[str, Any] = {"confidence": 0.7, "repeated": "first", **more}
+    given = TransitionArguments(
+        400, query="query", stream="car", time=("first", "last"),
+        options=CorrelateOptions(unit="ms"), **asked,
+    )  # fmt: skip
+    kinds = {"query": pa.int64(), "car": pa.string(), "event": pa.string(), "first": pa.int64()}
+    columns = EventColumns.of(pa.schema([*kinds.items(), ("last", pa.int64())]), given)
+    return columns, tuple(given.result_columns)
+
+
+def transition_task(
+    columns: EventColumns, wire: pa.Table, grid: Grid, longest: int = 0, **more: Any
+) -> CheckedPackTask:
+    return CheckedPackTask(
+        "left", wire.drop_columns(KEY_HASH).schema, IntervalModel(), grid, b"{}",
+        reader=partial(EventRows, columns), ends=(LOW, HIGH), longest=longest, **more,
+    )  # fmt: skip
+
+
+def crossing_rows(kinds: str, low: list[int], high: list[int] | None = None) -> pa.Table:
+    """Events of one car and query on the wire."""
+    return pa.table({
+        QUERY: [1] * len(kinds), IN: ["c"] * len(kinds), LOW: low, HIGH: high or low,
+        KIND: ["OI".index(kind) for kind in kinds], KEY_HASH: [1] * len(kinds),
+    })  # fmt: skip
+
+
+def short_slices(nanoseconds: int = 10**6, length: int = 20) -> Grid:
+    return Grid(
+        length=length, beyond=0, buckets=1, reach=Reach(0, 0), useful=(1 << 62, 1 << 62),
+        nanoseconds=nanoseconds, keeps_right=False, is_one_stream=False, is_lasting=True,
+    )  # fmt: skip
+
+
+def packs_of(task: CheckedPackTask, rows: pa.Table) -> list[Row]:
+    return [Row(**row) for batch in task(rows.to_batches()) for row in batch.to_pylist()]
+
+
 @pytest.mark.parametrize("repeated", ["first", "last"])
 @pytest.mark.parametrize("seed", range(6))
 def test_transitions_are_those_of_all_events_that_are_not_late(seed: int, repeated: str) -> None:
@@ -101,16 +155,8 @@ def test_transitions_are_those_of_all_events_that_are_not_late(seed: int, repeat
     })  # fmt: skip
     order = np.argsort(midpoints + half + random.integers(0, delay, 400), kind="stable")
     wire = wire.append_column(KEY_HASH, wire[QUERY]).take(pa.array(order))
-    given = TransitionArguments(
-        400, 0.7, "query", "car", "event", ("first", "last"), repeated, CorrelateOptions(unit="ms")
-    )
-    kinds = {"query": pa.int64(), "car": pa.string(), "event": pa.string(), "first": pa.int64()}
-    columns = EventColumns.of(pa.schema([*kinds.items(), ("last", pa.int64())]), given)
-    names = tuple(given.result_columns)
-    task = CheckedPackTask(
-        "left", wire.drop_columns(KEY_HASH).schema, IntervalModel(), grid_of(random, longest),
-        b"{}", reader=partial(EventRows, columns), ends=(LOW, HIGH), longest=longest,
-    )  # fmt: skip
+    columns, names = transition_columns(repeated=repeated)
+    task = transition_task(columns, wire, grid_of(random, longest), longest)
     far = 10**9
     last = {QUERY: [9], IN: ["last"], LOW: [far], HIGH: [far], KIND: [1], KEY_HASH: [9]}
     found, late = monitored(
@@ -125,19 +171,136 @@ def test_transitions_are_those_of_all_events_that_are_not_late(seed: int, repeat
     assert late == 2
 
 
-def test_an_event_that_is_too_long_is_refused() -> None:
-    readings = pa.table({"stream": ["a"], "at": [5], "x": [1.0]})
-    arguments = BorderArguments(values="x", options=OPTIONS["plain"], **NAMES)
-    columns = ReadingColumns.of(readings.schema, arguments)
-    wire = pa.table({"low": [0], TIME: [7], KEY_HASH: [0]})
-    grid = grid_of(np.random.default_rng(1))
-    for longest, is_refused in ((7, False), (6, True)):
-        task = CheckedPackTask(
-            "left", wire.schema, IntervalModel(), grid, b"{}",
-            reader=partial(ReadingRows, columns), ends=("low", TIME), longest=longest,
-        )  # fmt: skip
-        if is_refused:
-            with pytest.raises(DataError, match=r"longest, 6 ticks \(found 7\)"):
-                list(task(wire.to_batches()))
+@pytest.mark.parametrize("drops_longer", [False, True])
+def test_an_event_that_is_too_long_is_refused_or_skipped(drops_longer: bool) -> None:
+    columns, _ = transition_columns()
+    wire = crossing_rows("IOI", [0, 20, 40], [7, 25, 40])
+    grid = short_slices(length=2_000)
+    for longest, kept in ((7, 3), (6, 2)):
+        task = transition_task(columns, wire, grid, longest, drops_longer=drops_longer)
+        if kept < 3 and not drops_longer:
+            with pytest.raises(DataError, match=r"longest, 6 ticks \(found 7\)\. Skip.*'drop'"):
+                packs_of(task, wire)
         else:
-            assert sum(batch.num_rows for batch in task(wire.to_batches())) == 2
+            told, pack = packs_of(task, wire)
+            assert told.seen == 40_000
+            assert unpacked([pa.py_buffer(pack.events)]).num_rows == kept
+
+
+def test_intervals_need_a_confidence() -> None:
+    columns, names = transition_columns(confidence=None)
+    monitor = TransitionMonitors(names, columns).monitor(None)
+    list(monitor.take(crossing_rows("I", [5])))
+    with pytest.raises(ConditionError, match=r"intervals in 1 row.*confidence=0\.9"):
+        list(monitor.take(crossing_rows("OI", [20, 30], [20, 31])))
+
+
+def test_a_late_event_leaves_a_repeat_behind_and_the_query_goes_on_with_first() -> None:
+    task = transition_task(transition_columns()[0], crossing_rows("I", [0]), short_slices())
+    state, packed = State(), [packs_of(task, crossing_rows("I", [time])) for time in (5, 25)]
+    operators = [
+        Operator(buffer_of(task, TransitionMonitors(names, columns)), state=state)
+        for columns, names in (transition_columns(repeated=way) for way in ("raise", "first"))
+    ]
+    assert operators[0].batch(packed[0], 0) == []
+    operators[0].batch(packed[1], 20)
+    with pytest.raises(DataError, match=r"repeat the event before.*repeated='first'"):
+        operators[0].batch([], 40)
+    arguments = [transition_columns(repeated=way)[0].arguments for way in ("raise", "first")]
+    kinds = {"query": "bigint"}
+    before, now = (transitions_told(each, kinds) for each in arguments)
+    assert before == now
+    assert before != transitions_told(transition_columns(confidence=0.8)[0].arguments, kinds)
+
+
+@pytest.mark.parametrize("known", [0, 20])
+def test_timers_alone_refuse_other_arguments(known: int) -> None:
+    columns, names = transition_columns()
+    wire, monitors = crossing_rows("I", [5]), TransitionMonitors(names, columns)
+    tasks = [
+        replace(
+            transition_task(columns, wire, short_slices()),
+            settings=json.dumps({"within": within}).encode(),
+        )
+        for within in (400, 500)
+    ]
+    before = Operator(buffer_of(tasks[0], monitors))
+    before.batch(packs_of(tasks[0], wire), 0)
+    assert before.batch([], known) == []
+    (label,) = {label for _, label in before.state.timers}
+    after = Operator(buffer_of(tasks[1], monitors), state=before.state)
+    with pytest.raises(ConditionError, match=r"within was 400 and is 500"):
+        after.expire(label, 1_000)
+    assert len(before.expire(label, 1_000)) == 1
+
+
+class Counting(StreamMonitor):
+    """Counts the rows of each call."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+
+    def take(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
+        self.taken.append(rows.num_rows)
+        return iter(())
+
+    def state(self) -> bytes:
+        return b""
+
+
+@dataclass(frozen=True)
+class OneMonitor(Monitors):
+    one: Counting
+
+    def monitor(self, state: bytes | None) -> StreamMonitor:
+        return self.one
+
+
+@pytest.mark.parametrize(("most", "taken"), [(16 << 20, [6]), (1, [1, 2, 3])])
+def test_slices_of_few_rows_are_taken_together(
+    monkeypatch: pytest.MonkeyPatch, most: int, taken: list[int]
+) -> None:
+    monkeypatch.setattr(buffer, "_PART_BYTES", most)
+    wire = crossing_rows("IOIOIO", [5, 15, 16, 25, 26, 27])
+    task = transition_task(transition_columns()[0], wire, short_slices())
+    one = Counting()
+    operator = Operator(buffer_of(task, OneMonitor((), one)))
+    operator.batch(packs_of(task, wire), 0)
+    operator.batch([], 100)
+    assert one.taken == taken
+
+
+def test_a_stay_is_waited_for_by_one_timer() -> None:
+    columns, names = transition_columns()
+    wire = crossing_rows("I", [5])
+    task = transition_task(columns, wire, short_slices())
+    operator = Operator(buffer_of(task, TransitionMonitors(names, columns)))
+    operator.batch(packs_of(task, wire), 0)
+    assert operator.batch([], 10) == []
+    assert operator.state.timers == [(410, operator.state.key)]  # more than 5 + 400
+    assert operator.batch([], 409) == []
+    assert len(operator.batch([], 410)) == 1
+    assert operator.state.timers == []
+
+
+def test_a_clock_may_be_in_the_year_9999() -> None:
+    columns, names = transition_columns()
+    wire = crossing_rows("I", [5])
+    task = transition_task(columns, wire, short_slices(nanoseconds=1, length=2_000_000))
+    operator = Operator(buffer_of(task, TransitionMonitors(names, columns)))
+    operator.batch(packs_of(task, wire), 0)
+    assert len(operator.batch([], 253_402_300_799_000)) == 1
+
+
+def test_no_name_of_a_column_hides_an_option() -> None:
+    names = {"stream": "first", "time": "tick", "values": ["unit", "closed"], "query": "query"}
+
+    def told(swapped: bool = False, **more: Any) -> dict[str, str]:
+        given = {**names, "values": names["values"][::-1]} if swapped else names
+        arguments = BorderArguments(**given, options=BorderOptions(unit="ms", **more))
+        return crossings_told(arguments, dict.fromkeys(arguments.columns, "bigint"))
+
+    assert told() == told()
+    assert told() != told(first="outside")
+    assert told() != told(closed="both")
+    assert told() != told(swapped=True)

@@ -30,7 +30,8 @@ from tests.helpers.spark_streams import (
 pytestmark = pytest.mark.spark
 SCHEMA = "zone bigint, car string, event string, first bigint, last bigint"
 USUAL: dict[str, Any] = {
-    "within": 400, "query": "zone", "stream": "car", "options": CorrelateOptions(unit="ms"),
+    "within": 400, "query": "zone", "stream": "car",
+    "options": CorrelateOptions(unit="ms", invalid="drop"),
 }  # fmt: skip
 CASES: dict[str, dict[str, Any]] = {
     "intervals": {"confidence": 0.7, "time": ("first", "last"), "repeated": "first"},
@@ -60,9 +61,20 @@ def test_transitions_are_those_of_a_frame(spark: SparkSession, tmp_path: Path) -
         spark.conf.set(name, value)
     files = events(np.random.default_rng(2), 500, 4)
     late = files[0].slice(0, 2)
+    too_long = pa.table(
+        {
+            "zone": [0],
+            "car": ["c0"],
+            "event": ["I"],
+            "first": [BEGIN],
+            "last": [BEGIN + LONGEST + 1],
+        },
+        schema=late.schema,
+    )
+    written = [pa.concat_tables([files[0], too_long]), *files[1:], late]
     folder, progress = tmp_path / "events", []
     for until in (3, 6):  # the second query goes on where the first one has ended
-        stream = stream_of(spark, write_files(folder, [*files, late][:until]), SCHEMA)
+        stream = stream_of(spark, write_files(folder, written[:until]), SCHEMA)
         found = [
             transition_streams(
                 stream, **{**USUAL, **more}, delay=DELAY, slice_length=700, name=name,
@@ -80,6 +92,8 @@ def test_transitions_are_those_of_a_frame(spark: SparkSession, tmp_path: Path) -
         assert multiset(own) == multiset(wanted)
         counted = [each["observedMetrics"][f"{name}_late"]["events"] for each in progress]
         assert sum(counted) == late.num_rows
+        rows_told = [each["observedMetrics"][f"{name}_events"] for each in progress]
+        assert sum(each["invalid"] for each in rows_told) == too_long.num_rows
 
 
 def test_what_is_refused(spark: SparkSession) -> None:
