@@ -46,8 +46,9 @@ def crossings_of_stream(
     own, ids, kind = collected_queries(queries, arguments)
     # In an order of their own, as what is remembered has their numbers.
     table = as_table(own, ids).sort_by("query")
-    kinds = {name: given.rows.kind(name).simpleString() for name in arguments.columns}
-    settings = asked.settings(grid, tick, {**told(arguments, kinds), "queries": _digest(table)})
+    given_kinds = {name: given.rows.kind(name).simpleString() for name in arguments.columns}
+    decided = {**told(arguments, given_kinds), "queries": _digest(table)}
+    settings = asked.settings(grid, tick, decided)
     rows = given.stream_rows(f"{asked.name}_{asked.side}")
     columns = with_small_batches(given.columns)
     names = [STREAM, TIME, *value_names(arguments.dimensions)]
