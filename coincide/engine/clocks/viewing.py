@@ -93,7 +93,7 @@ def _offsets(events: ClockEvents, found: Found, limits: Limits) -> Offsets | Non
         # Only its drift counts: the offset is that of a wide bin.
         line, spread, times = found.best, limits.max_offset / _FINEST, (0, int(left[-1]) + 1)
         seen = parallels(events, limits, line, spread, times)
-        best = np.argmax(np.where(np.abs(seen.offsets) <= limits.max_offset, seen.deviances, 0.0))
+        best = np.argmax(np.where(np.abs(seen.offsets) <= limits.max_offset, seen.deviances, -1.0))
         line = Line(line.time, float(seen.offsets[best]), line.drift)
     else:
         return None
@@ -102,7 +102,7 @@ def _offsets(events: ClockEvents, found: Found, limits: Limits) -> Offsets | Non
     places = np.floor((seen.offsets + most) / (2 * most) * STRETCHES).astype(np.int64)
     is_inside = (places >= 0) & (places < STRETCHES)
     np.maximum.at(heights, places[is_inside], seen.deviances[is_inside])
-    other = int(np.argmax(np.where(seen.are_others, seen.deviances, 0.0)))
+    other = int(np.argmax(np.where(seen.are_others, seen.deviances, -1.0)))
     second = float(seen.offsets[other]), float(np.sqrt(seen.deviances[other]))
     return Offsets(np.sqrt(heights), (line.offset, float(np.sqrt(seen.best))), second)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -160,6 +161,12 @@ class CorrectedColumns:
 
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return (self.scale.column.name,)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all lines and what names their clocks."""
+        told = [*(each.tolist() for each in self.segments), *(key.to_pylist() for key in self.keys)]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
     @property
     def segments(self) -> Segments:

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from coincide.engine.causality.arguments import CausalityArguments
+from coincide.engine.events.corrected import CorrectedColumns
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.spec import AnySpec
@@ -137,4 +138,6 @@ def _model(side: EventFrame) -> str:
     """What shapes mean, and which are valid."""
     table = getattr(side.times.model, "table", None)
     model = side.times.model if table is None else f"templates {table.digest.hex()[:16]}"
+    if isinstance(side.times, CorrectedColumns):
+        model = f"clock errors {side.times.digest}"
     return f"{model}, lengths {side.times.declared}"

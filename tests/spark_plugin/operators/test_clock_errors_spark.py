@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from bench.clocks import SECOND, Truth, made
 from coincide import (
@@ -28,7 +29,7 @@ from coincide import (
 )
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.histogram_tables import in_order
-from tests.helpers.spark_streams import stream_of, streamed, write_files
+from tests.helpers.spark_streams import appended, stream_of, streamed, write_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -208,7 +209,19 @@ def test_streams_of_a_corrected_clock(spark: SparkSession, tmp_path: Path) -> No
     with pytest.warns(UnmatchableRowsWarning):
         wanted = correlate_tables(*tables, **given).select(["left_id", "right_id"])
     expected = sorted(zip(*wanted.to_pydict().values(), strict=True))
-    for name, frame in (("two", both), ("one", one)):
-        rows, _ = streamed(frame.select("left_id", "right_id"), f"corrected_{name}")
-        assert sorted(rows) == expected
+    appended(both.select("left_id", "right_id"), tmp_path)
+    rows = spark.read.parquet(str(tmp_path / "found")).collect()
+    assert sorted(map(tuple, rows)) == expected
+    rows, _ = streamed(one.select("left_id", "right_id"), "corrected")
+    assert sorted(rows) == expected
+
+    # A restart with other errors, where there are new rows: the old ones were put right by the first ones.
+    new = pa.table([[-2], ["z"], stamps(pa.chunked_array([[far + 20_000]]))], RIGHT.schema.names)
+    pq.write_table(new, tmp_path / str(far + 10_000) / "new.parquet")
+    offsets = pc.add(offsets, pa.scalar(500, pa.duration("ms")))
+    errors = errors.set_column(4, "offset", offsets)
+    given["left_time"] = corrected_clock("t", errors, by=[("unit", "device")])
+    both = correlate_streams(*streams, left_delay="2s", right_delay="2s", name="clocks", **given)
+    with pytest.raises(StreamingQueryException, match="left_timestamps was 'clock errors"):
+        appended(both.select("left_id", "right_id"), tmp_path)
     assert len(expected) > 100
