@@ -22,15 +22,16 @@ from spark_plugin.tasks.counting import CountingTask, TellingTask
 
 _log = logging.getLogger("coincide")
 _SEEN = {
-    "given": "count_if({metrics} IS NULL)",
-    "told": "sum({metrics}[{count}])",
-    "tasks": "count_if(size({metrics}) = {count} + 1)",
-    "ends": "count_if(size({metrics}) = {count} + 2)",
-    "first": "min(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
-    "last": "max(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
+    "seen_given": "count_if({metrics} IS NULL)",
+    "seen_told": "sum({metrics}[{count}])",
+    "seen_tasks": "count_if(size({metrics}) = {count} + 1)",
+    "seen_ends": "count_if(size({metrics}) = {count} + 2)",
+    "seen_first": "min(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
+    "seen_last": "max(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
 }
 """What is observed besides: rows of results, and how many tasks gave that came to their end; these tasks;
-and the two partitions around them, of which Spark leaves one out where it takes some rows alone."""
+and the two partitions around them, of which Spark leaves one out where it takes some rows alone.
+Their names are unlike those of what tasks count."""
 _PATIENCE = 3.0
 """Seconds for which nobody wonders why numbers do not come."""
 _WAITS = (
@@ -102,11 +103,11 @@ def counted_by_tasks(observation: Observation, *others: Observation) -> Counted 
         return Counted(of_all([one.numbers for one in known]), max(one.runs for one in known))
     found = observed_numbers(observation) or {}
     seen = {name: int(found.pop(name, None) or 0) for name in _SEEN}
-    runs, odd = divmod(seen["ends"], 2)
+    runs, odd = divmod(seen["seen_ends"], 2)
     tasks = runs * (
-        seen["last"] - seen["first"] - 1
+        seen["seen_last"] - seen["seen_first"] - 1
     )  # where partitions are brought together, fewer
-    if not runs or odd or seen["given"] != seen["told"] or seen["tasks"] < tasks:
+    if not runs or odd or seen["seen_given"] != seen["seen_told"] or seen["seen_tasks"] < tasks:
         return None
     numbers = of_one_run(found, runs)
     return None if numbers is None else Counted(numbers, runs)

@@ -73,6 +73,7 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
     assert multiset(found) == multiset(expected)
 
 
+@pytest.mark.slow
 def test_a_killed_driver_goes_on(tmp_path: Path, java_home: str) -> None:
     check_kills(tmp_path, 1, kills=1)
     last = tmp_path / "0" / f"{BATCHES + 1:03}.parquet"
