@@ -9,7 +9,7 @@ from coincide.model.compiled import compiled
 _FEW = 2048
 _FAR = 32
 _DISORDERED = 256
-"""More rows than one in so many come after greater ones far away: merging runs is then the slower way."""
+"""With more than one row in `_DISORDERED` behind a greater one far before it, merging runs is slower."""
 _DIGIT_BITS, _VALUES = 8, 256
 """So few values of a digit that all places that are written to stay in the cache."""
 
@@ -44,6 +44,16 @@ def ascends(keys):
         if keys[i] < keys[i - 1]:
             return False
     return True
+
+
+@compiled(allocates=True)
+def latest_so_far(groups, times):
+    """The latest time of each row and those before it of its group: int64 array, shape (n,)."""
+    latest = times.copy()
+    for i in range(1, latest.size):
+        if groups[i] == groups[i - 1] and latest[i - 1] > latest[i]:
+            latest[i] = latest[i - 1]
+    return latest
 
 
 @compiled

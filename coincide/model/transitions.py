@@ -90,19 +90,6 @@ def time_order(midpoints: np.ndarray) -> np.ndarray | None:
     return None if ascends(midpoints) else stable_order(midpoints)
 
 
-def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
-    """How far events lie behind the latest one of their key before: int64, 0 of none; keys are grouped."""
-    same = keys[1:] == keys[:-1]
-    behind = np.zeros(keys.size, np.int64)
-    if not (same & (midpoints[1:] < midpoints[:-1])).any():
-        return behind
-    # The running maximum starts anew with each group: ranks, lifted above all of the groups before.
-    known, ranks = np.unique(midpoints, return_inverse=True)
-    lifts = keys.size * np.concatenate(([0], np.cumsum(~same)))
-    latest = np.maximum.accumulate(ranks.astype(np.int64) + lifts) - lifts
-    return known[latest] - midpoints
-
-
 NONE = -1
 """In place of the kind of an event where there is none."""
 

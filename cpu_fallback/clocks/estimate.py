@@ -210,7 +210,7 @@ def _rival(work: Work, found: list[Segment]) -> float | None:
 
 
 class Parallels(NamedTuple):
-    """How much the pairs on lines beside one stand out of chance."""
+    """How much the pairs on lines next to one stand out of chance."""
 
     offsets: np.ndarray
     deviances: np.ndarray

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from coincide.model.ordering import stable_order
+from coincide.model.ordering import latest_so_far, stable_order
 
 LARGEST = 2**63 - 1
 Make = Callable[[np.random.Generator, int], np.ndarray]
@@ -38,3 +38,13 @@ def test_order_is_that_of_numpy(name: str, n: int) -> None:
         assert found.dtype == np.int64
         assert np.array_equal(found, np.argsort(keys, kind="stable"))
         assert np.array_equal(keys, before)
+
+
+def test_the_latest_so_far_of_each_group() -> None:
+    groups = np.array([0, 0, 0, 0, 1, 1, 2])
+    times = np.array([5, 3, 4, 6, 1, 1, 0])
+    assert latest_so_far(groups, times).tolist() == [5, 5, 5, 6, 1, 1, 0]
+    far = 2**61
+    times = np.array([far, -far, -far])
+    assert (latest_so_far(np.array([0, 0, 1]), times) - times).tolist() == [0, 2 * far, 0]
+    assert latest_so_far(groups[:0], times[:0]).tolist() == []

@@ -11,7 +11,6 @@ from coincide.model.condition import Window
 from coincide.model.probability import DECISION_SLACK, qualifies
 from coincide.model.transitions import (
     DwellRule,
-    behind_their_group,
     decide_dwells,
     decide_waits,
     dwell_probabilities,
@@ -96,12 +95,3 @@ def test_time_order_keeps_what_is_in_order() -> None:
     order = time_order(np.array([3, 1, 3, 1]))
     assert order is not None
     assert order.tolist() == [1, 3, 0, 2]
-
-
-def test_events_behind_their_group() -> None:
-    keys = np.array([0, 0, 0, 0, 1, 1, 2])
-    midpoints = np.array([5, 3, 4, 5, 1, 1, 0])
-    assert behind_their_group(keys, midpoints).tolist() == [0, 2, 1, 0, 0, 0, 0]
-    far = 2**61
-    behind = behind_their_group(np.array([0, 0, 1]), np.array([far, -far, -far]))
-    assert behind.tolist() == [0, 2 * far, 0]

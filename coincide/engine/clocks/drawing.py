@@ -27,7 +27,7 @@ from coincide.engine.exploration.pages import (
 from coincide.model.clocks.errors import PARTS_PER_MILLION, Limits, Segment
 
 _MOST_WORDS = 6
-"""Segments of a clock that are told in words."""
+"""Segments of a clock that words say."""
 
 
 @dataclass(frozen=True)

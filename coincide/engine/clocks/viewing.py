@@ -83,7 +83,7 @@ class ClockView:
 
 
 def _offsets(events: ClockEvents, found: Found, limits: Limits) -> Offsets | None:
-    """All lines beside the best one."""
+    """All lines next to the best one."""
     left = events.streams.left
     if found.segments:
         segment = _main(found.segments)

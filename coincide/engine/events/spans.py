@@ -16,7 +16,7 @@ from coincide.model.timestamps.spans import SpanPairs
 from coincide.model.units import TIME_LIMIT, Duration, plain, size_of
 
 _WIDEST = 2**58
-"""Sums of times and of so many ticks do not overflow."""
+"""Sums of times and of this many ticks do not overflow."""
 
 
 @dataclass(frozen=True)

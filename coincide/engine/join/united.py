@@ -19,7 +19,7 @@ from coincide.engine.join.spec import check_output_names
 from coincide.engine.reports.reports import JoinReport, JoinSummary
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import CorrelateOptions
-from coincide.model.ordering import stable_order
+from coincide.model.ordering import latest_so_far, stable_order
 from coincide.model.relations import overlapping
 from coincide.model.units import Duration, Tick
 
@@ -78,7 +78,7 @@ def merged(
     """
     rows = _read(_UnitedArguments.of(time, by, case_fold, options, gap), events)
     group, start, end = rows.group, rows.start, rows.end
-    latest = _latest_so_far(group, end)
+    latest = latest_so_far(group, end)
     least = _TOUCHING if time.closed != "neither" else _OVERLAPPING
     apart = rows.tick.count(gap) if gap is not None else least
     begins = np.ones(start.size, bool)
@@ -230,13 +230,3 @@ def _order(group: np.ndarray, times: np.ndarray) -> np.ndarray:
     """By group, then by time, then by row."""
     order = stable_order(times)
     return order[stable_order(group[order])]
-
-
-def _latest_so_far(group: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """The latest time of each row and those before it of its group; groups are in order."""
-    by_time = stable_order(times)
-    ranks = np.empty(times.size, np.int64)
-    ranks[by_time] = np.arange(times.size)
-    # The running maximum starts anew with each group: ranks, lifted above all of the groups before.
-    lifts = times.size * group
-    return times[by_time][np.maximum.accumulate(ranks + lifts) - lifts]

@@ -31,13 +31,12 @@ from coincide.engine.transitions.reports import (
 )
 from coincide.model.errors import ConditionError, DataError, several
 from coincide.model.options import CorrelateOptions
-from coincide.model.ordering import stable_order
+from coincide.model.ordering import latest_so_far, stable_order
 from coincide.model.transitions import (
     TRANSITIONS,
     Crossings,
     Found,
     Repeated,
-    behind_their_group,
     decided_by_the_clock,
     decided_by_the_next,
     first_of_each,
@@ -280,7 +279,7 @@ class OpenWatches:
             events = events.with_inserted(before, self._events.rows(places[is_open]))
             keys, order = np.insert(keys, before, keys[before]), np.insert(order, before, -1)
 
-        behind = behind_their_group(keys, events.latest)
+        behind = latest_so_far(keys, events.latest) - events.latest
         is_late = behind > 0
         late = int(is_late.sum())
         if late:
