@@ -372,9 +372,8 @@ JOIN = [
 _NOT_OF_STREAMS = {
     *("overwrite", "file_format", "output_format", "engine", "way", "slices"),
     *("shifts", "matching", "largest_group"),  # need all events at once
-    *("relation", "min_overlap", "share", "gap"),
 }
-"""Options of a join that a join of streams does not have, with those of CSV and of wrong clocks."""
+"""Options of a join that a join of streams does not have, with those of CSV."""
 _FEED = "kafka://HOST:PORT/TOPIC, or a folder of Parquet files that grows"
 STREAM = [
     _input("left", f"Events: {_FEED}."),
@@ -426,7 +425,6 @@ STREAM = [
         for each in JOIN
         if each.name not in {"left", "right", "output"} | _NOT_OF_STREAMS
         and "csv" not in each.name
-        and "clock" not in each.name
         and each not in _AT_LAST
     ),
     *_AT_LAST,

@@ -13,7 +13,9 @@ from functools import partial
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
+from coincide.engine.causality.arguments import PlacedColumns
 from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.bands import midpoint_reach
@@ -295,15 +297,19 @@ def _are_large(left: Estimate, right: Estimate) -> bool:
 
 def reach_of_any(sides: Sides, spec: AnySpec) -> Reach | None:
     """How far pairs reach whose lengths nobody has seen; None if that has no bound."""
-    left, right = (
-        (0, 0) if isinstance(times, IntervalColumns) and len(times.names) == 1 else times.declared
-        for times in (side.times for side in sides)
-    )
+    left, right = (lengths_of(side.times) for side in sides)
     if left is not None and right is not None:
         return Reach.of(spec.pairs, left, right, spec.largest_useful)
     apart = midpoint_reach(spec.widest) if spec.are_uniform else None
     any_length = 0, 2 * TIME_LIMIT
     return None if apart is None else Reach(*apart, any_length, any_length)
+
+
+def lengths_of(times: TimestampColumns) -> tuple[int, int] | None:
+    """The least and the greatest length of events that nobody has seen; None if they are not stated."""
+    own = times.times if isinstance(times, PlacedColumns) else times
+    is_exact = isinstance(own, IntervalColumns) and len(own.names) == 1
+    return (0, 0) if is_exact else times.declared
 
 
 def _slices(size: Estimate, options: CorrelateOptions, tasks: int) -> int:

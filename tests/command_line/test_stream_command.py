@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,11 +47,11 @@ class Streams:
             pq.write_table(table, side / f"{self.files}.parquet")
         self.files += 1
 
-    def words(self, *more: str, **others: str) -> list[str]:
+    def words(self, *more: str, condition: Sequence[str] = WINDOW, **others: str) -> list[str]:
         named = {"left": self.left, "right": self.right, "output": self.output} | others
         return [
             *("stream", str(named["left"]), str(named["right"]), "-o", str(named["output"])),
-            *("--checkpoint", str(self.checkpoint), *WINDOW, *DELAYS, *more),
+            *("--checkpoint", str(self.checkpoint), *condition, *DELAYS, *more),
         ]
 
 
@@ -222,6 +223,35 @@ def test_folders_once_and_again_from_the_checkpoint(
     again = json.loads(capsys.readouterr().out)
     assert (again["left"], again["rows"]) == ({"late": 0, "rows": 4}, 4)
     assert result(command_spark, streams).num_rows == expected.num_rows + 4
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["spans", "clocks"])
+def test_spans_and_corrected_clocks_are_joined_as_by_join(
+    kind: str, streams: Streams, command_spark: Any, tmp_path: Path, capsys: Any
+) -> None:
+    from spark_plugin.ways.streaming.arguments import STATE_STORE
+
+    for key, value in STATE_STORE.items():
+        command_spark.conf.set(key, value)
+    errors = tmp_path / "errors.parquet"
+    line = {"start": [-(10**9)], "end": [10**9], "offset": [4], "drift": [0.0]}
+    pq.write_table(pa.table({"status": ["found"], **line}), errors)
+    condition = {
+        "spans": ("--relation", "overlapping", "--gap", "6us", "--left-longest", "4us",
+                  "--right-longest", "4us"),
+        "clocks": (*WINDOW, "--left-time", "min_time", "--left-clock", str(errors)),
+    }[kind]  # fmt: skip
+    files, pairs = [str(each / "0.parquet") for each in (streams.left, streams.right)], "p.parquet"
+    joined = ["join", *files, "-o", str(tmp_path / pairs), "--engine", "local", "--unit", "us"]
+    assert run([*joined, *condition]) == 0
+    expected = pq.read_table(tmp_path / pairs)
+    assert expected.num_rows > 2
+    streams.add(far(10**7), far(10**7 + 100))
+    assert run(streams.words("--once", condition=condition)) == 0
+    assert rows(result(command_spark, streams)) == rows(expected)
+    capsys.readouterr()
 
 
 @pytest.mark.spark

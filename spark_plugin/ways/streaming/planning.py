@@ -20,7 +20,7 @@ from coincide.model.units import UNBOUNDED
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.samples import Reach
-from spark_plugin.ways.choosing import reach_of_any
+from spark_plugin.ways.choosing import lengths_of, reach_of_any
 from spark_plugin.ways.join_sides import Sides
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, ticks
 
@@ -62,9 +62,9 @@ def _reach(sides: Sides, spec: AnySpec) -> Reach:
     """How far pairs reach, also where nothing can be a pair."""
     reach = reach_of_any(sides, spec)
     if reach is None:
-        lacking = [f"{side.side}_longest" for side in sides if side.times.declared is None]
+        lacking = [f"{side.side}_longest" for side in sides if lengths_of(side.times) is None]
         raise ConditionError(
-            "streams cannot be measured, and with this confidence the lengths of timestamps say how"
+            "streams cannot be measured, and here the lengths of timestamps say how"
             f" far pairs reach. Declare the longest, for example {option(lacking[0], '1s')}"
             f" ({', '.join(map(argument, lacking))})."
         )
@@ -80,8 +80,8 @@ def _beyond(sides: Sides, spec: AnySpec, reach: Reach, *, is_told: bool) -> int:
     """Half ticks from the end of a slice to the last max_time of events that it is the first one of."""
     leans = []
     for side, useful in zip(sides, spec.largest_useful, strict=True):
-        declared = side.times.declared
-        longest = useful if declared is None else min(declared[1], useful)
+        lengths = lengths_of(side.times)
+        longest = useful if lengths is None else min(lengths[1], useful)
         model = side.times.model
         # A key is anywhere in a support, and in its middle if the density is symmetric.
         leans.append((model.longest(longest) or 0) * (1 if model.is_symmetric else 2))
