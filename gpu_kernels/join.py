@@ -514,7 +514,8 @@ class Candidates:
 class EventJoin(BlockJoin):
     """A join of two sides, sorted on the device and ready to be counted and filled.
 
-    Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit.
+    Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit. Of spans
+    that a CPU finds by a scan of starts the order differs, and more candidates are looked at.
     All arrays that it returns are in host memory.
     """
 

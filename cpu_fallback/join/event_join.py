@@ -12,13 +12,10 @@ from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
 from coincide.model.sides import LEFT
-from coincide.model.span_bounds import EndBounds
-from coincide.model.timestamps.protocol import Events, PairModel
-from coincide.model.timestamps.spans import SpanRule
+from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from cpu_fallback.blocks import run_tasks, tally_of_blocks
-from cpu_fallback.join import kernels
+from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
-from cpu_fallback.join.ends import are_instants, count_block_by_ends, sorted_ends
 
 _INTERRUPTIBLE_BLOCK = 1024
 
@@ -42,67 +39,35 @@ class EventJoin(CountedJoin):
     ) -> None:
         self.threads = threads
         self._empty = empty
-        self._filled: dict[tuple[int, int], np.ndarray] = {}
-        # A stream that is joined with itself is sorted once.
-        sides = [left] if left is right else [left, right]
-        in_order = run_tasks([partial(ordered, side) for side in sides], threads)
-        bases, targets = in_order[0], in_order[-1]
-        k1, k2 = checked(
-            model.choose_classes(
-                HostPopulation(bases.keys, bases.shapes, left.group),
-                HostPopulation(targets.keys, targets.shapes, right.group),
-                left.groups,
-                classes,
-            )
+        bounds = model.end_bounds(left, right) if isinstance(model, DecidedByEnds) else None
+        self._kernels: Any = kernels if bounds is None else scan
+        self._sides: Any = (
+            banded_sides(left, right, model, classes, threads)
+            if bounds is None
+            else scan.scanned_sides(left, right, bounds, model.rule, threads)
         )
-        self.bands = model.bands(LEFT, k1, k2)
-        self.base, self.targets = run_tasks(
-            [partial(base_buffer, left, bases, k1), partial(target_buffer, right, targets, k2)],
-            threads,
-        )
-        self._sides = Sides(self.base, self.targets, self.bands, model.rule)
 
     @property
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        return self.base.order
+        return self._sides.base.order
 
     @property
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        return self.targets.order
+        return self._sides.targets.order
+
+    @property
+    def bands(self) -> np.ndarray:
+        """Bounds on the difference of keys by classes; a scan of starts has none."""
+        return self._sides.bands
 
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
-        counts = np.empty(self.base.order.size, np.int64)
-        bounds = self._end_bounds
-        if bounds is None:
-            count = partial(kernels.count_block, sides=self._sides, counts=counts)
-        else:
-            ends = sorted_ends(self.targets, bounds.right_shortest, self.threads)
-            given = {"base": self.base, "ends": ends, "bounds": bounds, "counts": counts}
-            count = partial(count_block_by_ends, **given)
+        counts = np.empty(self.left_order.size, np.int64)
+        count = partial(self._kernels.count_block, sides=self._sides, counts=counts)
         return counts, tally_of_blocks(count, counts.size, self.threads)
-
-    @cached_property
-    def _end_bounds(self) -> EndBounds | None:
-        """The bounds by which matches are counted, where no pair has to be looked at for it."""
-        rule = self._sides.rule
-        if not isinstance(rule, SpanRule):
-            return None
-        return rule.bounds.by_ends(
-            left_instants=are_instants(self.base), right_instants=are_instants(self.targets)
-        )
-
-    @property
-    def counters(self) -> JoinCounters:
-        """As `CountedJoin`; of matches counted by ends those pairs that were looked at to find them."""
-        tally = self._counted[1]
-        if self._end_bounds is not None:
-            found = np.sum([np.zeros(3, np.int64), *self._filled.values()], axis=0)
-            tally = np.array([tally.sum() - found[kernels.PROBED_PAIRS], *found[kernels.PROBED :]])
-        return JoinCounters.of_tally(*tally.tolist())
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -125,7 +90,7 @@ class EventJoin(CountedJoin):
         for a in range(start, stop, _INTERRUPTIBLE_BLOCK):
             b = min(a + _INTERRUPTIBLE_BLOCK, stop)
             found = best[a - start : b - start], merits[a - start : b - start]
-            tally += kernels.best_block(a, b, self._sides, ranks, *found)
+            tally += self._kernels.best_block(a, b, self._sides, ranks, *found)
         return best, merits, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(
@@ -135,9 +100,29 @@ class EventJoin(CountedJoin):
         matches = int(self.offsets[stop]) - origin
         left_out, right_out = self._empty(matches if both else 0), self._empty(matches)
         values = (left_values, right_values, left_out, right_out)
-        found = kernels.fill_block(start, stop, self._sides, self.offsets, origin, *values)
-        self._filled[start, stop] = found
+        self._kernels.fill_block(start, stop, self._sides, self.offsets, origin, *values)
         return left_out, right_out
+
+
+def banded_sides(
+    left: Events, right: Events, model: PairModel, classes: int | None, threads: int
+) -> Sides:
+    """Sort both sides, and put them into classes; a stream that is joined with itself is sorted once."""
+    sides = [left] if left is right else [left, right]
+    in_order = run_tasks([partial(ordered, side) for side in sides], threads)
+    bases, targets = in_order[0], in_order[-1]
+    k1, k2 = checked(
+        model.choose_classes(
+            HostPopulation(bases.keys, bases.shapes, left.group),
+            HostPopulation(targets.keys, targets.shapes, right.group),
+            left.groups,
+            classes,
+        )
+    )
+    base, target = run_tasks(
+        [partial(base_buffer, left, bases, k1), partial(target_buffer, right, targets, k2)], threads
+    )
+    return Sides(base, target, model.bands(LEFT, k1, k2), model.rule)
 
 
 def _of_pairs(

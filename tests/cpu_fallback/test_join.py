@@ -259,4 +259,4 @@ def test_events_of_equal_midpoints_keep_the_order_of_their_rows() -> None:
     join = EventJoin(side, side, IntervalPairs(Window(0, 0, 1.0)), classes=1)
     expected = np.argsort(side.midpoints, kind="stable")
     assert join.left_order.tolist() == join.right_order.tolist() == expected.tolist()
-    assert join.base.shapes.tolist() == side.lengths[expected].tolist()
+    assert join._sides.base.shapes.tolist() == side.lengths[expected].tolist()

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from functools import cache
 from inspect import Parameter, Signature
 from types import FunctionType
-from typing import Annotated, Any, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 from numba import types
@@ -16,6 +25,7 @@ from coincide.model.class_choice import Population
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import BORROWING, compiled
 from coincide.model.sides import LEFT, RIGHT
+from coincide.model.span_bounds import EndBounds
 
 T = TypeVar("T")
 
@@ -128,6 +138,14 @@ class PairModel(Protocol):
 
     def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:
         """Largest lean of the shapes of each class, half ticks: int64 array, shape (K,)."""
+
+
+@runtime_checkable
+class DecidedByEnds(Protocol):
+    """A `PairModel` of intervals whose pairs may need no more than to begin and to end in time."""
+
+    def end_bounds(self, left: Events, right: Events) -> EndBounds | None:
+        """The bounds of these events; None where they do not suffice."""
 
 
 _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}

@@ -12,7 +12,8 @@ from coincide.model.class_choice import Population, choose_classes
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
 from coincide.model.sides import LEFT
-from coincide.model.span_bounds import FAR, SHARES, SpanBounds
+from coincide.model.span_bounds import FAR, SHARES, EndBounds, SpanBounds
+from coincide.model.timestamps.intervals import IntervalEvents
 from coincide.model.timestamps.protocol import Events, PairModel
 from coincide.model.uncertain_ends import Difference, UncertainEnds, chance_of
 
@@ -132,6 +133,15 @@ class SpanPairs:
     def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
         """As `PairModel`, like all that follow."""
         return self, left, right
+
+    def end_bounds(self, left: IntervalEvents, right: IntervalEvents) -> EndBounds | None:
+        """As `coincide.model.timestamps.protocol.DecidedByEnds`."""
+        if self.possible is not self.sure:
+            return None
+        left_instants, right_instants = (
+            np.array_equal(each.min_time, each.max_time) for each in (left, right)
+        )
+        return self.sure.by_ends(left_instants=left_instants, right_instants=right_instants)
 
     def choose_classes(  # noqa: D102
         self, left: Population, right: Population, groups: int, classes: int | None
