@@ -132,7 +132,10 @@ from spark_plugin.operators.transitions import (
     transition_streams as transition_streams,
     transitions as transitions,
 )
-from spark_plugin.operators.windowed_causality import windowed_causality as windowed_causality
+from spark_plugin.operators.windowed_causality import (
+    windowed_causality as windowed_causality,
+    windowed_causality_streams as windowed_causality_streams,
+)
 from spark_plugin.ways.files.source import register_source as register_source
 
 __version__: str

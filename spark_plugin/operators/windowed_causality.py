@@ -11,6 +11,7 @@ from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reports import WindowReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.errors import ConditionError, argument
+from coincide.model.units import Duration
 from coincide.model.windowed_causality import WindowOptions
 
 if TYPE_CHECKING:
@@ -80,6 +81,76 @@ def windowed_causality(
 
     WindowReport.check(report)
     arguments = WindowArguments(condition, time, place, arrival, role, home, columns, options)
+    _check_keys(by, arrival)
+    planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
+    return planned.reported_to(report)
+
+
+def windowed_causality_streams(
+    events: DataFrame,
+    condition: CausalityCondition,
+    *,
+    by: str | Sequence[str],
+    arrival: str,
+    delay: Duration,
+    clock: DataFrame | None = None,
+    slice_length: Duration | None = None,
+    key_buckets: int | None = None,
+    name: str = "windows",
+    time: str = "time",
+    place: Place = (),
+    role: str | None = None,
+    home: Sequence[float] | float = (),
+    columns: Names = ("id",),
+    options: WindowOptions = WindowOptions(),
+) -> DataFrame:
+    """Find causes and effects in a streaming DataFrame, through a window for each key.
+
+    All rows together are those of `coincide.windowed_causality` for all tuples that are not late. Tuples
+    wait in Spark's state by slices of their arrival, like in `coincide.border_crossing_streams`. The state
+    also holds the window of each key.
+
+    Parameters
+    ----------
+    events : DataFrame
+        A stream of tuples. Its times need a unit.
+    condition, by, arrival, time, place, role, home, columns, options
+        As in `coincide.windowed_causality`. Slices, the watermark and delays go by `arrival`.
+    delay, clock, slice_length, key_buckets, name
+        As in `coincide.border_crossing_streams`.
+
+    Returns
+    -------
+    DataFrame
+        A streaming DataFrame for output mode ``append``, with the columns of
+        `coincide.windowed_causality`.
+
+    Raises
+    ------
+    SchemaError, ConditionError, BackendError
+        As `coincide.border_crossing_streams`.
+
+    Examples
+    --------
+    >>> pairs = windowed_causality_streams(
+    ...     quakes, CausalityCondition([Temporal(0, "20min"), Spatial(3)]), place=("x", "y"),
+    ...     by="region", arrival="seen_at", delay="10s",
+    ... )
+    """
+    from spark_plugin.ways.streaming.monitors import MonitorArguments
+    from spark_plugin.ways.streaming.windows import windows_of_stream
+
+    asked = MonitorArguments(
+        operator="windowed_causality_streams", side="events", delay=delay, clock=clock,
+        slice_length=slice_length, key_buckets=key_buckets, name=name,
+    )  # fmt: skip
+    arguments = WindowArguments(condition, time, place, arrival, role, home, columns, options)
+    _check_keys(by, arrival)
+    return windows_of_stream(events, arguments, names_of(by), asked)
+
+
+def _check_keys(by: str | Sequence[str], arrival: str | None) -> None:
+    """Refuse one window over all rows, and rows without an order."""
     check_names("by", by)
     if not names_of(by) or arrival is None:
         raise ConditionError(
@@ -87,5 +158,3 @@ def windowed_causality(
             f" with {argument('by')}, and the column of arrival times with {argument('arrival')}."
             " For one window over all rows use WindowedCausality."
         )
-    planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
-    return planned.reported_to(report)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -200,3 +200,15 @@ class FaultyRows(ABC):
                 words = table.column(EXAMPLE)[int(rows[first])].as_py()
                 if words is not None:  # told of rows that are refused, and not of those left out
                     self.examples.setdefault(code, example_text(words))
+
+
+C = TypeVar("C")
+"""What the columns of rows mean."""
+
+
+def valid_rows(kind: Callable[[C], FaultyRows], columns: C, table: pa.Table) -> pa.Table:
+    """The valid rows of a chunk that comes alone; raises what is to be refused."""
+    rows = kind(columns)
+    found, _ = rows.valid(table)
+    rows.refuse()
+    return found

@@ -14,7 +14,6 @@ from coincide.engine.events.schemas import one_array
 from coincide.model.errors import DataError, argument, option
 from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.connection import begin_task
-from spark_plugin.tasks.counting import FaultyRows
 from spark_plugin.tasks.grid import Slice
 from spark_plugin.tasks.packing import EVENTS
 from spark_plugin.tasks.streaming import IS_LATE, StreamPackTask
@@ -25,16 +24,14 @@ from spark_plugin.tasks.wire import CODED, TIME
 class CheckedPackTask(StreamPackTask):
     """Packs rows after a look for invalid ones, which are refused or left out."""
 
-    reader: Callable[[], FaultyRows]
+    check: Callable[[pa.Table], pa.Table]  # gives the valid rows, or raises
     ends: tuple[str, str]  # columns of the min and max time, ticks
     longest: int = 0  # from one to the other at most, ticks
     drops_longer: bool = False  # and not refuses
 
     def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
         """As in `Packing`."""
-        reader = self.reader()
-        table, _ = reader.valid(table)
-        reader.refuse()
+        table = self.check(table)
         low, high = (one_array(table.column(name)) for name in self.ends)
         lengths = pc.subtract(high, low)
         placed = table.append_column(TIME, high).append_column(CODED, lengths)

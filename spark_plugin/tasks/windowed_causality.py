@@ -25,14 +25,40 @@ _PAIRS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
-class WindowTask(KeyTask):
-    """Finds the pairs of keys, by the tuple that came last; `given` names all but the key columns."""
-
-    counted: ClassVar[tuple[str, ...]] = COUNTED
+class KeyedTuples:
+    """Columns of tuples on the wire: those of keys come first, then `given`, and others."""
 
     arguments: WindowArguments
     keys: int
-    given: tuple[str, ...]
+    given: tuple[str, ...]  # what the arguments call them
+    order: tuple[str, ...] = ()  # columns on the wire, by which tuples of a key are in order
+
+    def keys_of(self, table: pa.Table) -> list[pa.Array]:
+        """The keys of rows."""
+        return [one_array(table.column(k)) for k in range(self.keys)]
+
+    def tuples(self, table: pa.Table) -> pa.Table:
+        """Rows as their window takes them."""
+        columns = table.select(range(self.keys, self.keys + len(self.given)))
+        return columns.rename_columns(list(self.given))
+
+    def pairs(self, window: WindowedCausality, table: pa.Table) -> Iterator[list[pa.Array]]:
+        """The output columns that rows of one key make known, in order of arrival."""
+        # Each tuple may meet the whole window.
+        most = max(1, _PAIRS_AT_ONCE // self.arguments.options.window)
+        tuples, own = self.tuples(table), [table.column(k)[0] for k in range(self.keys)]
+        for at in range(0, table.num_rows, most):
+            for batch in window.take(tuples.slice(at, most)).to_batches():
+                yield [*(pa.repeat(key, batch.num_rows) for key in own), *batch.columns]
+
+
+@dataclass(frozen=True)
+class WindowTask(KeyTask):
+    """Finds the pairs of keys, by the tuple that came last."""
+
+    counted: ClassVar[tuple[str, ...]] = COUNTED
+
+    columns: KeyedTuples
     names: tuple[str, ...] = ()
     metrics: str | None = None
 
@@ -45,18 +71,18 @@ class _WindowWork(KeyWork):
     """Takes tuples by key and arrival."""
 
     def __init__(self, task: WindowTask, schema: pa.Schema) -> None:
-        self._task, self._arguments = task, task.arguments
-        self._window, self._runs = WindowedCausality(**vars(task.arguments)), Runs()
+        self._columns, self._arguments = task.columns, task.columns.arguments
+        self._window, self._runs = WindowedCausality(**vars(self._arguments)), Runs()
         self._keyless = SideCounts()
-        kinds = [narrow_type(kind) for kind in schema.types]
-        payload = [kinds[task.keys + task.given.index(name)] for name in self._arguments.payload]
-        self.kinds = [*kinds[: task.keys], *output_kinds(payload)][: len(task.names)]
+        kinds, keys = [narrow_type(kind) for kind in schema.types], self._columns.keys
+        payload = [kinds[keys + self._columns.given.index(n)] for n in self._arguments.payload]
+        self.kinds = [*kinds[:keys], *output_kinds(payload)][: len(task.names)]
 
     def take(self, table: pa.Table) -> Iterator[list[pa.Array]]:
-        nulls = [table.column(k) for k in range(self._task.keys) if table.column(k).null_count]
+        nulls = [key for key in self._columns.keys_of(table) if key.null_count]
         if nulls:
             has_key = reduce(pc.and_, map(pc.is_valid, nulls))
-            lost = self._tuples(table.filter(pc.invert(has_key)))
+            lost = self._columns.tuples(table.filter(pc.invert(has_key)))
             self._keyless += WindowColumns(lost.schema, self._arguments).unmatchable(lost)
             table = table.filter(has_key)
         for columns in self._pairs(table):
@@ -70,26 +96,15 @@ class _WindowWork(KeyWork):
         told = self._window.summary()
         return replace(told, rows=told.rows + self._keyless)
 
-    def _tuples(self, table: pa.Table) -> pa.Table:
-        columns = table.select(range(self._task.keys, table.num_columns))
-        return columns.rename_columns(list(self._task.given))
-
     def _pairs(self, table: pa.Table) -> Iterator[list[pa.Array]]:
         if not table.num_rows:
             return
-        keys = [one_array(table.column(k)) for k in range(self._task.keys)]
-        # Each tuple may meet the whole window.
-        tuples, most = self._tuples(table), max(1, _PAIRS_AT_ONCE // self._arguments.options.window)
-        numbers = self._runs.numbered(keys)
+        numbers = self._runs.numbered(self._columns.keys_of(table))
         begins = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [numbers.size]])
         for start, stop in pairwise(begins.tolist()):
             if numbers[start]:  # 0 goes on from the chunk before
                 self._window.flush()
-            for at in range(start, stop, most):
-                found = self._window.take(tuples.slice(at, min(most, stop - at)))
-                for batch in found.to_batches():
-                    own = [pa.repeat(key[start], batch.num_rows) for key in keys]
-                    yield [*own, *batch.columns]
+            yield from self._columns.pairs(self._window, table.slice(start, stop - start))
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -21,9 +21,10 @@ from spark_plugin.frames.borders import (
     with_small_batches,
 )
 from spark_plugin.frames.columns import arrow_schema
-from spark_plugin.frames.output_columns import OutputColumn, check_distinct_names, wire_schema
+from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.tasks.border_streams import CrossingMonitors
 from spark_plugin.tasks.borders import STREAM, TIME, ReadingRows, as_table, value_names
+from spark_plugin.tasks.counting import valid_rows
 from spark_plugin.tasks.monitors import CheckedPackTask
 from spark_plugin.tasks.wire import as_stream
 from spark_plugin.ways.streaming.monitors import MonitorArguments
@@ -54,17 +55,13 @@ def crossings_of_stream(
     names = [STREAM, TIME, *value_names(arguments.dimensions)]
     task = CheckedPackTask(
         "left", arrow_schema(rows.select(*names).schema), IntervalModel(), grid, settings,
-        reader=partial(ReadingRows, columns), ends=(TIME, TIME),
+        check=partial(valid_rows, ReadingRows, columns), ends=(TIME, TIME),
     )  # fmt: skip
     kinds = result_kinds(arguments, kind, given.stream_kind, given.rows.kind(arguments.time))
-    made = [
-        OutputColumn(name, kind, words=RESULT_WORDS.get(name, ()))
-        for name, kind in zip(arguments.made, kinds, strict=True)
-    ]
-    monitors = CrossingMonitors(
-        tuple(wire_schema(made).names), columns, queries_of_stream(table, spark)
-    )
-    return asked.monitored(rows, task, monitors, made, tick)
+    made = list(zip(arguments.made, kinds, strict=True))
+    sent = queries_of_stream(table, spark)
+    monitors = partial(CrossingMonitors, columns=columns, queries=sent)
+    return asked.monitored(rows, task, monitors, made, RESULT_WORDS, tick)
 
 
 def told(arguments: BorderArguments, kinds: Mapping[str, str]) -> dict[str, str]:

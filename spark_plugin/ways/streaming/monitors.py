@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 from coincide.model.errors import ConditionError, argument, several
 from coincide.model.units import Duration, Tick
@@ -107,11 +108,12 @@ class MonitorArguments:
         self,
         rows: DataFrame,
         task: StreamPackTask,
-        monitors: Monitors,
-        columns: Sequence[OutputColumn],
+        new_monitors: Callable[[tuple[str, ...]], Monitors],
+        made: Sequence[tuple[str, T.DataType]],
+        words: Mapping[str, Sequence[str]],
         tick: Tick,
     ) -> DataFrame:
-        """What monitors find in rows on the wire that a task packs."""
+        """What monitors find in rows on the wire that a task packs: columns, and of numbers the words."""
         delay = ticks("delay", self.delay, tick)
         latest = (task.grid.length + task.grid.beyond) / 2 + delay
         _log.info(
@@ -124,7 +126,8 @@ class MonitorArguments:
         if self.clock is not None:
             packs = packs.unionAll(ticking(self.clock, task.settings))
         packs = behind_watermark(packs, delay, task.grid.nanoseconds)
-        buffer = MonitorBuffer(monitors, task.grid, task.settings)
-        found = let_out(packs, buffer, self.name, {self.side: "true"})
+        columns = [OutputColumn(name, kind, words=words.get(name, ())) for name, kind in made]
         schema = wire_schema(columns)
+        buffer = MonitorBuffer(new_monitors(tuple(schema.names)), task.grid, task.settings)
+        found = let_out(packs, buffer, self.name, {self.side: "true"})
         return decoded(found.mapInArrow(FoundTask(arrow_schema(schema)), schema), columns)

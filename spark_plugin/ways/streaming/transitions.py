@@ -12,8 +12,9 @@ from coincide.engine.transitions.arguments import TransitionArguments
 from coincide.model.errors import ConditionError, argument
 from coincide.model.units import Duration, Tick
 from spark_plugin.frames.columns import arrow_schema
-from spark_plugin.frames.output_columns import OutputColumn, check_distinct_names, wire_schema
+from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.frames.transitions import RESULT_WORDS, CrossingFrame
+from spark_plugin.tasks.counting import valid_rows
 from spark_plugin.tasks.monitors import CheckedPackTask
 from spark_plugin.tasks.transition_streams import TransitionMonitors
 from spark_plugin.tasks.transitions import HIGH, KIND, LOW, QUERY, STREAM, EventRows
@@ -43,15 +44,12 @@ def transitions_of_stream(
     rows = given.stream_rows(f"{asked.name}_{asked.side}", most)
     task = CheckedPackTask(
         "left", arrow_schema(rows.select(QUERY, STREAM, LOW, HIGH, KIND).schema), IntervalModel(),
-        grid, settings, reader=partial(EventRows, given.columns), ends=(LOW, HIGH), longest=most,
+        grid, settings, check=partial(valid_rows, EventRows, given.columns), ends=(LOW, HIGH), longest=most,
         drops_longer=arguments.options.invalid == "drop",
     )  # fmt: skip
-    made = [
-        OutputColumn(name, kind, words=RESULT_WORDS.get(name, ()))
-        for name, kind in zip(arguments.result_columns, given.result_kinds, strict=True)
-    ]
-    monitors = TransitionMonitors(tuple(wire_schema(made).names), given.columns)
-    return asked.monitored(rows, task, monitors, made, tick)
+    made = list(zip(arguments.result_columns, given.result_kinds, strict=True))
+    monitors = partial(TransitionMonitors, columns=given.columns)
+    return asked.monitored(rows, task, monitors, made, RESULT_WORDS, tick)
 
 
 def told(arguments: TransitionArguments, kinds: Mapping[str, str]) -> dict[str, str]:

@@ -95,7 +95,8 @@ def test_rows_of_a_key_may_come_in_many_chunks(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(task, "_PAIRS_AT_ONCE", 120)  # of three tuples
     arguments = WindowArguments(NEAR, columns=("id",), options=WindowOptions(40, "fifo"), **WHERE)
     names = ("site", "floor", "cause_id", "effect_id", "delta", "distance")
-    own = task.WindowTask(arguments, 2, tuple(wire.column_names[2:]), names)
+    columns = task.KeyedTuples(arguments, 2, tuple(wire.column_names[2:]))
+    own = task.WindowTask(columns, names)
     found = pa.Table.from_batches(own(wire.to_batches(max_chunksize=5)))
     assert in_order(found) == want
 

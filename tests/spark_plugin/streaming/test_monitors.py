@@ -30,6 +30,7 @@ from coincide.model.borders.crossings import EVENTS
 from spark_plugin.tasks.blobs import unpacked
 from spark_plugin.tasks.border_streams import CrossingMonitors
 from spark_plugin.tasks.borders import STREAM, TIME, ReadingRows, ShippedQueries, as_table
+from spark_plugin.tasks.counting import valid_rows
 from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.monitors import CheckedPackTask, Monitors, StreamMonitor
 from spark_plugin.tasks.samples import Reach
@@ -89,7 +90,7 @@ def test_crossings_are_those_of_all_readings_that_are_not_late(seed: int, option
     last = {STREAM: ["last"], TIME: [10**9], "value0": [0.0], KEY_HASH: [0]}
     task = CheckedPackTask(
         "left", wire.drop_columns(KEY_HASH).schema, IntervalModel(), grid_of(random), b"{}",
-        reader=partial(ReadingRows, columns), ends=(TIME, TIME),
+        check=partial(valid_rows, ReadingRows, columns), ends=(TIME, TIME),
     )  # fmt: skip
     monitors = CrossingMonitors(tuple(arguments.made), columns, sent)
     found, late = monitored(task, monitors, cut(random, wire, last), delay)
@@ -120,7 +121,7 @@ def transition_task(
 ) -> CheckedPackTask:
     return CheckedPackTask(
         "left", wire.drop_columns(KEY_HASH).schema, IntervalModel(), grid, b"{}",
-        reader=partial(EventRows, columns), ends=(LOW, HIGH), longest=longest, **more,
+        check=partial(valid_rows, EventRows, columns), ends=(LOW, HIGH), longest=longest, **more,
     )  # fmt: skip
 
 
