@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import CorrelateOptions, correlate_tables
+from tests.helpers import watched_streams
 from tests.helpers.places import ROOT
 from tests.helpers.spark_streams import MANY, arriving, multiset, write_files
 
@@ -24,8 +26,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 BATCHES = 5
 
 
-def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.helpers.stream_driver", str(folder), *more]
+def started(folder: Path, *more: str, driver: str = "stream_driver") -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", f"tests.helpers.{driver}", str(folder), *more]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True,
@@ -33,10 +35,9 @@ def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
         )  # fmt: skip
 
 
-def killed(driver: subprocess.Popen[bytes], folder: Path, batches: int, seconds: float) -> None:
+def killed(driver: subprocess.Popen[bytes], checkpoint: Path, batches: int, seconds: float) -> None:
     """Kill a driver, and its JVM, some time after a number of micro-batches were written."""
-    commits = folder / "checkpoint" / "commits"
-    while driver.poll() is None and not (commits / str(batches)).exists():
+    while driver.poll() is None and not (checkpoint / "commits" / str(batches)).exists():
         time.sleep(0.02)
     time.sleep(seconds)
     if driver.poll() is None:
@@ -61,7 +62,9 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
         write_files(folder / str(i), tables)
     for _ in range(kills):
         driver = started(folder)
-        killed(driver, folder, int(random.integers(0, BATCHES)), float(random.random()))
+        killed(
+            driver, folder / "checkpoint", int(random.integers(0, BATCHES)), float(random.random())
+        )
     assert started(folder).wait() == 0, (folder / "log").read_text("utf-8")[-5000:]
     found = written(folder / "found").to_pylist()
     left, right = (pa.concat_tables(tables[:-1]) for tables in files)
@@ -73,12 +76,17 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
     assert multiset(found) == multiset(expected)
 
 
+def add_a_file(folder: Path) -> None:
+    """Without new rows nothing would run."""
+    last = folder / f"{BATCHES + 1:03}.parquet"
+    shutil.copy(folder / "000.parquet", last)
+    os.utime(last, (1_600_000_100, 1_600_000_100))
+
+
 @pytest.mark.slow
 def test_a_killed_driver_goes_on(tmp_path: Path, java_home: str) -> None:
     check_kills(tmp_path, 1, kills=1)
-    last = tmp_path / "0" / f"{BATCHES + 1:03}.parquet"
-    shutil.copy(tmp_path / "0" / "000.parquet", last)  # without new rows nothing would run
-    os.utime(last, (1_600_000_100, 1_600_000_100))
+    add_a_file(tmp_path / "0")
     changed = started(tmp_path, "0.75")
     assert changed.wait() != 0
     assert "confidence was 0.5 and is 0.75" in (tmp_path / "log").read_text("utf-8")
@@ -88,3 +96,27 @@ def test_a_killed_driver_goes_on(tmp_path: Path, java_home: str) -> None:
 @pytest.mark.parametrize("seed", range(2, 3 + MANY // 12))
 def test_drivers_are_killed_twice(tmp_path: Path, java_home: str, seed: int) -> None:
     check_kills(tmp_path, seed, kills=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 2 + MANY // 12))
+def test_monitors_go_on_after_a_kill(tmp_path: Path, java_home: str, seed: int) -> None:
+    random, driver = np.random.default_rng(seed), "watched_streams"
+    table = watched_streams.rows(random, 400)
+    cuts = np.linspace(0, table.num_rows, BATCHES + 1).astype(int).tolist()
+    files = [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
+    write_files(tmp_path / "0", [*files, watched_streams.last_row()])
+    name = str(random.choice(list(watched_streams.OPERATORS)))
+    running = started(tmp_path, driver=driver)
+    killed(running, tmp_path / "checkpoint" / name, int(random.integers(0, BATCHES)), 0.3)
+    assert started(tmp_path, driver=driver).wait() == 0, (tmp_path / "log").read_text("utf-8")[
+        -5000:
+    ]
+    for name, wanted in watched_streams.expected(table).items():
+        assert len(wanted) > 50
+        assert multiset(written(tmp_path / "found" / name).to_pylist()) == multiset(wanted), name
+    add_a_file(tmp_path / "0")
+    assert started(tmp_path, "changed", driver=driver).wait() == len(watched_streams.OPERATORS)
+    said = (tmp_path / "log").read_text("utf-8")
+    for words in ("queries was ", "within was '400' and is '500'", "window was '30' and is '20'"):
+        assert words in said

@@ -196,7 +196,7 @@ def test_what_is_refused(spark: SparkSession) -> None:
     assert found.columns == ["id", "cause_id", "effect_id", "delta_us"]
     with pytest.raises(ConditionError, match="Name the columns of the key with by"):
         windowed_causality_streams(stream, condition, **{**own, "by": []})
-    with pytest.raises(ConditionError, match=r"for example WindowOptions\(unit='ms'\)"):
+    with pytest.raises(ConditionError, match=r"options=WindowOptions\(unit='ms'\)"):
         windowed_causality_streams(
             stream,
             CausalityCondition([Temporal(0, 3)]),
