@@ -18,21 +18,25 @@ from spark_plugin.tasks.slices import Places, within_runs
 _HALF_MILLISECOND = 2_000_000
 """Half ticks times the nanoseconds of a tick that are a millisecond."""
 _NEVER = 1 << 62
+_TOGETHER = 16
+"""Slices with one label: each label costs the state several calls. All are the work of one task."""
 
 
-class Slice(NamedTuple):
-    """Where some events of a side go to; None in place of both times: they wait for nothing."""
+class Slices(NamedTuple):
+    """Slices that some events of a side go to, from `first` to `last`; None: these wait for nothing."""
 
     label: int
-    closes: int | None = None  # when it is closed, milliseconds
-    due: int | None = None  # from when on these events are late
-    is_own: bool = True  # whether the rows of these events come out here, not in another slice
+    first: int | None = None
+    last: int | None = None
+    due_first: int | None = None  # if this slice is closed, some of the events are late,
+    due_last: int | None = None  # and all of them if this one is
+    is_own: bool = True  # whether the rows of these events come out here, not under another label
     seen: int = 0  # how far the side has come, microseconds
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A plan of slices of one length, each with buckets of keys."""
+    """A plan of slices of one length, each with buckets of keys; some that follow share a label."""
 
     length: int  # half ticks
     beyond: int  # half ticks from the end of a slice until nothing more can come to it
@@ -43,6 +47,8 @@ class Grid:
     keeps_right: bool  # whether right events without a match come out
     is_one_stream: bool
     is_lasting: bool = False  # a bucket has one label, which all of its slices share
+    delay: int = 0  # half ticks that the watermark is behind
+    together: int = _TOGETHER
 
     def closes(self, number: int) -> int:
         """When a slice is closed, milliseconds."""
@@ -68,7 +74,7 @@ class Grid:
         """How long a slice is, exactly."""
         return f"{self.length // 2}{'.5' * (self.length % 2)}"
 
-    def slices_of(self, places: Places, *, is_left: bool) -> Iterator[tuple[Slice, np.ndarray]]:
+    def slices_of(self, places: Places, *, is_left: bool) -> Iterator[tuple[Slices, np.ndarray]]:
         """Where the events of a chunk go to, and which: int64 arrays."""
         idle = places.shapes > self.useful[0 if is_left else 1]
         if places.matchable is not None:
@@ -77,60 +83,100 @@ class Grid:
             yield from self._timed(places, places.by_time, is_left)
             return
         if is_left or self.keeps_right:
-            yield Slice(0), np.flatnonzero(idle)
+            yield Slices(0), np.flatnonzero(idle)
         rows = places.by_time
         yield from self._timed(places, rows[~idle[rows]], is_left)
 
+    def homes(self, midpoints: np.ndarray) -> np.ndarray:
+        """The own slice of each event: int64 array, shape as theirs."""
+        return midpoints // self.length
+
+    def due(self, midpoints: np.ndarray, *, is_left: bool) -> np.ndarray:
+        """The slice of each event that makes it late if it is closed: int64 array, shape as theirs."""
+        home = self.homes(midpoints)
+        first, _ = self._visited(midpoints, is_left)
+        if self.is_one_stream:  # an event is late as left and as right
+            return np.minimum(home, shifted(midpoints, -self.reach.last) // self.length)
+        if self.keeps_right:
+            return np.minimum(home, first)
+        return home if is_left else first
+
     def _timed(
         self, places: Places, rows: np.ndarray, is_left: bool
-    ) -> Iterator[tuple[Slice, np.ndarray]]:
+    ) -> Iterator[tuple[Slices, np.ndarray]]:
         """The same of events that may have matches."""
         if not rows.size:
             return
-        events, slices, first, is_own = self._copies(places.midpoints[rows], is_left)
-        rows = rows[events]
-        behind, ranks = slices - first, np.unique(slices, return_inverse=True)[1]
-        has_keys = self.buckets > 1
-        bucket = places.hashes[rows] % self.buckets if has_keys else np.zeros_like(slices)
-        code = ((ranks * self.buckets + bucket) * 2 + is_own) * (behind.max() + 1) + behind
+        midpoints = places.midpoints[rows]
+        events, blocks, first, last, is_own = self._copies(midpoints, is_left)
+        due, rows = self.due(midpoints, is_left=is_left)[events], rows[events]
+        bucket = places.hashes[rows] % self.buckets if self.buckets > 1 else np.zeros_like(blocks)
+        cells = bucket if self.is_lasting else blocks * self.buckets + bucket
+        # What the watermark closes once it knows of these events is packed together.
+        closing = (int(midpoints.max()) - self.beyond - self.delay) // self.length - 1
+        ends = _ranks(last if self.is_lasting else np.maximum(last, closing))
+        code = (_ranks(cells) * 2 + is_own) * (ends.max() + 1) + ends
         order = stable_order(code)
         runs = list(runs_of(code[order]))
-        heads = order[[run.start for run in runs]]
-        cells = bucket[heads]
-        if not self.is_lasting:
-            cells = slices[heads] * self.buckets + cells
-        labels = labels_of_cells(cells, self.buckets)
-        for run, head, label in zip(runs, heads.tolist(), labels.tolist(), strict=True):
-            number = int(slices[head])
-            due = self.closes(number - int(behind[head]))
-            yield Slice(label, self.closes(number), due, bool(is_own[head])), rows[order[run]]
+        starts = [run.start for run in runs]
+        extremes = [
+            (np.minimum if i % 2 == 0 else np.maximum).reduceat(each[order], starts).tolist()
+            for i, each in enumerate((first, last, due, due))
+        ]
+        labels = labels_of_cells(cells[order[starts]], self.buckets).tolist()
+        owns = is_own[order[starts]].tolist()
+        for run, label, own, *bounds in zip(runs, labels, owns, *extremes, strict=True):
+            yield Slices(label, *bounds, own), rows[order[run]]
 
-    def _copies(
-        self, midpoints: np.ndarray, is_left: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Events once for each of their slices: which, the slice, the first one, whether it is its own."""
-        events, home = np.arange(midpoints.size), midpoints // self.length
+    def _visited(self, midpoints: np.ndarray, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last slice in which each event may have matches: int64 arrays."""
         ends = (self.reach.first, self.reach.last)
         first, last = (
             shifted(midpoints, end) // self.length
             for end in (ends if is_left else (-ends[1], -ends[0]))
         )
-        if is_left and not self.keeps_right:
-            earliest = self._earliest_of_both(midpoints, home) if self.is_one_stream else home
-            return events, home, earliest, np.ones(home.size, np.bool_)
-        counts = last - first + 1
-        visitors = np.repeat(events, counts)
-        visited = np.repeat(first, counts) + within_runs(counts)
-        if not self.keeps_right:
-            earliest = self._earliest_of_both(midpoints, home) if self.is_one_stream else first
-            is_own = (visited == first[visitors]) & (not self.is_one_stream)
-            return visitors, visited, earliest[visitors], is_own
-        away = visited != home[visitors]
-        visitors, visited = visitors[away], visited[away]
-        both = np.concatenate([events, visitors])
-        is_own = np.arange(both.size) < events.size
-        return both, np.concatenate([home, visited]), np.minimum(home, first)[both], is_own
+        return first, last
 
-    def _earliest_of_both(self, midpoints: np.ndarray, home: np.ndarray) -> np.ndarray:
-        """Of one stream the first slice of each event as left and as right: it is late as both."""
-        return np.minimum(home, shifted(midpoints, -self.reach.last) // self.length)
+    def _copies(
+        self, midpoints: np.ndarray, is_left: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Events once a block of slices: which, the block, first and last slice there, if its own."""
+        events, home = np.arange(midpoints.size), self.homes(midpoints)
+        if is_left and not self.keeps_right:
+            return events, home // self.together, home, home, np.ones(home.size, np.bool_)
+        first, last = self._visited(midpoints, is_left)
+        begin = first // self.together
+        counts = last // self.together - begin + 1
+        visitors = np.repeat(events, counts)
+        visited = begin[visitors] + within_runs(counts)
+        if self.keeps_right:
+            away = visited != home[visitors] // self.together
+            visitors = np.concatenate([events, visitors[away]])
+            visited = np.concatenate([home // self.together, visited[away]])
+            is_own = np.arange(visitors.size) < events.size
+        else:
+            is_own = (visited == begin[visitors]) & (not self.is_one_stream)
+        start = visited * self.together
+        first = np.maximum(first[visitors], start)
+        last = np.minimum(last[visitors], start + self.together - 1)
+        if self.keeps_right:
+            first, last = _with_own(first, last, home[visitors], is_own)
+        return visitors, visited, first, last, is_own
+
+
+def _with_own(
+    first: np.ndarray, last: np.ndarray, home: np.ndarray, is_own: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of runs of slices, which may be empty, with the own slice where it is in the block."""
+    alone = first > last
+    return (
+        np.where(is_own & (alone | (home < first)), home, first),
+        np.where(is_own & (alone | (home > last)), home, last),
+    )
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value among all that differ: int64 array, shape as theirs."""
+    if (values[1:] >= values[:-1]).all():
+        return np.cumsum(np.diff(values, prepend=values[0]) != 0)
+    return np.unique(values, return_inverse=True)[1]

@@ -14,7 +14,7 @@ from coincide.engine.events.schemas import one_array
 from coincide.model.errors import DataError, argument, option
 from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.connection import begin_task
-from spark_plugin.tasks.grid import Slice
+from spark_plugin.tasks.grid import Slices
 from spark_plugin.tasks.packing import EVENTS
 from spark_plugin.tasks.streaming import IS_LATE, StreamPackTask
 from spark_plugin.tasks.wire import CODED, TIME
@@ -29,7 +29,7 @@ class CheckedPackTask(StreamPackTask):
     longest: int = 0  # from one to the other at most, ticks
     drops_longer: bool = False  # and not refuses
 
-    def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
+    def packs_of(self, table: pa.Table) -> Iterator[tuple[Slices, pa.Buffer]]:
         """As in `Packing`."""
         table = self.check(table)
         low, high = (one_array(table.column(name)) for name in self.ends)

@@ -14,18 +14,21 @@ import pyarrow.compute as pc
 from coincide.engine.events.schemas import one_array
 from coincide.engine.join.spec import AnySpec
 from coincide.model.sides import LEFT, RIGHT, SIDES
-from spark_plugin.tasks.blobs import unpacked
+from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer
 from spark_plugin.tasks.exchange import SliceTask
-from spark_plugin.tasks.grid import Grid, Slice
+from spark_plugin.tasks.grid import Grid, Slices
 from spark_plugin.tasks.joins import joined
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT, Packing, bounded, taken
+from spark_plugin.tasks.packing import EVENTS, Packing, bounded, taken
 from spark_plugin.tasks.slices import Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
 
-CLOSES, DUE, IS_OWN, IS_LATE, ROWS = "closes", "due", "is_own", "is_late", "late_rows"
-"""Columns of packs: those of a `Slice`; whether a pack is late, and the rows of one that is."""
+BOUNDS = FIRST, LAST, DUE_FIRST, DUE_LAST = "first", "last", "due_first", "due_last"
+IS_OWN = "is_own"
+"""Columns of packs: those of `Slices`."""
+DONE, UNTIL, IS_LATE, ROWS = "done", "until", "is_late", "late_rows"
+"""Of packs of closed slices: up to which slice all was joined before, and is now; late rows."""
 SEEN = "seen"
 """Column of how far a side has come, microseconds."""
 SETTINGS = -(2**63)
@@ -39,35 +42,53 @@ LATE = "late"
 
 
 @dataclass(frozen=True)
-class StreamPackTask(Packing[Slice]):
-    """Packs the rows of each slice, and tells how far the side has come."""
+class StreamPackTask(Packing[Slices]):
+    """Packs the rows of slices that close together, and tells how far the side has come."""
 
     grid: Grid
     settings: bytes
     lag: int | None = None  # no packs; how far the other side is behind at most, microseconds
 
-    def packs_of(self, table: pa.Table) -> Iterator[tuple[Slice, pa.Buffer]]:
+    def packs_of(self, table: pa.Table) -> Iterator[tuple[Slices, pa.Buffer]]:
         """As in `Packing`, after the row of settings."""
         known = table.column(TIME).to_numpy()[table.column(CODED).to_numpy() != UNMATCHED]
         latest = int(known.max()) * self.grid.nanoseconds // 1000 if known.size else EARLIEST
         seen = min(max(latest - (self.lag or 0), EARLIEST), _LATEST)
-        yield Slice(SETTINGS, seen=seen), pa.py_buffer(self.settings)
+        yield Slices(SETTINGS, seen=seen), pa.py_buffer(self.settings)
         if self.lag is None:
             yield from super().packs_of(table)
 
-    def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[Slice, pa.Table]]:
+    def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[Slices, pa.Table]]:
         """The slices that the rows are in."""
-        for one, rows in self.grid.slices_of(places, is_left=self.side == SIDES[LEFT]):
-            yield one, taken(events, rows)
+        for group, rows in self.grid.slices_of(places, is_left=self.is_left):
+            yield group, taken(events, rows)
 
-    def told(self, groups: Sequence[Slice]) -> dict[str, pa.Array]:
+    def told(self, groups: Sequence[Slices]) -> dict[str, pa.Array]:
         """All that is known of packs."""
-        labels, closes, due, are_own, seen = zip(*groups, strict=True)
-        numbers = zip((LABEL, CLOSES, DUE, SEEN), (labels, closes, due, seen), strict=True)
+        labels, *bounds, are_own, seen = zip(*groups, strict=True)
+        numbers = zip((LABEL, *BOUNDS, SEEN), (labels, *bounds, seen), strict=True)
         return {
             **{name: pa.array(values, pa.int64()) for name, values in numbers},
             IS_OWN: pa.array(are_own),
         }
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it packs left rows."""
+        return self.side == SIDES[LEFT]
+
+    def late_and_early(self, pack: pa.Buffer, closed: int) -> tuple[pa.Table, pa.Table]:
+        """The rows of a pack that are late if slices are closed up to one, and all others."""
+        rows = unpacked([pack])
+        is_late = self.grid.due(self._places(rows).midpoints, is_left=self.is_left) <= closed
+        return rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
+
+    def within(self, pack: pa.Buffer, done: int, until: int) -> list[pa.Buffer]:
+        """The rows of a pack whose own slice comes after one, and not after another."""
+        rows = unpacked([pack])
+        home = self.grid.homes(self._places(rows).midpoints)
+        rows = rows.filter(pa.array((home > done) & (home <= until)))
+        return list(packed(rows)) if rows.num_rows else []
 
 
 _OTHER = "other_"
@@ -103,19 +124,24 @@ class OneStreamPackTask:
 
 
 class _Pack(NamedTuple):
-    """Events of a side in a slice that is closed, or that came after that."""
+    """Events of a side in slices that are closed, or that came after that."""
 
     label: int
     is_late: bool
-    side: int
+    is_left: bool
     is_own: bool
+    first: int | None
+    last: int | None
+    done: int
+    until: int
     events: pa.Buffer
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClosedSliceTask(SliceTask):
-    """Joins the slices that are closed, each in a run of packs, and makes rows of late events."""
+    """Joins closed slices, those of a label in a run of packs, and makes rows of late events."""
 
+    packers: tuple[StreamPackTask, StreamPackTask]
     kinds: tuple[pa.DataType, ...]  # of the output columns
     tells_late: bool  # the last one of which says of late rows which side they are of
     alone: AnySpec | None = None  # the join that finds right events without a match
@@ -129,31 +155,44 @@ class ClosedSliceTask(SliceTask):
     def _packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[_Pack]:
         """The packs that come, without late ones whose rows are only counted."""
         for batch in batches:
-            told = (batch.column(name).to_pylist() for name in (LABEL, IS_LATE, IS_LEFT, IS_OWN))
-            for label, is_late, is_left, is_own, events in zip(
-                *told, batch.column(EVENTS), strict=True
-            ):
-                if self.tells_late or not is_late:
-                    side = LEFT if is_left else RIGHT
-                    yield _Pack(label, is_late, side, is_own, events.as_buffer())
+            told = [batch.column(name).to_pylist() for name in _Pack._fields[:-1]]
+            for *known, events in zip(*told, batch.column(EVENTS), strict=True):
+                pack = _Pack(*known, events.as_buffer())
+                if self.tells_late or not pack.is_late:
+                    yield pack
 
     def _closed(self, packs: list[_Pack]) -> Iterator[list[pa.Array]]:
-        """The rows of one slice."""
+        """The rows of some slices that follow each other."""
 
-        def of(side: int, *, own: bool) -> list[pa.Buffer]:
-            return [p.events for p in packs if p.side == side and (p.is_own or not own)]
+        def met(side: int) -> list[pa.Buffer]:
+            return [p.events for p in packs if p.is_left == (side == LEFT)]
 
         # A left event is joined in its own slice, with right events that are there or visit it.
-        for left, right in self.sides((of(LEFT, own=True), of(RIGHT, own=False))):
+        for left, right in self.sides((self._own(packs, LEFT), met(RIGHT))):
             for batch in self.joined(left, right):
                 yield self._placed(batch.columns, batch.num_rows)
         if self.alone is None:
             return
-        right, left = self.side(RIGHT, of(RIGHT, own=True)), self.side(LEFT, of(LEFT, own=False))
+        right, left = self.side(RIGHT, self._own(packs, RIGHT)), self.side(LEFT, met(LEFT))
         keys, lefts = len(self.layout.keys), len(self.layout.left)
         for batch in joined(self.alone, right, left):
             own = batch.columns
             yield self._placed([*own[:keys], *[None] * lefts, *own[keys:]], batch.num_rows)
+
+    def _own(self, packs: list[_Pack], side: int) -> list[pa.Buffer]:
+        """The events of a side whose own slice is closed now."""
+        found = []
+        for pack in packs:
+            if pack.is_own and pack.is_left == (side == LEFT):
+                is_whole = pack.first is None or (
+                    pack.first > pack.done and pack.last <= pack.until
+                )
+                found += (
+                    [pack.events]
+                    if is_whole
+                    else self.packers[side].within(pack.events, pack.done, pack.until)
+                )
+        return found
 
     def _placed(self, columns: Sequence[pa.Array | None], rows: int) -> list[pa.Array]:
         """Some of the output columns, in order, and nulls in place of all others."""
@@ -165,15 +204,16 @@ class ClosedSliceTask(SliceTask):
 
     def _late(self, pack: _Pack) -> list[pa.Array]:
         """Late events as rows."""
-        rows, name = unpacked([pack.events]), SIDES[pack.side]
+        side = LEFT if pack.is_left else RIGHT
+        rows, name = unpacked([pack.events]), SIDES[side]
         found = [one_array(rows.column(key)) for key in self.layout.keys]
-        if pack.side == RIGHT:
+        if side == RIGHT:
             found += [None] * len(self.layout.left)
         first = len(found)
         for wire, kind in zip(self.layout.payload(name), self.kinds[first:], strict=False):
             found.append(_as_kind(one_array(rows.column(wire)), kind))
         placed = self._placed(found, rows.num_rows)
-        called = self.spec.prefixes[pack.side]
+        called = self.spec.prefixes[side]
         return [*placed[:-1], pa.array([called] * rows.num_rows, self.kinds[-1])]
 
 

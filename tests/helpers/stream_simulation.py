@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -94,15 +95,10 @@ class Watermark:
 class Operator:
     def __init__(
         self,
-        buffer: Buffer | None = None,
-        *,
-        keeps_late: bool = True,
+        buffer: Buffer,
         state: State | None = None,
     ) -> None:
-        self.state, self.buffer = (
-            state or State(),
-            buffer or SliceBuffer(b"{}", keeps_late=keeps_late),
-        )
+        self.state, self.buffer = state or State(), buffer
         self.buffer.init(self.state)
 
     def push(self, label: int, watermark: int, *rows: Row) -> list[Row]:
@@ -126,21 +122,24 @@ class Operator:
 
 
 def simulated(
-    spark: SparkSession, case: Streams, shape: tuple[str, str, bool]
+    spark: SparkSession, case: Streams, shape: tuple[str, str, bool], together: int = 16
 ) -> list[dict[str, Any]]:
     """All rows, late ones among them."""
     delays = case.delays[0], None if case.is_one_stream else case.delays[1]
     asked = StreamArguments(delays=delays, late="rows", name="coincide", **case.more)
     arguments = JoinArguments(**case.asked(shape), is_one_stream=case.is_one_stream)
-    operator, seen, watermark = Operator(), [0, 0], 0
+    operator, seen, watermark = None, [0, 0], 0
     found: list[dict[str, Any]] = []
     for tables in [*zip(*case.files, strict=True), None]:
         packs: list[Row] = []
         if tables is not None:
             sides = [frame(spark, table) for table in tables[: case.sides]]
             plan = plan_streams(sides[0], *([*sides[1:], None][:1]), arguments, asked)
+            plan = replace(plan, grid=replace(plan.grid, together=together))
             for number in (0, 1):
                 packs += _packs(plan, number)
+        if operator is None:
+            operator = Operator(SliceBuffer(plan.packers, keeps_late=True))
         let_out = operator.batch(packs, watermark)
         found += _joined(plan, let_out)
         for row in packs:
@@ -166,7 +165,7 @@ def _joined(plan: StreamPlan, let_out: Sequence[Row]) -> list[dict[str, Any]]:
 
 def buffer_of(task: CheckedPackTask, monitors: Monitors) -> MonitorBuffer:
     """The operator that keeps what a task packs."""
-    return MonitorBuffer(monitors, task.grid, task.settings)
+    return MonitorBuffer(monitors, task)
 
 
 def monitored(

@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
+from pyspark.sql.types import BinaryType, BooleanType, LongType, StructField, StructType
 
 from coincide.engine.backends import release_gpu
 from coincide.model.errors import ConditionError, brief
-from spark_plugin.tasks.blobs import rows_of
-from spark_plugin.tasks.grid import Grid
+from spark_plugin.tasks.blobs import packed, rows_of
 from spark_plugin.tasks.monitors import Monitors
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
-from spark_plugin.tasks.streaming import IS_LATE, IS_OWN, ROWS, SETTINGS
+from spark_plugin.tasks.streaming import (
+    DONE,
+    FIRST,
+    IS_LATE,
+    IS_OWN,
+    LAST,
+    ROWS,
+    SETTINGS,
+    UNTIL,
+    StreamPackTask,
+)
 from spark_plugin.tasks.wire import LABEL
 
 BUFFERED = (
-    f"{LABEL} bigint, {IS_LATE} boolean, {IS_LEFT} boolean, {IS_OWN} boolean, {ROWS} bigint,"
-    f" {EVENTS} binary"
+    f"{LABEL} bigint, {IS_LATE} boolean, {IS_LEFT} boolean, {IS_OWN} boolean, {FIRST} bigint,"
+    f" {LAST} bigint, {DONE} bigint, {UNTIL} bigint, {ROWS} bigint, {EVENTS} binary"
 )
 """The columns of packs that come out."""
 _STORED = StructType([
     StructField(IS_LEFT, BooleanType()), StructField(IS_OWN, BooleanType()),
-    StructField(EVENTS, BinaryType()),
+    StructField(FIRST, LongType()), StructField(LAST, LongType()), StructField(EVENTS, BinaryType()),
 ])  # fmt: skip
-_Stored = tuple[bool, bool, bytes]
-"""A row of the state."""
+
+
+class _Stored(NamedTuple):
+    """A row of the state; the first one of a label has the settings, and its last joined slice."""
+
+    is_left: bool
+    is_own: bool
+    first: int | None
+    last: int | None
+    events: bytes
+
+
+_NONE_DONE = -(2**63)
 _PART_BYTES = 16 << 20
 """Packs that are taken at once: a monitor looks at all that it remembers each time."""
 
@@ -41,8 +62,9 @@ class Buffer(StatefulProcessor, ABC):
 
     # Each label has the settings of its own: timers come without the rows that tell them.
 
-    def __init__(self, settings: bytes, *, keeps_late: bool) -> None:
-        self._settings, self._keeps_late = settings, keeps_late
+    def __init__(self, tasks: Sequence[StreamPackTask], *, keeps_late: bool) -> None:
+        self._tasks, self._keeps_late = tasks, keeps_late
+        self._grid, self._settings = tasks[0].grid, tasks[0].settings
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state."""
@@ -56,94 +78,132 @@ class Buffer(StatefulProcessor, ABC):
             if not self._append([]):
                 self._kept()
             return
-        passed, kept = timerValues.getCurrentWatermarkInMs(), []
+        closed = self._grid.last_closed(timerValues.getCurrentWatermarkInMs())
+        kept: list[_Stored] = []
         for row in rows:
-            pack = row.is_left, row.is_own, bytes(row.events)
-            if row.due is None:
+            pack = _Stored(row.is_left, row.is_own, row.first, row.last, bytes(row.events))
+            if row.first is None:
                 yield _let_out(label, pack)
-            elif row.due > passed:
-                kept.append((row.closes, pack))
-            elif row.is_own:
-                yield self._late(label, pack)
+            elif row.due_first > closed:
+                kept.append(pack)
+            else:
+                late, early = self._divided(pack, closed, is_late=row.due_last <= closed)
+                kept += early
+                if pack.is_own:
+                    for each in late:
+                        yield self._late(label, each)
         if kept:
-            self._keep(kept)
+            self._keep(kept, closed)
 
     @abstractmethod
-    def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
-        """Keep some packs of the label, each until a time."""
+    def _keep(self, packs: list[_Stored], closed: int) -> None:
+        """Keep some packs of the label, whose rows come after the slices that are closed."""
+
+    def _divided(
+        self, pack: _Stored, closed: int, *, is_late: bool
+    ) -> tuple[list[_Stored], list[_Stored]]:
+        """Packs of the late rows of a pack, and of the others."""
+        if is_late:
+            return [pack], []
+        task = next(task for task in self._tasks if task.is_left == pack.is_left)
+        late, early = (
+            [pack._replace(events=blob.to_pybytes()) for blob in packed(rows)]
+            for rows in task.late_and_early(pa.py_buffer(pack.events), closed)
+        )
+        return late, early
 
     def close(self) -> None:
         """Nothing is left to do."""
 
     def _late(self, label: int, pack: _Stored) -> Row:
-        is_left, is_own, events = pack
-        kept = pack if self._keeps_late else (is_left, is_own, b"")
-        return _let_out(label, kept, late_rows=rows_of(pa.py_buffer(events)))
+        late_rows = rows_of(pa.py_buffer(pack.events))
+        kept = pack if self._keeps_late else pack._replace(events=b"")
+        return _let_out(label, kept, late_rows=late_rows)
 
-    def _append(self, packs: list[_Stored]) -> bool:
+    def _append(self, packs: list[_Stored], done: int = _NONE_DONE) -> bool:
         """Keep packs of the label, and first of all the settings; whether it had none."""
         is_new = not self._packs.exists()
         if is_new:
-            packs = [(True, True, self._settings), *packs]
+            packs = [_Stored(True, True, None, done, self._settings), *packs]
         if packs:
             self._packs.appendList(packs)
         return is_new
 
-    def _kept(self) -> Iterator[_Stored]:
-        """The packs of the label, which must have been made with the arguments of now."""
-        packs: Iterator[_Stored] = self._packs.get()
-        earlier = bytes(next(packs)[2])
-        if earlier != self._settings:
+    def _kept(self) -> tuple[int, Iterator[_Stored]]:
+        """The last joined slice of a label, and its packs, made with the arguments of now."""
+        packs: Iterator[tuple[Any, ...]] = self._packs.get()
+        *_, done, earlier = next(packs)
+        if bytes(earlier) != self._settings:
             raise ConditionError(_difference(json.loads(earlier), json.loads(self._settings)))
-        return packs
+        return done, itertools.starmap(_Stored, packs)
 
 
 class SliceBuffer(Buffer):
-    """Keeps packs by label, and lets them out. It knows nothing of what is in them, and of joins."""
+    """Keeps packs by label, and lets out those of closed slices. It knows nothing of joins."""
 
-    def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
-        if self._append([pack for _, pack in packs]):
-            self._handle.registerTimer(packs[0][0])  # one slice has the label
+    def _keep(self, packs: list[_Stored], closed: int) -> None:
+        self._append(packs)
+        self._wait(packs, closed)
+
+    def _wait(self, packs: list[_Stored], closed: int) -> None:
+        """For the first slice that is not closed yet, and that some packs have rows of."""
+        first = min(pack.first for pack in packs if pack.first is not None)
+        self._handle.registerTimer(self._grid.closes(max(first, closed + 1)))
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """Let the packs of a slice out that is closed."""
+        """Let the packs of slices out that are closed."""
         (label,) = key
-        for pack in self._kept():
-            yield _let_out(label, pack)
+        until = self._grid.last_closed(timerValues.getCurrentWatermarkInMs())
+        if not self._packs.exists():
+            return  # all was done with the timer of an earlier slice
+        done, packs = self._kept()
+        if done >= until:
+            return
+        kept = []
+        for pack in packs:
+            if pack.first <= until:
+                yield _let_out(label, pack, done=done, until=until)
+            if pack.last > until:
+                kept.append(pack)
         self._packs.clear()
+        if kept:
+            self._append(kept, until)
+            self._wait(kept, until)
 
 
 class MonitorBuffer(Buffer):
     """Keeps packs by label and slice, and gives those of closed slices to the monitor of the label."""
 
-    def __init__(self, monitors: Monitors, grid: Grid, settings: bytes) -> None:
-        super().__init__(settings, keeps_late=False)
-        self._monitors, self._grid = monitors, grid
+    def __init__(self, monitors: Monitors, task: StreamPackTask) -> None:
+        super().__init__([task], keeps_late=False)
+        self._monitors = monitors
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state."""
         super().init(handle)
-        self._counts = handle.getMapState("counts", "closes bigint", "packs bigint")
+        self._counts = handle.getMapState("counts", "slice bigint", "packs bigint")
         self._waiting = handle.getMapState(
-            "waiting", "closes bigint, number bigint", f"{EVENTS} binary"
+            "waiting", "slice bigint, number bigint", f"{EVENTS} binary"
         )
         self._remembered = handle.getValueState("remembered", "state binary, due bigint")
 
-    def _keep(self, packs: list[tuple[int, _Stored]]) -> None:
+    def _keep(self, packs: list[_Stored], closed: int) -> None:
         self._append([])
         counts: dict[int, int] = {}
-        for closes, (_, _, events) in packs:
-            if closes not in counts:
-                known = self._counts.getValue((closes,))
-                counts[closes] = 0 if known is None else known[0]
+        for pack in packs:
+            number = pack.last
+            assert number is not None
+            if number not in counts:
+                known = self._counts.getValue((number,))
+                counts[number] = 0 if known is None else known[0]
                 if known is None:
-                    self._handle.registerTimer(closes)
-            self._waiting.updateValue((closes, counts[closes]), (events,))
-            counts[closes] += 1
-        for closes, count in counts.items():
-            self._counts.updateValue((closes,), (count,))
+                    self._handle.registerTimer(self._grid.closes(number))
+            self._waiting.updateValue((number, counts[number]), (pack.events,))
+            counts[number] += 1
+        for number, count in counts.items():
+            self._counts.updateValue((number,), (count,))
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -151,17 +211,17 @@ class MonitorBuffer(Buffer):
         """Let out what the monitor finds in all slices that are closed, in order of time."""
         (label,) = key
         passed = timerValues.getCurrentWatermarkInMs()
+        last = self._grid.last_closed(passed)
         slices = self._counts.keys()
-        closed = sorted(closes for (closes,) in slices if closes <= passed)
+        closed = sorted(number for (number,) in slices if number <= last)
         state, due = self._remembered.get() or (None, None)
         if not closed and (due is None or due > passed):
             return  # all was done with the timer of an earlier slice
         self._kept()
         monitor = self._monitors.monitor(None if state is None else bytes(state))
-        last = self._grid.last_closed(passed)
         until = self._grid.begin_after(last)
         for found in self._monitors.found(monitor, self._parts(closed), until):
-            yield _let_out(label, (True, True, found))
+            yield _let_out(label, _Stored(True, True, None, None, bytes(found)))
         due, waits_for = None, monitor.waits_for()
         if waits_for is not None:
             due = self._grid.closes(max(last + 1, self._grid.first_beyond(waits_for)))
@@ -176,8 +236,8 @@ class MonitorBuffer(Buffer):
         """The packs of slices in order, of many small ones together."""
         packs: list[pa.Buffer] = []
         size = 0
-        for closes in closed:
-            for pack in self._taken(closes):
+        for number in closed:
+            for pack in self._taken(number):
                 packs.append(pack)
                 size += pack.size
             if size >= _PART_BYTES:
@@ -186,12 +246,12 @@ class MonitorBuffer(Buffer):
         if packs:
             yield packs
 
-    def _taken(self, closes: int) -> Iterator[pa.Buffer]:
+    def _taken(self, number: int) -> Iterator[pa.Buffer]:
         """The packs of a slice, which are no longer kept."""
-        for number in range(_value(self._counts, closes)):
-            yield pa.py_buffer(bytes(_value(self._waiting, closes, number)))
-            self._waiting.removeKey((closes, number))
-        self._counts.removeKey((closes,))
+        for i in range(_value(self._counts, number)):
+            yield pa.py_buffer(bytes(_value(self._waiting, number, i)))
+            self._waiting.removeKey((number, i))
+        self._counts.removeKey((number,))
 
 
 def _value(state: Any, *key: int) -> Any:
@@ -200,11 +260,13 @@ def _value(state: Any, *key: int) -> Any:
     return found[0]
 
 
-def _let_out(label: int, pack: _Stored, *, late_rows: int = 0) -> Row:
-    is_left, is_own, events = pack
+def _let_out(
+    label: int, pack: _Stored, *, done: int = 0, until: int = 0, late_rows: int = 0
+) -> Row:
     return Row(
-        label=label, is_late=late_rows > 0, is_left=is_left, is_own=is_own, late_rows=late_rows,
-        events=bytes(events),
+        label=label, is_late=late_rows > 0, is_left=pack.is_left, is_own=pack.is_own,
+        first=pack.first, last=pack.last, done=done, until=until, late_rows=late_rows,
+        events=bytes(pack.events),
     )  # fmt: skip
 
 

@@ -153,8 +153,14 @@ class StreamPlan:
             left, payload=[*left.payload, *right.payload], tested=[*left.tested, *right.tested],
             observation=f"{self.asked.name}_{self.asked.sides[LEFT]}",
         )  # fmt: skip
-        tasks = (self.pack_task(number, self.rows(number)[1]) for number in (LEFT, RIGHT))
-        return self._on_the_wire(both, layout).mapInArrow(OneStreamPackTask(*tasks), PACKED)
+        task = OneStreamPackTask(*self.packers)
+        return self._on_the_wire(both, layout).mapInArrow(task, PACKED)
+
+    @cached_property
+    def packers(self) -> tuple[StreamPackTask, StreamPackTask]:
+        """What packs the rows of each side."""
+        left, right = (self.pack_task(number, self.rows(number)[1]) for number in (LEFT, RIGHT))
+        return left, right
 
     def pack_task(self, number: int, schema: pa.Schema, lag: int | None = None) -> StreamPackTask:
         """What packs the rows of a side."""
@@ -185,7 +191,7 @@ class StreamPlan:
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""
         sides = dict(zip(self.asked.sides, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True))
-        buffer = SliceBuffer(self._settings, keeps_late=self._tells_late)
+        buffer = SliceBuffer(self.packers, keeps_late=self._tells_late)
         return let_out(packs, buffer, self.asked.name, sides)
 
     @property
@@ -209,10 +215,11 @@ class StreamPlan:
     def slice_task(self) -> ClosedSliceTask:
         """What joins closed slices."""
         schema, reach = wire_schema(self._columns), self.grid.reach
-        left, right = (self.rows(number)[1] for number in (LEFT, RIGHT))
+        left, right = self.packers
         plan, options = CellPlan(1, reach, needs_keys=False), self.arguments.options
         return ClosedSliceTask(
-            self.spec, self.result.layout, tuple(schema.names), schemas=(left, right),
+            self.spec, self.result.layout, tuple(schema.names),
+            schemas=(left.schema, right.schema), packers=(left, right),
             shapes=(reach.left, reach.right), kinds=tuple(arrow_schema(schema).types),
             tells_late=self._tells_late, alone=self._alone,
             room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),

@@ -35,7 +35,7 @@ from spark_plugin.ways.streaming.planning import key_buckets
 from spark_plugin.ways.streaming.watching import Watched, watch
 
 _log = logging.getLogger("coincide")
-_FORMAT = 2
+_FORMAT = 3
 """Of packs and of what monitors remember: to be raised when what is stored changes."""
 _LEAST = 10**9
 """Nanoseconds of the default slice at least: each costs a row of the state."""
@@ -128,6 +128,6 @@ class MonitorArguments:
         packs = behind_watermark(packs, delay, task.grid.nanoseconds)
         columns = [OutputColumn(name, kind, words=words.get(name, ())) for name, kind in made]
         schema = wire_schema(columns)
-        buffer = MonitorBuffer(new_monitors(tuple(schema.names)), task.grid, task.settings)
+        buffer = MonitorBuffer(new_monitors(tuple(schema.names)), task)
         found = let_out(packs, buffer, self.name, {self.side: "true"})
         return decoded(found.mapInArrow(FoundTask(arrow_schema(schema)), schema), columns)

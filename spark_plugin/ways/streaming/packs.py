@@ -9,13 +9,13 @@ from pyspark.sql import functions as F
 
 from spark_plugin.frames.columns import encode, quoted, text
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
-from spark_plugin.tasks.streaming import CLOSES, DUE, EARLIEST, IS_OWN, ROWS, SEEN, SETTINGS
+from spark_plugin.tasks.streaming import BOUNDS, EARLIEST, IS_OWN, ROWS, SEEN, SETTINGS
 from spark_plugin.tasks.wire import LABEL
 from spark_plugin.ways.streaming.buffer import BUFFERED, Buffer
 
 PACKED = (
-    f"{LABEL} bigint, {CLOSES} bigint, {DUE} bigint, {SEEN} bigint, {IS_OWN} boolean,"
-    f" {IS_LEFT} boolean, {EVENTS} binary"
+    f"{LABEL} bigint, {', '.join(f'{name} bigint' for name in BOUNDS)}, {SEEN} bigint,"
+    f" {IS_OWN} boolean, {IS_LEFT} boolean, {EVENTS} binary"
 )
 """The columns of packs on their way to the state."""
 
@@ -42,7 +42,8 @@ def ticking(clock: DataFrame, settings: bytes) -> DataFrame:
     (field,) = clock.schema.fields
     time = f"greatest({EARLIEST}L, {encode(quoted(field.name), field.dataType)})"
     return clock.selectExpr(
-        f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}", f"CAST(NULL AS BIGINT) AS {CLOSES}",
-        f"CAST(NULL AS BIGINT) AS {DUE}", f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
+        f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}",
+        *(f"CAST(NULL AS BIGINT) AS {name}" for name in BOUNDS),
+        f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
         f"false AS {IS_OWN}", f"false AS {IS_LEFT}", f"X'{settings.hex()}' AS {EVENTS}",
     )  # fmt: skip

@@ -26,7 +26,7 @@ from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, t
 
 _MOST_COPIES = 16
 """Slices that a right event may be in: a copy costs as much as its row."""
-_FORMAT = 2
+_FORMAT = 3
 """Of packs in the state: to be raised when what is stored changes."""
 
 
@@ -54,7 +54,7 @@ def plan_grid(
     return Grid(
         length=length, beyond=beyond, buckets=_buckets(sides, asked), reach=reach,
         useful=spec.largest_useful, nanoseconds=nanoseconds, keeps_right=arguments.keeps_right,
-        is_one_stream=spec.is_one_stream,
+        is_one_stream=spec.is_one_stream, delay=2 * max(asked.ticks_of_delays(tick)),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coincide.model.units import TIME_LIMIT
-from spark_plugin.tasks.grid import Grid, Slice
+from spark_plugin.tasks.grid import Grid, Slices
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.slices import Places
 
@@ -24,6 +24,7 @@ def grid_of(random: np.random.Generator, *, keeps_right: bool, is_one_stream: bo
         length=int(random.integers(30, 400)), beyond=LONGEST + max(left, right),
         buckets=int(random.choice([1, 3])), reach=Reach(first, last), useful=(LONGEST, LONGEST),
         nanoseconds=1_000_000, keeps_right=keeps_right, is_one_stream=is_one_stream,
+        delay=int(random.choice([0, 300])), together=int(random.choice([1, 3, 16])),
     )  # fmt: skip
 
 
@@ -42,14 +43,19 @@ def test_pairs_meet_once_and_rows_are_late_as_a_whole(seed: int, kind: str) -> N
     sides = events(random), events(random)
     placed = [list(grid.slices_of(places, is_left=i == 0)) for i, places in enumerate(sides)]
     for i, places in enumerate(sides):
-        check_side(grid, places, placed[i], tells=not (i and grid.is_one_stream))
+        tells = not (i and grid.is_one_stream)
+        check_side(grid, places, placed[i], is_left=i == 0, tells=tells)
     left, right = sides
     meetings: dict[tuple[int, int], int] = {}
     for one, rows in placed[0]:
         for other, others in placed[1]:
-            if one.closes is not None and one.label == other.label and one.is_own:
-                for pair in ((int(a), int(b)) for a in rows for b in others):
-                    meetings[pair] = meetings.get(pair, 0) + 1
+            if one.first is not None and one.label == other.label and one.is_own:
+                for a, b in ((int(a), int(b)) for a in rows for b in others):
+                    # A pack is there from its first slice to its last one.
+                    home = int(left.midpoints[a]) // grid.length
+                    assert one.first <= home <= one.last
+                    if other.first is not None and other.first <= home <= other.last:
+                        meetings[a, b] = meetings.get((a, b), 0) + 1
     assert set(meetings.values()) <= {1}
     for a in timed(grid, left, 0):
         for b in timed(grid, right, 1):
@@ -65,21 +71,28 @@ def timed(grid: Grid, places: Places, side: int) -> np.ndarray:
 
 
 def check_side(
-    grid: Grid, places: Places, placed: list[tuple[Slice, np.ndarray]], *, tells: bool
+    grid: Grid,
+    places: Places,
+    placed: list[tuple[Slices, np.ndarray]],
+    *,
+    is_left: bool,
+    tells: bool,
 ) -> None:
-    """Each event comes out once, and all its parts are late from the same time on, after its own."""
-    due: dict[int, set[int]] = {}
+    """Each event comes out once; it is late after its max_time, before slices of its packs close."""
+    due = grid.due(places.midpoints, is_left=is_left)
     own: list[int] = []
+    timed: set[int] = set()
     for one, rows in placed:
         own += rows.tolist() if one.is_own else []
-        for row in rows.tolist():
-            if one.due is not None and one.closes is not None:
-                assert one.due <= one.closes
-                due.setdefault(row, set()).add(one.due)
-                assert one.due * 2 >= places.midpoints[row] + LONGEST
-    assert all(len(each) == 1 for each in due.values())
+        if one.first is not None:
+            timed |= set(rows.tolist())
+            assert one.due_first == due[rows].min() <= one.first <= one.last
+            assert one.due_last == due[rows].max() <= one.last
+            assert one.first // grid.together == one.last // grid.together
+            for row in rows.tolist():
+                assert grid.closes(int(due[row])) * 2 >= places.midpoints[row] + LONGEST
     if tells:
-        assert len(own) == len(set(own)) >= len(due)
+        assert len(own) == len(set(own)) >= len(timed)
 
 
 @pytest.mark.parametrize("seed", range(20))
