@@ -126,7 +126,7 @@ class Grid:
         labels = labels_of_cells(cells[order[starts]], self.buckets).tolist()
         owns = is_own[order[starts]].tolist()
         for run, label, own, *bounds in zip(runs, labels, owns, *extremes, strict=True):
-            yield Slices(label, *bounds, own), rows[order[run]]
+            yield Slices._make((label, *bounds, own, 0)), rows[order[run]]
 
     def _visited(self, midpoints: np.ndarray, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
         """The first and the last slice in which each event may have matches: int64 arrays."""

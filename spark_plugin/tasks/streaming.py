@@ -130,8 +130,8 @@ class _Pack(NamedTuple):
     is_late: bool
     is_left: bool
     is_own: bool
-    first: int | None
-    last: int | None
+    first: int
+    last: int
     done: int
     until: int
     events: pa.Buffer
@@ -155,9 +155,9 @@ class ClosedSliceTask(SliceTask):
     def _packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[_Pack]:
         """The packs that come, without late ones whose rows are only counted."""
         for batch in batches:
-            told = [batch.column(name).to_pylist() for name in _Pack._fields[:-1]]
-            for *known, events in zip(*told, batch.column(EVENTS), strict=True):
-                pack = _Pack(*known, events.as_buffer())
+            told = (batch.column(name).to_pylist() for name in _Pack._fields[:-1])
+            buffers = (events.as_buffer() for events in batch.column(EVENTS))
+            for pack in map(_Pack._make, zip(*told, buffers, strict=True)):
                 if self.tells_late or not pack.is_late:
                     yield pack
 
@@ -184,9 +184,7 @@ class ClosedSliceTask(SliceTask):
         found = []
         for pack in packs:
             if pack.is_own and pack.is_left == (side == LEFT):
-                is_whole = pack.first is None or (
-                    pack.first > pack.done and pack.last <= pack.until
-                )
+                is_whole = pack.first > pack.done and pack.last <= pack.until
                 found += (
                     [pack.events]
                     if is_whole

@@ -47,8 +47,8 @@ class _Stored(NamedTuple):
 
     is_left: bool
     is_own: bool
-    first: int | None
-    last: int | None
+    first: int
+    last: int
     events: bytes
 
 
@@ -81,7 +81,8 @@ class Buffer(StatefulProcessor, ABC):
         closed = self._grid.last_closed(timerValues.getCurrentWatermarkInMs())
         kept: list[_Stored] = []
         for row in rows:
-            pack = _Stored(row.is_left, row.is_own, row.first, row.last, bytes(row.events))
+            slices = row.first or 0, row.last or 0
+            pack = _Stored(row.is_left, row.is_own, *slices, bytes(row.events))
             if row.first is None:
                 yield _let_out(label, pack)
             elif row.due_first > closed:
@@ -123,10 +124,10 @@ class Buffer(StatefulProcessor, ABC):
     def _append(self, packs: list[_Stored], done: int = _NONE_DONE) -> bool:
         """Keep packs of the label, and first of all the settings; whether it had none."""
         is_new = not self._packs.exists()
-        if is_new:
-            packs = [_Stored(True, True, None, done, self._settings), *packs]
-        if packs:
-            self._packs.appendList(packs)
+        told = [_Stored(True, True, done, done, self._settings)] if is_new else []
+        rows: list[tuple[Any, ...]] = [*told, *packs]
+        if rows:
+            self._packs.appendList(rows)
         return is_new
 
     def _kept(self) -> tuple[int, Iterator[_Stored]]:
@@ -147,7 +148,7 @@ class SliceBuffer(Buffer):
 
     def _wait(self, packs: list[_Stored], closed: int) -> None:
         """For the first slice that is not closed yet, and that some packs have rows of."""
-        first = min(pack.first for pack in packs if pack.first is not None)
+        first = min(pack.first for pack in packs)
         self._handle.registerTimer(self._grid.closes(max(first, closed + 1)))
 
     def handleExpiredTimer(
@@ -194,7 +195,6 @@ class MonitorBuffer(Buffer):
         counts: dict[int, int] = {}
         for pack in packs:
             number = pack.last
-            assert number is not None
             if number not in counts:
                 known = self._counts.getValue((number,))
                 counts[number] = 0 if known is None else known[0]
@@ -221,7 +221,7 @@ class MonitorBuffer(Buffer):
         monitor = self._monitors.monitor(None if state is None else bytes(state))
         until = self._grid.begin_after(last)
         for found in self._monitors.found(monitor, self._parts(closed), until):
-            yield _let_out(label, _Stored(True, True, None, None, bytes(found)))
+            yield _let_out(label, _Stored(True, True, 0, 0, bytes(found)))
         due, waits_for = None, monitor.waits_for()
         if waits_for is not None:
             due = self._grid.closes(max(last + 1, self._grid.first_beyond(waits_for)))
@@ -261,7 +261,7 @@ def _value(state: Any, *key: int) -> Any:
 
 
 def _let_out(
-    label: int, pack: _Stored, *, done: int = 0, until: int = 0, late_rows: int = 0
+    label: int, pack: _Stored, *, done: int = _NONE_DONE, until: int = 0, late_rows: int = 0
 ) -> Row:
     return Row(
         label=label, is_late=late_rows > 0, is_left=pack.is_left, is_own=pack.is_own,
