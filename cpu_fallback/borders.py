@@ -31,7 +31,7 @@ from coincide.model.borders.moves import (
     walk_of,
 )
 from coincide.model.compiled import compiled
-from cpu_fallback.blocks import run_tasks
+from coincide.model.threads import run_tasks
 
 
 @compiled

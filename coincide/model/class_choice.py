@@ -95,7 +95,10 @@ class HostPopulation(NamedTuple):
     def group_shares(self, groups: int) -> np.ndarray | None:  # noqa: D102
         if self.group is None:
             return None
-        return np.bincount(self.group[self.group >= 0], minlength=groups) / self.group.size
+        # Those of no group are counted first, and left off: a mask would take longer.
+        return (
+            np.bincount(np.maximum(self.group, -1) + 1, minlength=groups + 1)[1:] / self.group.size
+        )
 
 
 Bands = Callable[[ShapeClasses, ShapeClasses], np.ndarray]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.model.compiled import compiled
+from coincide.model.packed_order import Digits, packed_order
 
 _FEW = 2048
 _FAR = 32
@@ -14,14 +15,24 @@ _DIGIT_BITS, _VALUES = 8, 256
 """So few values of a digit that all places that are written to stay in the cache."""
 
 
-def stable_order(keys: np.ndarray) -> np.ndarray:
-    """As ``np.argsort(keys, kind="stable")``, of int64: int64 array, shape (n,)."""
+def stable_order(keys: np.ndarray, group: np.ndarray | None = None, threads: int = 1) -> np.ndarray:
+    """As ``np.argsort(keys, kind="stable")``, of int64: int64 array, shape (n,).
+
+    With a group, int64 from 0, as ``np.lexsort((keys, group))``.
+    """
     keys = np.ascontiguousarray(keys)
     if ascends(keys):
-        return np.arange(keys.size)
-    if keys.size < _FEW or _falls(keys, _FAR) * _DISORDERED < keys.size:
-        return np.argsort(keys, kind="stable")
-    return _by_digits(keys)
+        return np.arange(keys.size) if group is None else stable_order(group, threads=threads)
+    if group is None:
+        if keys.size < _FEW or _falls(keys, _FAR) * _DISORDERED < keys.size:
+            return np.argsort(keys, kind="stable")
+        digits = Digits.of(keys, keys[:0])
+        return _by_digits(keys) if digits is None else packed_order(keys, keys[:0], digits, threads)
+    group = np.ascontiguousarray(group)
+    if (digits := Digits.of(keys, group)) is not None:
+        return packed_order(keys, group, digits, threads)
+    order = stable_order(keys, threads=threads)
+    return order[stable_order(group[order], threads=threads)]
 
 
 def _by_digits(keys: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from coincide.model.clocks.significance import (
     log_chance_of_trials,
 )
 from coincide.model.compiled import compiled
-from cpu_fallback.blocks import run_tasks
+from coincide.model.threads import run_tasks
 from cpu_fallback.clocks.bands import band_size, seek
 
 AROUND = 32

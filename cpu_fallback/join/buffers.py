@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,9 @@ from coincide.model.bands import INNER_HI, INNER_LO, OUTER_LO
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
 from coincide.model.ordering import stable_order
+from coincide.model.threads import kept_busy, run_tasks
 from coincide.model.timestamps.protocol import Events
+from cpu_fallback.blocks import blocks_of
 
 
 class BaseBuffer(NamedTuple):
@@ -55,12 +58,15 @@ class OrderedEvents(NamedTuple):
     shapes: np.ndarray
 
 
-def ordered(events: Events) -> OrderedEvents:
+def ordered(events: Events, threads: int) -> OrderedEvents:
     """Sort events by key, equal ones by row: one order on every machine and backend."""
-    times = events.times
-    is_ordered = _is_ordered(times, len(events))
-    order = np.arange(len(events)) if is_ordered else stable_order(times.keys())
-    return OrderedEvents(order, *_gathered(times, order))
+    times, n = events.times, len(events)
+    threads = kept_busy(n, threads)
+    order = np.arange(n) if _is_ordered(times, n) else stable_order(times.keys(), threads=threads)
+    keys, shapes = np.empty(n, np.int64), np.empty(n, np.int64)
+    given = times, order, keys, shapes
+    run_tasks([partial(_gather, *block, *given) for block in blocks_of(n, threads)], threads)
+    return OrderedEvents(order, keys, shapes)
 
 
 def base_buffer(events: Events, by_key: OrderedEvents, classes: ShapeClasses) -> BaseBuffer:
@@ -97,14 +103,12 @@ def _is_ordered(times, n):
     return True
 
 
-@compiled(allocates=True)
-def _gathered(times, order):
-    """Keys and shapes in an order: in one pass, since fresh memory is dear."""
-    keys, shapes = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
-    for i in range(order.size):
+@compiled
+def _gather(start, stop, times, order, keys, shapes):
+    """Keys and shapes in an order, places start ... stop: in one pass, since fresh memory is dear."""
+    for i in range(start, stop):
         keys[i] = times.key_at(order[i])
         shapes[i] = times.shape_at(order[i])
-    return keys, shapes
 
 
 @compiled(allocates=True)

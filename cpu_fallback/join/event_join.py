@@ -12,8 +12,9 @@ from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
 from coincide.model.sides import LEFT
+from coincide.model.threads import run_tasks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
-from cpu_fallback.blocks import run_tasks, tally_of_blocks
+from cpu_fallback.blocks import tally_of_blocks
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
@@ -109,7 +110,7 @@ def banded_sides(
 ) -> Sides:
     """Sort both sides, and put them into classes; a stream that is joined with itself is sorted once."""
     sides = [left] if left is right else [left, right]
-    in_order = run_tasks([partial(ordered, side) for side in sides], threads)
+    in_order = run_tasks([partial(ordered, side, threads) for side in sides], threads)
     bases, targets = in_order[0], in_order[-1]
     k1, k2 = checked(
         model.choose_classes(

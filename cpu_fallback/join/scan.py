@@ -19,7 +19,8 @@ from coincide.model.compiled import compiled, copy_into
 from coincide.model.counters import offsets_of
 from coincide.model.ordering import stable_order
 from coincide.model.span_bounds import EndBounds
-from cpu_fallback.blocks import run_tasks
+from coincide.model.threads import kept_busy, run_tasks
+from cpu_fallback.blocks import blocks_of
 from cpu_fallback.join.buffers import group_of, next_group
 from cpu_fallback.join.kernels import SURE
 
@@ -56,50 +57,45 @@ def scanned_sides(
     """Sort both sides; a stream that is joined with itself once."""
     given = [(left, bounds.left_shortest), (right, bounds.right_shortest)]
     alike = left is right and bounds.left_shortest == bounds.right_shortest
-    tasks: list[Callable[[], Any]] = [partial(_sorted, *each) for each in given[alike:]]
+    tasks: list[Callable[[], Any]] = [partial(_sorted, *each, threads) for each in given[alike:]]
     sides = run_tasks(tasks, threads)
-    return ScannedSides(sides[0], sides[-1], _ends_of(sides[-1]), bounds, rule)
+    return ScannedSides(sides[0], sides[-1], _ends_of(sides[-1], threads), bounds, rule)
 
 
-def _sorted(events: Any, shortest: int) -> SortedSpans:
+def _sorted(events: Any, shortest: int, threads: int) -> SortedSpans:
     """Spans in order, equal ones by row; those that last less match nothing."""
     starts, stops, group = events.min_time, events.max_time, events.group
+    threads = kept_busy(starts.size, threads)
     lasts = stops - starts >= shortest if shortest else None
     if group is not None or not (lasts is None or lasts.all()):
         code = np.zeros(starts.size, np.int64) if group is None else group
         matches = code >= 0 if lasts is None else (code >= 0) & lasts
         group = np.where(matches, code, events.groups)
-    order = _order(starts, group)
+    order = stable_order(starts, group, threads)
     counts = [starts.size] if group is None else np.bincount(group, minlength=events.groups)
     offsets = offsets_of(np.asarray(counts[: events.groups], np.int64))
-    starts, stops = _gathered(starts, stops, order)
-    return SortedSpans(order, starts, stops, offsets)
+    firsts, lasts = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
+    given = starts, stops, order, firsts, lasts
+    run_tasks([partial(_gather, *b, *given) for b in blocks_of(order.size, threads)], threads)
+    return SortedSpans(order, firsts, lasts, offsets)
 
 
-def _order(values: np.ndarray, group: np.ndarray | None) -> np.ndarray:
-    order = stable_order(values)
-    return order if group is None else order[stable_order(group[order])]
-
-
-def _ends_of(targets: SortedSpans) -> Ends:
+def _ends_of(targets: SortedSpans, threads: int) -> Ends:
     offsets, stops = targets.offsets, targets.stops[: targets.offsets[-1]]
     latest = _latest(stops, offsets)
     if np.array_equal(latest, stops):
         return Ends(stops, stops)
-    if offsets.size == 2:
-        return Ends(latest, stops[stable_order(stops)])
-    group = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-    return Ends(latest, stops[_order(stops, group)])
+    groups = offsets.size - 1
+    group = np.repeat(np.arange(groups), np.diff(offsets)) if groups > 1 else None
+    return Ends(latest, stops[stable_order(stops, group, threads)])
 
 
-@compiled(allocates=True)
-def _gathered(starts, stops, order):
-    """Starts and ends in an order: in one pass, since fresh memory is dear."""
-    first, last = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
-    for i in range(order.size):
-        first[i] = starts[order[i]]
-        last[i] = stops[order[i]]
-    return first, last
+@compiled
+def _gather(start, stop, starts, stops, order, firsts, lasts):
+    """Starts and ends in an order, places start ... stop: in one pass, since fresh memory is dear."""
+    for i in range(start, stop):
+        firsts[i] = starts[order[i]]
+        lasts[i] = stops[order[i]]
 
 
 @compiled(allocates=True)

@@ -29,7 +29,7 @@ KEYS: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("name", KEYS)
-@pytest.mark.parametrize("n", [0, 1, 2, 33, 2047, 2048, 20_000])
+@pytest.mark.parametrize("n", [0, 1, 2, 33, 2047, 2048, 20_000, 40_000])
 def test_order_is_that_of_numpy(name: str, n: int) -> None:
     for seed in range(3):
         keys = KEYS[name](np.random.default_rng(seed), n).astype(np.int64, copy=False)
@@ -38,6 +38,25 @@ def test_order_is_that_of_numpy(name: str, n: int) -> None:
         assert found.dtype == np.int64
         assert np.array_equal(found, np.argsort(keys, kind="stable"))
         assert np.array_equal(keys, before)
+        for groups in (1, 24, 2**40):
+            group = np.random.default_rng(seed).integers(0, groups, n)
+            assert np.array_equal(stable_order(keys, group), np.lexsort((keys, group)))
+
+
+@pytest.mark.parametrize("bits", [1, 9, 30, 52, 63])
+def test_threads_change_nothing(bits: int) -> None:
+    """Whether most keys are in few buckets or not, and whether they fit a word with their rows or not."""
+    random = np.random.default_rng(bits)
+    for keys in (
+        random.integers(-(2 ** (bits - 1)), 2 ** (bits - 1), 700_000),
+        np.append(random.integers(0, 40, 700_000), 2**bits - 1)[::-1],
+    ):
+        expected = np.argsort(keys, kind="stable")
+        group = random.integers(0, 3, keys.size)
+        for threads in (1, 3):
+            assert np.array_equal(stable_order(keys, threads=threads), expected)
+            found = stable_order(keys, group, threads)
+            assert np.array_equal(found, expected[np.argsort(group[expected], kind="stable")])
 
 
 def test_the_latest_so_far_of_each_group() -> None:

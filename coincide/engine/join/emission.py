@@ -22,6 +22,7 @@ from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
 from coincide.model.relations import SpanWindow
 from coincide.model.sides import LEFT, RIGHT
+from coincide.model.threads import run_tasks
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 
 _DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
@@ -346,6 +347,9 @@ class Pairs(Emission):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._spec.how == "left" and self._spec.pairs_once:
             _ = self._are_alone  # before threads share it
+        if self._is_direct:
+            tasks = [partial(side.ordered, order) for side, order in self._plain_sides]
+            run_tasks(tasks, self._spec.threads)  # once, not by each of them
         yield from super().__iter__()
 
     @cached_property
@@ -377,7 +381,7 @@ class Pairs(Emission):
         join = self.join
         if join.offsets[start] == join.offsets[stop]:
             return
-        if self._is_plain and self._spec.measures.keys() <= self._known_measures:
+        if self._is_direct:
             yield partial(self._direct_batch, start, stop)
             return
         yield from self._matched(*self._found(start, stop))
@@ -390,11 +394,10 @@ class Pairs(Emission):
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
-        sides = self._left_columns[0], self._right_columns[0]
-        orders = self.join.left_order, self.join.right_order
-        values = [side.ordered(order) for side, order in zip(sides, orders, strict=True)]
+        sides = self._plain_sides
+        values = [side.ordered(order) for side, order in sides]
         *pairs, known = self._joined(start, stop, *values)
-        columns = [side.wrap(each) for side, each in zip(sides, pairs, strict=True)]
+        columns = [side.wrap(each) for (side, _), each in zip(sides, pairs, strict=True)]
         columns += [pa.array(known[name]) for name in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -414,10 +417,17 @@ class Pairs(Emission):
         return {str(self._spec.delta_name), "distance"} if is_measuring else set()
 
     @property
-    def _is_plain(self) -> bool:
-        """Whether each side has one column, of plain int64."""
+    def _is_direct(self) -> bool:
+        """Whether each side has one column, of plain int64, and the join has the measures at hand."""
         columns = self._left_columns, self._right_columns
-        return all(len(side) == 1 and side[0].values is not None for side in columns)
+        are_plain = all(len(side) == 1 and side[0].values is not None for side in columns)
+        return are_plain and self._spec.measures.keys() <= self._known_measures
+
+    @property
+    def _plain_sides(self) -> list[tuple[Gather, np.ndarray]]:
+        """The only column of each side, and the order of its events in the join."""
+        orders = self.join.left_order, self.join.right_order
+        return [(self._left_columns[0], orders[LEFT]), (self._right_columns[0], orders[RIGHT])]
 
 
 class Lists(Emission):

@@ -130,7 +130,7 @@ def coverage(
     at = np.concatenate([rows.start, rows.end])
     group = np.tile(rows.group, 2)
     row = np.tile(np.arange(rows.start.size), 2)
-    order = _order(group, at)
+    order = stable_order(at, group)
     change = np.where(order < rows.start.size, 1, -1)
     at, group, row = at[order], group[order], row[order]
     # A key ends at depth 0, so the next one begins there.
@@ -216,7 +216,7 @@ def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
     group = np.zeros(len(side), np.int64) if group is None else group
     start, end = side.min_time, side.max_time
     holds = np.flatnonzero((group >= 0) & ((time.closed == "both") | (start < end)))
-    order = holds[_order(group[holds], start[holds])]
+    order = holds[stable_order(start[holds], group[holds])]
     kinds = (
         result_time(type_of(schema, EVENT, name), plan.tick) for name in (time.start, time.end)
     )
@@ -224,9 +224,3 @@ def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
         group[order], start[order], end[order], pa.table(side.keys, names=keys).take(pa.array(order)),
         time, (next(kinds), next(kinds)), plan.tick,
     )  # fmt: skip
-
-
-def _order(group: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """By group, then by time, then by row."""
-    order = stable_order(times)
-    return order[stable_order(group[order])]

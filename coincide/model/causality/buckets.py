@@ -40,11 +40,11 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
         order = np.arange(len(events))
         ranks = order if events.ranks is None else events.ranks
         return Buckets(order, ranks, events.times, lengths, points, numbers, offsets, boxes)
-    rows = stable_order(events.times)
-    if most <= _DENSE * rows.size:
+    if most <= _DENSE * len(events):
+        rows = stable_order(events.times)
         order, times, points, found, offsets = _dealt(rows, numbers, most, events.times, points)
     else:
-        order = rows[stable_order(numbers[rows])]
+        order = stable_order(events.times, numbers)
         times, points = _gathered(order, events.times, points)
         found, offsets = _runs(numbers, order, most)
     lengths = lengths[order] if lengths.size else lengths
