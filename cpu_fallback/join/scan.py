@@ -74,10 +74,16 @@ def _sorted(events: Any, shortest: int, threads: int) -> SortedSpans:
     order = stable_order(starts, group, threads)
     counts = [starts.size] if group is None else np.bincount(group, minlength=events.groups)
     offsets = offsets_of(np.asarray(counts[: events.groups], np.int64))
-    firsts, lasts = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
-    given = starts, stops, order, firsts, lasts
-    run_tasks([partial(_gather, *b, *given) for b in blocks_of(order.size, threads)], threads)
+    firsts = _gathered(starts, order, threads)
+    lasts = firsts if _are_alike(starts, stops) else _gathered(stops, order, threads)
     return SortedSpans(order, firsts, lasts, offsets)
+
+
+def _gathered(ends: np.ndarray, order: np.ndarray, threads: int) -> np.ndarray:
+    found = np.empty(order.size, np.int64)
+    blocks = blocks_of(order.size, threads)
+    run_tasks([partial(_gather, *block, ends, order, found) for block in blocks], threads)
+    return found
 
 
 def _ends_of(targets: SortedSpans, threads: int) -> Ends:
@@ -91,11 +97,19 @@ def _ends_of(targets: SortedSpans, threads: int) -> Ends:
 
 
 @compiled
-def _gather(start, stop, starts, stops, order, firsts, lasts):
-    """Starts and ends in an order, places start ... stop: in one pass, since fresh memory is dear."""
+def _are_alike(starts, stops):
+    """Whether no span lasts."""
+    for i in range(starts.size):  # noqa: SIM110 - a generator is not compiled
+        if starts[i] != stops[i]:
+            return False
+    return True
+
+
+@compiled
+def _gather(start, stop, ends, order, found):
+    """Ends in an order, places start ... stop."""
     for i in range(start, stop):
-        firsts[i] = starts[order[i]]
-        lasts[i] = stops[order[i]]
+        found[i] = ends[order[i]]
 
 
 @compiled(allocates=True)

@@ -22,6 +22,7 @@ from coincide.engine.events.timestamps import (
 )
 from coincide.model.counters import Sums
 from coincide.model.errors import DataError
+from coincide.model.key_codes import codes_of
 from coincide.model.options import Invalid
 from coincide.model.timestamps.protocol import Events
 
@@ -209,6 +210,10 @@ def folded(values: pa.Array) -> pa.Array:
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:
+    if pa.types.is_signed_integer(values.type) and not values.null_count:
+        known = codes_of(values.cast(pa.int64()).to_numpy())
+        if known is not None:
+            return known
     encoded = pc.dictionary_encode(values, null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, max(1, len(encoded.dictionary))

@@ -138,6 +138,9 @@ class SpanPairs:
         """As `coincide.model.timestamps.protocol.DecidedByEnds`."""
         if self.possible is not self.sure:
             return None
+        bounds = self.sure.by_ends(left_instants=False, right_instants=False)
+        if bounds is not None:
+            return bounds
         left_instants, right_instants = (
             np.array_equal(each.min_time, each.max_time) for each in (left, right)
         )
