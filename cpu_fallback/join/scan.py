@@ -74,20 +74,20 @@ def _sorted(events: Any, shortest: int, threads: int) -> SortedSpans:
     order = stable_order(starts, group, threads)
     counts = [starts.size] if group is None else np.bincount(group, minlength=events.groups)
     offsets = offsets_of(np.asarray(counts[: events.groups], np.int64))
-    firsts = _gathered(starts, order, threads)
-    lasts = firsts if _are_alike(starts, stops) else _gathered(stops, order, threads)
-    return SortedSpans(order, firsts, lasts, offsets)
-
-
-def _gathered(ends: np.ndarray, order: np.ndarray, threads: int) -> np.ndarray:
-    found = np.empty(order.size, np.int64)
+    firsts = np.empty(order.size, np.int64)
+    if _are_alike(starts, stops):
+        given, lasts = (starts, starts), firsts
+    else:
+        given, lasts = (starts, stops), np.empty(order.size, np.int64)
     blocks = blocks_of(order.size, threads)
-    run_tasks([partial(_gather, *block, ends, order, found) for block in blocks], threads)
-    return found
+    run_tasks([partial(_gather, *b, *given, order, firsts, lasts) for b in blocks], threads)
+    return SortedSpans(order, firsts, lasts, offsets)
 
 
 def _ends_of(targets: SortedSpans, threads: int) -> Ends:
     offsets, stops = targets.offsets, targets.stops[: targets.offsets[-1]]
+    if targets.stops is targets.starts:
+        return Ends(stops, stops)
     latest = _latest(stops, offsets)
     if np.array_equal(latest, stops):
         return Ends(stops, stops)
@@ -106,10 +106,11 @@ def _are_alike(starts, stops):
 
 
 @compiled
-def _gather(start, stop, ends, order, found):
-    """Ends in an order, places start ... stop."""
+def _gather(start, stop, starts, stops, order, firsts, lasts):
+    """Starts and ends in an order, places start ... stop: in one pass, since fresh memory is dear."""
     for i in range(start, stop):
-        found[i] = ends[order[i]]
+        firsts[i] = starts[order[i]]
+        lasts[i] = stops[order[i]]
 
 
 @compiled(allocates=True)
