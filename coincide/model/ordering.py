@@ -8,6 +8,8 @@ from coincide.model.compiled import compiled
 from coincide.model.packed_order import Digits, packed_order
 
 _FEW = 2048
+_MANY = 1 << 19
+"""Rows that are in order sooner with their numbers in one word, if they need not be put in groups."""
 _FAR = 32
 _DISORDERED = 256
 """With more than one row in `_DISORDERED` behind a greater one far before it, merging runs is slower."""
@@ -26,7 +28,7 @@ def stable_order(keys: np.ndarray, group: np.ndarray | None = None, threads: int
     if group is None:
         if keys.size < _FEW or _falls(keys, _FAR) * _DISORDERED < keys.size:
             return np.argsort(keys, kind="stable")
-        digits = Digits.of(keys, keys[:0])
+        digits = Digits.of(keys, keys[:0]) if keys.size >= _MANY else None
         return _by_digits(keys) if digits is None else packed_order(keys, keys[:0], digits, threads)
     group = np.ascontiguousarray(group)
     if (digits := Digits.of(keys, group)) is not None:
