@@ -151,6 +151,8 @@ def fill_block(
     """Write the matches of the base events start ... stop, in order; the tally as of `count_block`."""
     tally = np.zeros(3, np.int64)
     base, targets, bounds = sides.base, sides.targets, sides.bounds
+    # Or else the last ones of those at hand may begin too late for a short event.
+    is_all = bounds.before_lo - bounds.after_hi <= bounds.left_shortest + 1
     hand, size = np.empty(_AT_HAND, np.int64), np.int64(0)
     group = group_of(base, start)
     known = later = reached = np.int64(-1)
@@ -166,9 +168,11 @@ def fill_block(
             base_out[at:full] = base_values[i]
         bound = base.starts[i] + bounds.before_lo
         hand, size, later = _at_hand(sides, hand, size, later, high, bound)
-        reached = _moved(targets.starts, reached, low, high, base.stops[i] + bounds.after_hi + 1)
-        # Of those at hand the last ones may begin too late for a short event.
-        begin = full - max(reached - later, 0)
+        begin = at + size
+        if not is_all:
+            last = base.stops[i] + bounds.after_hi + 1
+            reached = _moved(targets.starts, reached, low, high, last)
+            begin = full - max(reached - later, 0)
         for j in range(begin - at):
             target_out[at + j] = target_values[hand[j]]
         copy_into(target_out[begin:full], target_values[later : later + full - begin])
