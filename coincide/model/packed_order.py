@@ -42,7 +42,8 @@ class Digits(NamedTuple):
         bucket = min(bits, max(1, min(_MOST_BITS, row - _BUCKET_BITS)))
         if bits > _WORD or bits - bucket + row > _WORD:
             return None
-        return cls(least.view(np.uint64), *map(np.uint64, (key, bits - bucket, row)), 1 << bucket)
+        word = np.uint64
+        return cls(least.view(word), word(key), word(bits - bucket), word(row), 1 << bucket)
 
 
 def packed_order(keys: np.ndarray, group: np.ndarray, digits: Digits, threads: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +14,7 @@ def kept_busy(rows: int, threads: int) -> int:
     return max(1, min(threads, rows // _ROWS_OF_A_THREAD))
 
 
-def run_tasks(tasks: list[Callable[[], Any]], threads: int) -> list[Any]:
+def run_tasks(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     """Run tasks on that many threads, and return what they return, in their order."""
     if threads == 1 or len(tasks) < 2:
         return [task() for task in tasks]
