@@ -58,7 +58,7 @@ class OrderedEvents(NamedTuple):
     shapes: np.ndarray
 
 
-def ordered(events: Events, threads: int) -> OrderedEvents:
+def ordered(events: Events, threads: int = 1) -> OrderedEvents:
     """Sort events by key, equal ones by row: one order on every machine and backend."""
     times, n = events.times, len(events)
     threads = kept_busy(n, threads)
