@@ -72,7 +72,7 @@ def _scene(bench: Bench, scene: Scene) -> None:
     from bench.peers.duckdb_causality import DuckDBCausality
 
     n = bench.pick(scene.events, 3_000)
-    causes, effects = (_events(n, scene.sphere, seed) for seed in (1, 2))
+    causes, effects = (random_events(n, scene.sphere, seed) for seed in (1, 2))
     window = min(scene.by_time, n) * TICKS_APART
     duck = DuckDBCausality(causes, effects, window, scene.radius, bench.cores)
     plan = bench.fastest(
@@ -100,7 +100,8 @@ def _scene(bench: Bench, scene: Scene) -> None:
     )  # fmt: skip
 
 
-def _events(n: int, sphere: bool, seed: int) -> pa.Table:
+def random_events(n: int, sphere: bool, seed: int) -> pa.Table:
+    """Of one side, in order of time: anywhere in the plane or on a part of the sphere."""
     random = np.random.default_rng(seed)
     time = np.sort(random.integers(0, n * TICKS_APART, n))
     names, ends = (("lat", "lon"), DEGREES) if sphere else (("x", "y"), ((0.0, EXTENT),) * 2)

@@ -46,7 +46,7 @@ CHECKS = {
         "histograms": 3,
         "planner": 1,
     },
-    **{"seismic-delays": 0, "structured-streaming": 3},
+    **{"seismic-delays": 0, "structured-streaming": 3, "spark-bins": 5},
     **{"borders": 6, "borders-figures": 22, "borders-space": 20, "borders-locality": 7},
     **{"causality": 6, "clocks": 0, "windowed-causality": 0, "spans": 14},
 }
