@@ -194,6 +194,17 @@ def test_the_best_is_the_most_probable_then_what_has_most_in_common() -> None:
         assert row["overlap"] == -min(near)[1]
 
 
+@pytest.mark.parametrize("choice", [{"emit": "best"}, {"matching": "mutual"}])
+def test_the_nearest_of_spans_without_a_gap_is_the_most_probable(choice: dict[str, Any]) -> None:
+    left = pa.table({"id": [0], "start": [0], "end": [100]})
+    right = pa.table({"id": [0, 1], "start": [97, 100], "end": [200, 200]})
+    found = correlate_tables(
+        left, right, following(8), confidence=0.1, prefer="nearest",
+        left_time=spans("start", "end", around=5), right_time=spans("start", "end"), **choice,
+    )  # fmt: skip
+    assert found["right_id"].to_pylist() == [1]
+
+
 def test_instants_may_be_in_uncertain_spans() -> None:
     lasting = pa.table({"id": [0], "start": [100], "end": [200]})
     points = pa.table({"id": [0, 1, 2, 3], "t": [96, 100, 150, 209]})

@@ -55,7 +55,7 @@ class PairOrder:
         if self._prefer == "distance":
             return self.pairing.measured(*rows)["distance"].view(np.int64)
         if self._prefer == "nearest" and self._is_of_spans:
-            return self.from_middle(rows).astype(np.int64)
+            return np.maximum(-self.pairing.overlaps(*rows), 0)
         return ordered_delays(*self._places_in_time, rows, _DELAYS[self._prefer])
 
     def leading(self, rows: Rows) -> Keys:
@@ -74,7 +74,8 @@ class PairOrder:
         """The k best pairs of each event, whose matches are of side `of`: numbers, and ranks from 1."""
         events = rows[LEFT if of == RIGHT else RIGHT]
         merits, apart = self.pairing.merits(*rows)
-        least_first = [-merits, apart, self.ranks(of)[rows[of]]]
+        # As bits: overlaps of spans are bits of numbers that some libraries take for zero.
+        least_first = [-merits.view(np.int64), apart, self.ranks(of)[rows[of]]]
         if self._prefer != "probability":
             least_first.insert(0, self.preferred(rows))
         if self.pairing.spec.coordinates:
