@@ -300,7 +300,7 @@ def reach_of_any(sides: Sides, spec: AnySpec) -> Reach | None:
     left, right = (lengths_of(side.times) for side in sides)
     if left is not None and right is not None:
         return Reach.of(spec.pairs, left, right, spec.largest_useful)
-    apart = midpoint_reach(spec.widest) if spec.are_uniform else None
+    apart = midpoint_reach(spec.widest, max(spec.largest_useful)) if spec.are_uniform else None
     any_length = 0, 2 * TIME_LIMIT
     return None if apart is None else Reach(*apart, any_length, any_length)
 

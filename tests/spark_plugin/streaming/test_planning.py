@@ -22,6 +22,7 @@ from spark_plugin.ways.streaming.join import plan_streams
 pytestmark = pytest.mark.spark
 OPTIONS = CorrelateOptions(unit="ms")
 NEAR = TimingCondition(within(-300, 300), 0.8)
+EVEN = TimingCondition(within(-300, 300), 0.5)
 CLOSE = CausalityCondition([Temporal(0, 300), Spatial(1)])
 
 
@@ -31,6 +32,11 @@ CLOSE = CausalityCondition([Temporal(0, 300), Spatial(1)])
         (JoinArguments(NEAR, left_time="t", right_time="t", options=OPTIONS), 1300, 2600),
         (JoinArguments(NEAR, left_time=("t", "x"), right_time="t", options=OPTIONS), 1376, 2752),
         (
+            JoinArguments(EVEN, left_time=("t", "x"), right_time=("t", "x"), options=OPTIONS),
+            1901.5,
+            3803,
+        ),
+        (
             CausalityArguments(CLOSE, cause_time="t", cause_place=("x",), options=OPTIONS),
             1300,
             2600,
@@ -38,7 +44,7 @@ CLOSE = CausalityCondition([Temporal(0, 300), Spatial(1)])
     ],
 )
 def test_exact_times_wait_for_the_window_and_the_delay_alone(
-    spark: SparkSession, arguments: PairArguments, length: int, latest: int
+    spark: SparkSession, arguments: PairArguments, length: float, latest: int
 ) -> None:
     events = spark.createDataFrame([(1, 2, 3)], "id bigint, t bigint, x bigint")
     asked = StreamArguments(delays=(1000, 1000), name="join")
