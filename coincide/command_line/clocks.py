@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.options import CLOCKS, typed
@@ -16,17 +17,21 @@ from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, checked
 from coincide.command_line.summary import Counted
 from coincide.engine.clocks.arguments import ClockArguments
-from coincide.engine.clocks.tables import ClockPlan, errors_of_tables
+from coincide.engine.clocks.tables import ClockAnswers, ClockPlan, errors_of_tables
+from coincide.engine.events.ticks import length_words
 from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.words import duration, keys, names, options_of
 from coincide.engine.reports.reports import JoinSummary, side_words
-from coincide.model.errors import ConditionError, argument
+from coincide.model.clocks.errors import PARTS_PER_MILLION, Found, Segment
+from coincide.model.errors import ConditionError, argument, several
 from coincide.model.sides import SIDES
+from coincide.model.units import Tick
 
 _MOST_CLOCKS = 8
-"""On a page."""
+"""On a page, and in the summary."""
+_DIGITS = 15
 _OF_SPARK: dict[str, Any] = {"engine": "local", "master": None, "conf": None}
 
 
@@ -57,8 +62,7 @@ class ClockRequest(EventRequest):
         tables = read_tables(asked, progress.show)
         progress.show(self.doing)
         answers, summary = errors_of_tables(tables, asked.request.arguments)
-        found = answers.table
-        counted = _counted(found, summary)
+        counted = _counted(answers, summary)
         if self.page is not None:
             from coincide.engine.clocks.drawing import ClockPage
             from coincide.engine.exploration.pages import write_file
@@ -70,6 +74,9 @@ class ClockRequest(EventRequest):
                 answers.views(_MOST_CLOCKS), len(answers.found), counted.lines, command
             )
             write_file(self.page, text.encode(), self.overwrite, inputs)
+        found = answers.table
+        if self.output_format == "csv":
+            found = with_units(found)
         return InProcess(found.to_batches(), found.schema, lambda: counted)
 
 
@@ -94,7 +101,8 @@ def request(**words: Any) -> ClockRequest:
         match=keys(words["match"], "match"),
         jumps=not words["no_jumps"],
         options=options_of(words),
-        **{name: words[name] for name in ("max_drift", "chance")},
+        max_drift=_drift(words["max_drift"]),
+        chance=words["chance"],
     )
     return ClockRequest(
         left=words["left"],
@@ -106,6 +114,18 @@ def request(**words: Any) -> ClockRequest:
     )
 
 
+def _drift(word: str) -> float:
+    """A fraction, or parts per million."""
+    number = word.strip().removesuffix("ppm")
+    try:
+        return float(number) / (PARTS_PER_MILLION if word.strip() != number else 1)
+    except ValueError:
+        raise ConditionError(
+            f"{argument('max_drift')} takes parts per million, such as 50ppm, or a fraction, such as"
+            f" 0.00005 (found {word!r})."
+        ) from None
+
+
 def _column(option: str, word: str) -> str:
     found = names(option, [word])
     if len(found) != 1:
@@ -115,10 +135,9 @@ def _column(option: str, word: str) -> str:
     return found[0]
 
 
-def _counted(found: pa.Table, summary: JoinSummary) -> Counted:
-    """How many answers of each status there are, and what the rows were."""
-    first = found.filter(pa.array([each in (None, 0) for each in found["segment"].to_pylist()]))
-    statuses = Counter(first["status"].to_pylist())
+def _counted(answers: ClockAnswers, summary: JoinSummary) -> Counted:
+    """How many answers of each status there are, the first ones, and what the rows were."""
+    statuses = Counter(each.status for each in answers.found)
     sides = dict(zip(SIDES, (summary.left, summary.right), strict=True))
     lines = []
     for side, counts in sides.items():
@@ -127,10 +146,58 @@ def _counted(found: pa.Table, summary: JoinSummary) -> Counted:
             (side, "; ".join([f"{counts.rows:,} rows", *side_words(counts, summary.tick)]))
         )
     words = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
+    shown = list(enumerate(answers.found[:_MOST_CLOCKS]))
     values = {
         **{side: asdict(counts) for side, counts in sides.items() if counts is not None},
         "clocks": dict(statuses),
-        "segments": found["segment"].drop_null().length(),
+        "segments": sum(len(each.segments) for each in answers.found),
+        "errors": [
+            {"clock": answers.name(k), "status": one.status, "segments": _lines(one, summary.tick)}
+            for k, one in shown
+        ],
         "tick": summary.tick.unit,
     }
-    return Counted(values, [*lines, ("clocks", words or "none")])
+    first = [(answers.name(k) or "error", _words(one, summary.tick)) for k, one in shown]
+    return Counted(values, [*lines, ("clocks", words or "none"), *first])
+
+
+def _lines(found: Found, tick: Tick) -> list[dict[str, object]]:
+    """The errors of one clock as plain values: lengths as texts, drifts in ppm."""
+    return [
+        {
+            **{name: length_words(length, tick, _DIGITS) for name, length in _lengths(segment)},
+            "drift": segment.line.drift * PARTS_PER_MILLION,
+            "drift_error": segment.drift_error * PARTS_PER_MILLION,
+            "pairs": round(segment.pairs),
+        }
+        for segment in found.segments
+    ]
+
+
+def _lengths(segment: Segment) -> list[tuple[str, float]]:
+    own = segment.line.offset, segment.offset_error, segment.spread
+    return list(zip(("offset", "offset_error", "spread"), own, strict=True))
+
+
+def _words(found: Found, tick: Tick) -> str:
+    """The errors of one clock in a line: those of its first segment."""
+    if not found.segments:
+        return found.status
+    first, *more = found.segments
+    offset, error, spread = (length_words(length, tick, 4) for _, length in _lengths(first))
+    drift, its_error = (PARTS_PER_MILLION * each for each in (first.line.drift, first.drift_error))
+    and_more = f"; the output has {several(len(more), 'more segment')}" if more else ""
+    return (
+        f"offset {offset} (± {error}), drift {drift:.4g} ppm (± {its_error:.2g}), spread {spread},"
+        f" {first.pairs:,.0f} pairs{and_more}"
+    )
+
+
+def with_units(found: pa.Table) -> pa.Table:
+    """Durations as texts, such as ``15us``: CSV has no type that says their unit."""
+    for i, field in enumerate(found.schema):
+        if pa.types.is_duration(field.type):
+            numbers = found.column(i).cast(pa.int64()).cast(pa.string())
+            texts = pc.binary_join_element_wise(numbers, field.type.unit, "")
+            found = found.set_column(i, field.name, texts)
+    return found

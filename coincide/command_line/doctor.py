@@ -127,6 +127,17 @@ def check_spark() -> Finding:
     return _needed("Spark", "pyspark", "'pyspark>=4.0.1,<4.3'", f"; SPARK_HOME={home}" * bool(home))
 
 
+def check_protobuf() -> Finding:
+    """Protobuf, which workers of Spark's streams import."""
+    module, requirement = "google.protobuf.runtime_version", "'protobuf>=6.33.5,<8'"
+    found, error = _imported(module, "protobuf")
+    if error:
+        return Finding(
+            "Protobuf", _MISSING, error, f"for streams on Spark, pip install {requirement}"
+        )
+    return Finding("Protobuf", _OK, found)
+
+
 def check_arrow() -> Finding:
     """PyArrow."""
     return _needed("PyArrow", "pyarrow", "pyarrow")
@@ -231,6 +242,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_java,
     check_spark,
     check_worker_python,
+    check_protobuf,
     check_arrow,
     check_numba,
     check_cpu_backend,

@@ -546,7 +546,8 @@ CLOCKS = [
         {
             "--max-offset D = !": "The largest offset to look for, such as [cyan]60s[/cyan]. Both sides"
             " must share eight times as long a time.",
-            "--max-drift FRACTION: float = 0.0002": "The largest drift to look for: 0.0002 is 200 ppm.",
+            "--max-drift DRIFT = 200ppm": "The largest drift to look for: [cyan]200ppm[/cyan], or the same as"
+            " the fraction 0.0002.",
             "--by A,B,…: list": "Columns whose values have a clock each; [cyan]device=unit[/cyan] where"
             " that of RIGHT has another name.",
             "--match A,B,…: list": "Columns that are equal in a pair and share the clock.",

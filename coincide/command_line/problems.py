@@ -34,7 +34,7 @@ _CURES = {
     "Missing argument 'RIGHT'": "Give two inputs, LEFT and RIGHT, for example a.parquet b.parquet",
     "No such option: --png": "coincide explore writes a page. For pictures use Exploration.save in Python",
     "'--confidence'": "Write a number between 0 and 1, such as 0.9",
-    "valid number": "Write digits without a unit, such as 80",
+    "valid number": "Write digits without a unit, such as 0.5",
     "valid integer": "Write it as 8",
 }
 """What to add to what the argument parser says, by a part of it."""

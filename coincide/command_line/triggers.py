@@ -37,6 +37,7 @@ class Triggers:
     def __init__(self, delays: Sequence[timedelta | None]) -> None:
         self._delays = dict(zip(SIDES, delays, strict=False))
         self._until = ""
+        self._watermark: str | None = None
         self._last: dict[str, Any] = {}
         self._seen: dict[str, datetime] = {}
         self.count = 0
@@ -53,6 +54,7 @@ class Triggers:
 
     def _add(self, told: dict[str, Any]) -> None:
         metrics = told.get("observedMetrics") or {}
+        self._watermark = (told.get("eventTime") or {}).get("watermark") or self._watermark
         self.rows += _number(metrics, _OUTPUT, _ROWS)
         for side, counts in self.sides.items():
             counts["late"] += _number(metrics, "coincide_late", side)
@@ -104,17 +106,16 @@ class Triggers:
 
     def counted(self) -> Counted:
         """What all triggers together did."""
-        watermark = (self._last.get("eventTime") or {}).get("watermark")
         values: dict[str, object] = {
             side: {_ROWS: counts[_ROWS], "late": counts["late"]} | +counts
             for side, counts in self.sides.items()
         }
         return Counted(
-            {**values, "triggers": self.count, "watermark": watermark},
+            {**values, "triggers": self.count, "watermark": self._watermark},
             [
                 *((side, _words(counts)) for side, counts in self.sides.items()),
                 ("triggers", f"{self.count:,}"),
-                ("watermark", watermark or "none yet"),
+                *([("watermark", self._watermark)] if self._watermark else []),
             ],
         )
 

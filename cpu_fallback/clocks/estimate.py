@@ -173,11 +173,22 @@ def _described(work: Work, fit: Fit, chance: float) -> Segment:
     lefts = fit.found.lefts[is_own if is_own.any() else slice(None)]
     start, end = int(left[lefts[0]]), int(left[lefts[-1]])
     line = Line(float(start), float(fit.line.at(start)), float(fit.line.drift))
-    error = math.hypot(fit.offset_error, fit.drift_error * (fit.centre_time - start))
+    wider = _widening(fit)
+    error = wider * math.hypot(fit.offset_error, fit.drift_error * (fit.centre_time - start))
     low, high = _quantiles(fit.found.residuals, fit.weights)
     return Segment(
-        start, end, line, error, fit.drift_error, fit.spread, low, high, fit.pairs, chance
+        start, end, line, error, wider * fit.drift_error, fit.spread, low, high, fit.pairs, chance
     )
+
+
+def _widening(fit: Fit) -> float:
+    """How much larger errors are than those of pairs that share no event, as those of bursts do."""
+    moments = fit.weights * fit.found.residuals
+    of_pairs = float(moments @ moments)
+    if not of_pairs > 0:
+        return 1.0
+    sums = [np.bincount(each, moments) for each in (fit.found.lefts, fit.found.rights)]
+    return math.sqrt(max(1.0, float(sum(each @ each for each in sums)) / of_pairs - 1))
 
 
 def _quantiles(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:

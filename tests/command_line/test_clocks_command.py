@@ -43,22 +43,29 @@ def test_the_table_is_that_of_clock_errors(
     options = CorrelateOptions(unit="s", tick="us")
     wanted = clock_error_tables(LEFT, RIGHT, max_offset="60s", by="device", options=options)
     assert pq.read_table(output).equals(wanted)
+    (error,) = told["errors"]
+    assert (error["clock"], error["status"]) == ("device a", "found")
+    (segment,) = error["segments"]
+    assert float(segment["offset"].removesuffix(" s")) == pytest.approx(7.5, abs=0.5)
+    assert segment["drift"] == wanted["drift"][0].as_py()
 
 
 def test_people_read_how_many_are_found(
     sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = str(tmp_path / "errors.csv")
-    words = (*WORDS, "--no-jumps", "--chance", "0.01", "--max-drift", "1e-4")
+    words = (*WORDS, "--no-jumps", "--chance", "0.01", "--max-drift", "100ppm")
     assert run(["clocks", *sources, "-o", output, *words]) == 0
-    assert "clocks   1 found" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert re.search(r"clocks +1 found\ndevice a +offset 7\.\d+ s \(± ", told)
     assert csv.read_csv(output)["status"].to_pylist() == ["found"]
 
 
 def test_a_join_takes_the_errors(
     sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    errors, output = str(tmp_path / "errors.parquet"), str(tmp_path / "pairs.parquet")
+    errors = str(tmp_path / f"errors{Path(sources[0]).suffix}")
+    output = str(tmp_path / "pairs.parquet")
     assert run(["clocks", *sources, "-o", errors, *WORDS]) == 0
     join = ["join", *sources, "-o", output, "--unit", "s", "--tick", "us", "--by", "device",
             "--left-columns", "time", "--right-columns", "time", "--left-time", "time",
@@ -81,6 +88,7 @@ def test_a_join_takes_the_errors(
         (("--left-time", "a,b"), "--left-time takes one column of exact times"),
         (("--max-offset", "soon"), "--max-offset: cannot read the duration 'soon'"),
         (("--max-drift", "200"), "--max-drift is a fraction .* write 0.0002"),
+        (("--max-drift", "fast"), "--max-drift takes parts per million, such as 50ppm"),
         (("--match", "a=b=c"), "--match takes names, or LEFT=RIGHT"),
     ],
 )
@@ -122,3 +130,33 @@ def test_the_page_shows_what_was_found(
     ):
         assert run([*words, *(("--overwrite",) if more else ()), *more]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_errors_of_timestamps_go_by_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CSV has no durations: offsets are texts, and several clocks need their key."""
+    paths = []
+    for side, times in (("left", CASE.left), ("right", CASE.right)):
+        whole = np.round(times / SECOND * 1e6).astype(np.int64)
+        stamps = pa.array(np.tile(whole, 2)).view(pa.timestamp("us"))
+        devices = np.repeat(["a", "b"], whole.size)
+        paths.append(str(tmp_path / f"{side}.parquet"))
+        pq.write_table(
+            pa.table({"id": range(2 * whole.size), "device": devices, "time": stamps}), paths[-1]
+        )
+    pairs = []
+    for suffix in ("parquet", "csv"):
+        errors, output = (str(tmp_path / f"{name}.{suffix}") for name in ("errors", "pairs"))
+        assert run(["clocks", *paths, "-o", errors, "--max-offset", "60s", "--by", "device"]) == 0
+        join = ["join", *paths, "-o", output, "--by", "device", "--mutual-deadline", "8ms",
+                "--confidence", "0.5", "--left-time", "time", "--right-time", "time",
+                "--left-clock", errors]  # fmt: skip
+        capsys.readouterr()
+        assert run(join) == 2
+        said = capsys.readouterr().err
+        assert "several clocks" in said
+        assert "--left-clock-by device" in said
+        assert run([*join, "--left-clock-by", "device"]) == 0
+        read: Any = pq.read_table if suffix == "parquet" else csv.read_csv
+        pairs.append(read(output).num_rows)
+    assert re.fullmatch(r"-?\d+us", csv.read_csv(tmp_path / "errors.csv")["offset"][0].as_py())
+    assert pairs[0] == pairs[1] >= 116

@@ -221,7 +221,7 @@ def test_everything_for_the_cpu_is_here(tmp_path, java):
     answer = run_doctor(tmp_path, JAVA_HOME=java)
     assert answer.returncode == 0, answer.stdout
     assert answer.stderr == ""
-    for name in ("Python", "Java", "Spark", "PyArrow", "Numba", "backend cpu"):
+    for name in ("Python", "Java", "Spark", "Protobuf", "PyArrow", "Numba", "backend cpu"):
         assert line_of(answer, name).startswith("ok")
     assert "Ready: joins run on the CPU" in answer.stdout
 
@@ -232,6 +232,7 @@ def test_everything_for_the_cpu_is_here(tmp_path, java):
         ("pyspark", "Spark", "pip install 'pyspark"),
         ("pyarrow", "PyArrow", "pip install pyarrow"),
         ("numba", "Numba", "pip install numba"),
+        ("google", "Protobuf", "for streams on Spark, pip install 'protobuf"),
     ],
 )
 def test_a_package_is_missing(tmp_path, java, module, name, advice):

@@ -139,6 +139,10 @@ def test_triggers_are_counted_once_and_the_side_that_holds_is_named() -> None:
     triggers = Triggers([timedelta(seconds=1), timedelta(seconds=5)])
     assert triggers.line() == "waiting for events"
     assert triggers.counted().values["left"] == {"rows": 0, "late": 0}
+    assert "watermark" not in dict(triggers.counted().lines)
+    triggers.take([reported("2026-05-01T11:00:00.000Z")])  # without rows
+    assert dict(triggers.counted().lines)["watermark"] == "2026-05-01T11:59:58.000Z"
+    assert triggers.line() == "waiting for events"
     first = reported(
         "2026-05-01T12:00:00.000Z",
         coincide_left={"rows": 100, "unmatchable": 1, "latest": "2026-05-01 12:00:01.5"},

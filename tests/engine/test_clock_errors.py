@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as csv
 import pytest
 
 from bench.clocks import SECOND, Case, Truth, made
@@ -288,6 +290,7 @@ def test_what_errors_can_be_bounds_times() -> None:
         ({"errors": 3}, SchemaError, "errors must be a table"),
         ({"errors": pa.table({"start": [1]})}, SchemaError, "errors has no column 'status'"),
         ({"by": "device"}, SchemaError, "errors has no column 'device'"),
+        ({}, ConditionError, "errors has several clocks .* for example by='device'"),
     ],
 )
 def test_bad_errors(given: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -298,7 +301,7 @@ def test_bad_errors(given: dict[str, Any], error: type[Exception], message: str)
 
 def test_errors_of_numbers_are_not_for_stamps() -> None:
     own, others = tables(case())
-    clock = corrected_clock("time", error_rows())
+    clock = corrected_clock("time", error_rows().slice(0, 2))
     with pytest.raises(SchemaError, match=r"errors.start and left.time must both be timestamps"):
         correlate_tables(
             own, others, within="1s", confidence=0.5, left_time=clock, right_time="time"
@@ -338,3 +341,57 @@ def test_offsets_of_stamps_are_durations() -> None:
             own, others, within="1s", confidence=0.5, right_time="time",
             left_time=corrected_clock("time", bare),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_clocks_that_overlap_need_their_key(is_file: bool, tmp_path: Path) -> None:
+    errors: Any = error_rows()
+    if is_file:
+        csv.write_csv(errors, tmp_path / "errors.csv")
+        errors = tmp_path / "errors.csv"
+    with pytest.raises(ConditionError, match=r"several clocks .*segments that overlap in time"):
+        corrected_clock("t", errors)
+    own = pa.table({"id": [1, 2], "t": [150, 150], "device": ["a", "b"]})
+    others = pa.table({"id": [3], "t": [160]})
+    clock = corrected_clock("t", errors, by="device")
+    found = correlate_tables(own, others, within=1, confidence=0.5, left_time=clock, right_time="t")
+    assert found["left_id"].to_pylist() == [1]
+    assert repr(clock) == "corrected_clock('t', errors, by=[('device', 'device')])"
+
+
+def test_segments_that_touch_are_of_one_clock() -> None:
+    assert corrected_clock("t", error_rows(end=[300, 400, 1000, None]).slice(0, 2)).by == ()
+    one_after_the_other = error_rows(start=pa.array([100, 300, 500, None], pa.int64()))
+    corrected_clock("t", one_after_the_other)
+
+
+def test_offsets_may_be_texts() -> None:
+    own, others = tables(case())
+    errors = clock_error_tables(own, others, max_offset="60s")
+    place = errors.schema.get_field_index("offset")
+    texts = pa.array([f"{each}us" for each in errors["offset"].cast(pa.int64()).to_pylist()])
+    given: dict[str, Any] = {"within": "1s", "confidence": 0.5, "right_time": "time"}
+    wanted, found = (
+        correlate_tables(own, others, left_time=corrected_clock("time", each), **given)
+        for each in (errors, errors.set_column(place, "offset", texts))
+    )
+    assert wanted.num_rows
+    assert found.equals(wanted)
+
+
+def test_pairs_of_bursts_are_no_independent_witnesses() -> None:
+    """Events of shared bursts have many pairs each: an error by the number of pairs would be too small."""
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        bursts, n = rng.uniform(0, 21_600, 40), 600
+        own, others = (rng.choice(bursts, n) + rng.exponential(30, n) for _ in range(2))
+        left, right = (
+            pa.table({"time": np.round(t * 1e6).astype(np.int64)}) for t in (own, others)
+        )
+        for row in clock_error_tables(left, right, max_offset=60 * SECOND).to_pylist():
+            if row["status"] == "found":
+                ratios.append(abs(row["offset"]) / row["offset_error"])
+                assert row["offset_error"] > 1.5 * row["spread"] / row["pairs"] ** 0.5
+    assert ratios
+    assert max(ratios) < 6

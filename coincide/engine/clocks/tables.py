@@ -224,11 +224,12 @@ class ClockAnswers:
         """What there is to draw of the first few clocks."""
         limits = self.plan.limits(len(self.groups))
         return [
-            ClockView.of(self._name(place), self.groups.one(int(k)), self.found[place], limits)
+            ClockView.of(self.name(place), self.groups.one(int(k)), self.found[place], limits)
             for place, k in enumerate(self.order[:most])
         ]
 
-    def _name(self, place: int) -> str:
+    def name(self, place: int) -> str:
+        """What a clock is called: its keys; nothing where there is one."""
         values = [key[place].as_py() for key in self.keys]
         names = [field.name for field in self.plan.rows.keys]
         return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,14 +23,14 @@ from coincide.engine.events.timestamps import INTERVALS, IntervalModel
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
-from coincide.model.units import NANOSECONDS_PER_UNIT
+from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
 SIDE = "errors"
 """What the table is called in messages."""
 _COLUMNS = ("status", "start", "end", "offset", "drift")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CorrectedClock:
     """Stamps that are put right. Made by `corrected_clock`.
 
@@ -47,6 +48,10 @@ class CorrectedClock:
     errors: pa.Table
     by: tuple[tuple[str, str], ...]
 
+    def __repr__(self) -> str:
+        by = f", by={list(self.by)!r}" if self.by else ""
+        return f"corrected_clock({self.time!r}, errors{by})"
+
 
 def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
     """Say that the stamps of a side are put right by the errors of its clock, which were found before.
@@ -63,7 +68,7 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
     errors : pa.Table, whatever offers Arrow's C stream, list of dicts, path, or DataFrame of Spark
         As `coincide.clock_error_tables` and `coincide.clock_errors` give them: ``status``, ``start``,
         ``end``, ``offset``, ``drift``. A DataFrame is collected. Only rows that are ``"found"`` count. If
-        times are numbers, the join needs the same unit and tick.
+        times are numbers, the join needs the same unit and tick. Offsets may be texts, such as ``"1.5s"``.
     by : str or sequence of str and (str, str)
         Columns that name the clock, ``("receiver", "device")`` for one with another name in errors.
 
@@ -75,10 +80,15 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
     Raises
     ------
     ConditionError
-        If a column is no name.
+        If a column is no name, or `by` is missing where there are several clocks.
     SchemaError
         If errors lack a column.
     """
+    return named_clock(time, errors, by)
+
+
+def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> CorrectedClock:
+    """As `corrected_clock`, for a front end that calls `by` something else."""
     if not isinstance(time, str) or not time:
         raise ConditionError(
             f"{argument('time')} must be the name of a column (found {brief(time)})."
@@ -92,8 +102,38 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
     table = arrow_table(SIDE, errors, names).combine_chunks()
     for name in names:
         column_of(table, SIDE, name)
-    is_found = pc.equal(table["status"], "found")
-    return CorrectedClock(time, table.select(list(dict.fromkeys(names))).filter(is_found), pairs)
+    found = table.filter(pc.equal(table["status"], "found"))
+    if _overlap(found, pairs):
+        raise ConditionError(
+            f"{SIDE} has several clocks for one event (found segments that overlap in time). Name the"
+            f" columns that tell the clocks apart, for example {argument(called, 'device')}."
+        )
+    return CorrectedClock(time, found.select(list(dict.fromkeys(names))), pairs)
+
+
+def _overlap(found: pa.Table, by: Sequence[tuple[str, str]]) -> bool:
+    """Whether segments that are told to be of one clock are at the same time, so of several."""
+    if not found.num_rows:
+        return False
+    number, _, _ = _numbers(found, by)
+    order = pa.array(np.lexsort((pc.rank(one_array(found["start"])).to_numpy(), number)))
+    starts, stops = (one_array(found[name]).take(order) for name in ("start", "end"))
+    is_early = pc.less(starts[1:], stops[:-1]).fill_null(False).to_numpy(zero_copy_only=False)
+    is_same = np.diff(number[order]) == 0
+    return bool((is_early & is_same).any())
+
+
+def _numbers(
+    errors: pa.Table, by: Sequence[tuple[str, str]]
+) -> tuple[np.ndarray, list[pa.Array], list[pa.Array]]:
+    """A number for the clock of each segment; the texts of each key, and which there are."""
+    keys, values, number = [], [], np.zeros(errors.num_rows, np.int64)
+    for _, name in by:
+        keys.append(_texts(errors[name]))
+        values.append(pc.unique(keys[-1]))
+        codes = pc.index_in(keys[-1], values[-1]).to_numpy(zero_copy_only=False)
+        number = number * len(values[-1]) + codes.astype(np.int64)
+    return number, keys, values
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +222,7 @@ class CorrectedColumns:
     def _lines(self) -> tuple[Segments, list[pa.Array], list[pa.Array], np.ndarray]:
         """The segments by clock, their keys, the values of each, and the number of each clock's keys."""
         errors, scale = self.given.errors, self.scale
-        keys, values, number = [], [], np.zeros(errors.num_rows, np.int64)
-        for _, name in self.given.by:
-            keys.append(_texts(errors[name]))
-            values.append(pc.unique(keys[-1]))
-            codes = pc.index_in(keys[-1], values[-1]).to_numpy(zero_copy_only=False)
-            number = number * len(values[-1]) + codes.astype(np.int64)
+        number, keys, values = _numbers(errors, self.given.by)
         starts, stops = (_ticks_of(errors, name, scale) for name in ("start", "end"))
         order = np.lexsort((starts, number))
         known, first = np.unique(number[order], return_index=True)
@@ -270,6 +305,11 @@ def _lengths_of(errors: pa.Table, scale: TimeScale) -> np.ndarray:
             " as Spark writes its intervals to Parquet). Give the DataFrame itself, or write its"
             " .toArrow()."
         )
+    if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+        sizes = [
+            parse_duration(text) / (scale.tick.nanoseconds or 1) for text in column.to_pylist()
+        ]
+        return np.array(sizes, np.float64)
     if not pa.types.is_duration(column.type):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     step = NANOSECONDS_PER_UNIT[column.type.unit] / (scale.tick.nanoseconds or 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from coincide.engine.events.corrected import corrected_clock
+from coincide.engine.events.corrected import named_clock
 from coincide.engine.events.keys import Key, parted, plain
 from coincide.engine.events.spans import spans
 from coincide.engine.events.time_arguments import around, histograms, resolution
@@ -254,7 +254,7 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     if "clock" in said:
         by = keys(words.get(f"{begin}clock_by"), f"{begin}clock_by")
         with said_of(f"{begin}clock"):
-            return corrected_clock(columns[0], said["clock"], by=by)
+            return named_clock(columns[0], said["clock"], by, f"{begin}clock_by")
     return _stamped(columns[0], said, unit, begin)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
@@ -210,6 +211,7 @@ def check_session(operator: str, spark: SparkSession) -> None:
             f"{operator} needs transformWithState for rows, which Spark has since 4.1 (found"
             f" {__version__}). Use pip install 'pyspark>=4.1,<4.3'."
         )
+    _check_protobuf(operator)
     store = spark.conf.get(_STORE, None)
     if store != _ROCKS:
         raise ConditionError(
@@ -221,3 +223,14 @@ def check_session(operator: str, spark: SparkSession) -> None:
             f"{_POLICY}=max makes rows of the slower side late. Set it before the query starts:"
             f" spark.conf.set({_POLICY!r}, 'min')."
         )
+
+
+def _check_protobuf(operator: str) -> None:
+    """Refuse an interpreter without what Spark's workers of a state import; here, as theirs is this one."""
+    try:
+        importlib.import_module("google.protobuf.runtime_version")
+    except ImportError as error:
+        raise BackendError(
+            f"{operator} needs protobuf, which Spark's workers import (found: {error}). Use pip install"
+            " 'protobuf>=6.33.5,<8'."
+        ) from error

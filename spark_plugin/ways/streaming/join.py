@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from coincide.engine.events.ticks import length_words
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import AnySpec, check_output_names
 from coincide.model.errors import several
@@ -103,7 +105,8 @@ class StreamPlan:
     def describe(self) -> str:
         """The plan in one line, for the log."""
         length, latest = (
-            f"{half / 2:g} {self._tick.unit}" for half in (self.grid.length, self.latest)
+            length_words(Fraction(half, 2), self._tick, 15)
+            for half in (self.grid.length, self.latest)
         )
         buckets = several(self.grid.buckets, "key bucket")
         return f"slices of {length}, {buckets}; rows come out {latest} after their time at most"

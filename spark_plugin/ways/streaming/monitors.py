@@ -6,11 +6,13 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from coincide.engine.events.ticks import length_words
 from coincide.model.errors import ConditionError, argument, several
 from coincide.model.units import Duration, Tick
 from spark_plugin.cluster.worker_python import check_workers
@@ -115,11 +117,13 @@ class MonitorArguments:
     ) -> DataFrame:
         """What monitors find in rows on the wire that a task packs: columns, and of numbers the words."""
         delay = ticks("delay", self.delay, tick)
-        latest = (task.grid.length + task.grid.beyond) / 2 + delay
+        length, latest = (
+            length_words(Fraction(half, 2), tick, 15)
+            for half in (task.grid.length, task.grid.length + task.grid.beyond + 2 * delay)
+        )
         _log.info(
-            "%s: slices of %g %s, %s; rows come out %g %s after their time at most",
-            self.operator, task.grid.length / 2, tick.unit, several(task.grid.buckets, "key bucket"),
-            latest, tick.unit,
+            "%s: slices of %s, %s; rows come out %s after their time at most",
+            self.operator, length, several(task.grid.buckets, "key bucket"), latest,
         )  # fmt: skip
         watch(rows.sparkSession, self.name, Watched(self.operator, {self.side: "delay"}))
         packs = rows.mapInArrow(task, PACKED)

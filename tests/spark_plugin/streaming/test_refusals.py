@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from coincide import ConditionError, CorrelateOptions, correlate, correlate_streams
+from coincide import BackendError, ConditionError, CorrelateOptions, correlate, correlate_streams
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 
 pytestmark = pytest.mark.spark
@@ -101,3 +102,11 @@ def test_sessions(
             correlate_streams(events, events, **USUAL)
     finally:
         spark.conf.unset(setting)
+
+
+def test_streams_need_what_workers_of_a_state_import(
+    events: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "google.protobuf.runtime_version", None)
+    with pytest.raises(BackendError, match=r"needs protobuf.*pip install 'protobuf>="):
+        correlate_streams(events, events, **USUAL)
