@@ -546,8 +546,7 @@ CLOCKS = [
         {
             "--max-offset D = !": "The largest offset to look for, such as [cyan]60s[/cyan]. Both sides"
             " must share eight times as long a time.",
-            "--max-drift DRIFT = 200ppm": "The largest drift to look for: [cyan]200ppm[/cyan], or the same as"
-            " the fraction 0.0002.",
+            "--max-drift DRIFT = 200ppm": "The largest drift to look for. As a fraction: 0.0002.",
             "--by A,B,…: list": "Columns whose values have a clock each; [cyan]device=unit[/cyan] where"
             " that of RIGHT has another name.",
             "--match A,B,…: list": "Columns that are equal in a pair and share the clock.",
