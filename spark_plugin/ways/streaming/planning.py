@@ -42,6 +42,7 @@ def plan_grid(
     millisecond = -(-2_000_000 // nanoseconds)
     if asked.slice_length is None:
         length = max(span, beyond + 2 * max(asked.ticks_of_delays(tick)), millisecond)
+        length += length % 2  # whole ticks, which `slice_length` can say later
     else:
         length = 2 * ticks("slice_length", asked.slice_length, tick)
         least = max(millisecond, -(-span // _MOST_COPIES))
