@@ -184,7 +184,8 @@ def _words(found: Found, tick: Tick) -> str:
     if not found.segments:
         return found.status
     first, *more = found.segments
-    offset, error, spread = (length_words(length, tick, 4) for _, length in _lengths(first))
+    offset = length_words(first.line.offset, tick, 8)
+    error, spread = (length_words(each, tick, 2) for each in (first.offset_error, first.spread))
     drift, its_error = (PARTS_PER_MILLION * each for each in (first.line.drift, first.drift_error))
     and_more = f"; the output has {several(len(more), 'more segment')}" if more else ""
     return (
