@@ -147,7 +147,7 @@ def _counted(answers: ClockAnswers, summary: JoinSummary) -> Counted:
         )
     words = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
     shown = list(enumerate(answers.found[:_MOST_CLOCKS]))
-    values = {
+    values: dict[str, object] = {
         **{side: asdict(counts) for side, counts in sides.items() if counts is not None},
         "clocks": dict(statuses),
         "segments": sum(len(each.segments) for each in answers.found),
