@@ -194,7 +194,9 @@ COLUMNS = "id BIGINT, min_time BIGINT, max_time BIGINT, key BIGINT"
 
 def test_runs_that_are_killed_lose_no_row(kafka: Broker, connector: str, tmp_path: Path) -> None:
     moments = random.Random(KILLS)
-    sides = [events(seed, 6_000) for seed in (1, 2)]
+    sides = [
+        events(seed, max(6_000, 700 * KILLS)) for seed in (1, 2)
+    ]  # of which each run takes some
     command = Command(kafka, connector, tmp_path, "killed")
     for topic, side in zip(command.topics, sides, strict=False):
         kafka.write(topic, map(json.dumps, side.to_pylist()))
