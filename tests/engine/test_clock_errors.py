@@ -359,6 +359,22 @@ def test_clocks_that_overlap_need_their_key(is_file: bool, tmp_path: Path) -> No
     assert repr(clock) == "corrected_clock('t', errors, by=[('device', 'device')])"
 
 
+@pytest.mark.parametrize("is_file", [False, True])
+def test_keys_that_tell_clocks_apart_must_be_named(is_file: bool, tmp_path: Path) -> None:
+    """Also where one of the clocks alone is found: its errors are not those of the others."""
+    own, others, _ = keyed()
+    whole: Any = clock_error_tables(own, others, max_offset=60 * SECOND, by="device").slice(1, 2)
+    one: Any = whole.slice(0, 1)
+    if is_file:
+        for name, table in (("whole", whole), ("one", one)):
+            csv.write_csv(table, tmp_path / f"{name}.csv")
+        whole, one = tmp_path / "whole.csv", str(tmp_path / "one.csv")
+    with pytest.raises(ConditionError, match=r"found keys device.*for example by='device'"):
+        corrected_clock("time", whole)
+    assert corrected_clock("time", whole, by="device").errors.num_rows == 1
+    assert corrected_clock("time", one).errors.num_rows == 1
+
+
 def test_segments_that_touch_are_of_one_clock() -> None:
     assert corrected_clock("t", error_rows(end=[300, 400, 1000, None]).slice(0, 2)).by == ()
     one_after_the_other = error_rows(start=pa.array([100, 300, 500, None], pa.int64()))

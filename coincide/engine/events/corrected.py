@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
+from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow, own_names
 from coincide.engine.events.intervals import ReadAround
 from coincide.engine.events.keys import Keys, key_pairs
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array
@@ -99,16 +99,31 @@ def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> Correct
         raise SchemaError(f"errors must be {TABLES} (found {type(errors).__name__}).")
     pairs = tuple(key_pairs(by))
     names = [*_COLUMNS, *(name for _, name in pairs)]
-    table = arrow_table(SIDE, errors, names).combine_chunks()
+    own = own_names(errors, SIDE)
+    table = arrow_table(SIDE, errors, [*_keys_in(own), *names]).combine_chunks()
     for name in names:
         column_of(table, SIDE, name)
     found = table.filter(pc.equal(table["status"], "found"))
-    if _overlap(found, pairs):
+    keys = _keys_in(own or table.column_names)
+    unused = [name for name in keys if name not in names]
+    tell_apart = _count(table, [*pairs, *zip(unused, unused, strict=True)]) > _count(table, pairs)
+    if tell_apart or _overlap(found, pairs):
+        what = f"keys {', '.join(unused)}" if tell_apart else "segments that overlap in time"
         raise ConditionError(
-            f"{SIDE} has several clocks for one event (found segments that overlap in time). Name the"
-            f" columns that tell the clocks apart, for example {argument(called, 'device')}."
+            f"{SIDE} has several clocks for one event (found {what}). Name the columns that tell the"
+            f" clocks apart, for example {argument(called, unused[0] if unused else 'device')}."
         )
     return CorrectedClock(time, found.select(list(dict.fromkeys(names))), pairs)
+
+
+def _keys_in(names: Sequence[str]) -> list[str]:
+    """Of the columns of an answer those that name the clock: they come before the number of segments."""
+    return list(names[: names.index("segment")]) if "segment" in names else []
+
+
+def _count(errors: pa.Table, by: Sequence[tuple[str, str]]) -> int:
+    """How many clocks some columns tell apart."""
+    return np.unique(_numbers(errors, by)[0]).size
 
 
 def _overlap(found: pa.Table, by: Sequence[tuple[str, str]]) -> bool:

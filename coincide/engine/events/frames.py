@@ -122,12 +122,12 @@ def _as_number(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return column
 
 
-def own_names(given: object) -> list[str]:
+def own_names(given: object, side: str = "table") -> list[str]:
     """The columns of what was given as a table, where they can be told before it is read."""
     if _names_files(given):
         from coincide.engine.files.arrow_inputs import input_of
 
-        return input_of("table", given).schema.names
+        return input_of(side, given).schema.names
     return [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
 
 
