@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 
@@ -176,6 +177,8 @@ def brief(value: object) -> str:
     # An int of more digits than Python writes down has no `repr` at all.
     if isinstance(value, int) and value.bit_length() > 4 * _LONGEST_SHOWN:
         return f"an int of {value.bit_length():,} bits"
+    if isinstance(value, (FunctionType, BuiltinFunctionType)):
+        return f"the function {value.__name__}"
     try:
         text = repr(value)
     except ValueError:  # of a number that holds such an int

@@ -6,16 +6,16 @@ thirteen relations (1983) are such bounds, and so are overlap, containment and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, isfinite
 from numbers import Real
 from typing import Any, Literal, get_args
 
 from coincide.model.condition import SMALLEST_CONFIDENCE, Closed, Window, checked_confidence
-from coincide.model.errors import ConditionError, argument, brief, call, said_of
+from coincide.model.errors import ConditionError, argument, brief, call, percent, said_of
 from coincide.model.options import check_choice
-from coincide.model.span_bounds import FAR, SHARES, SpanBounds
+from coincide.model.span_bounds import FAR, MOST_PARTS, SpanBounds
 from coincide.model.uncertain_ends import UncertainEnds, Widths
 from coincide.model.units import Duration, Tick, plain, size_of
 
@@ -27,6 +27,13 @@ Allen = Literal[
 
 ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
 """Spans that are near enough meet a window at a confidence that is as good as none."""
+
+RELATIONS = ("overlapping", "containing", "inside", "following")
+"""Functions that make a relation, but for Allen's."""
+
+_SIMPLE = 10**6
+"""Fractions of smaller denominators are further from each other than a float is from what it means."""
+_NO_SHARES = Fraction(0), Fraction(0)
 
 _MORE, _LESS, _SAME, _ANY = (1, FAR), (-FAR, -1), (0, 0), (-FAR, FAR)
 _MIRRORED = {
@@ -55,7 +62,7 @@ class SpanWindow(Window):
     # start: two uncertain instants with these ends can be of a pair just then.
     kind: str
     amount: int | None = None  # Ticks: the least overlap, or less than 0 the largest gap
-    shares: tuple[int, int] = (0, 0)
+    shares: tuple[Fraction, Fraction] = _NO_SHARES
     ends: UncertainEnds | None = None  # None: both are known
 
     @classmethod
@@ -63,7 +70,7 @@ class SpanWindow(Window):
         cls,
         kind: str,
         amount: int | None,
-        shares: tuple[int, int] = (0, 0),
+        shares: tuple[Fraction, Fraction] = _NO_SHARES,
         ends: UncertainEnds | None = None,
     ) -> SpanWindow:
         """The window of a relation."""
@@ -91,8 +98,10 @@ class SpanWindow(Window):
         if self.ends is not None:
             found = self.ends.where_known(found, _bounds(self.kind, self.amount, ("both", "both")))
         return found._replace(
-            left_shortest=left, right_shortest=right, left_share=own, right_share=other
-        )
+            left_shortest=left, right_shortest=right,
+            left_share=own.numerator, left_parts=own.denominator,
+            right_share=other.numerator, right_parts=other.denominator,
+        )  # fmt: skip
 
 
 def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> SpanBounds:
@@ -126,7 +135,7 @@ def _ends_in(closed: Closed) -> tuple[bool, bool]:
     return closed in ("both", "left"), closed in ("both", "right")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SpanRelation:
     """What two spans must be to each other to be a pair.
 
@@ -139,6 +148,7 @@ class SpanRelation:
     gap: Duration | None = None
     share: tuple[float, float] = (0.0, 0.0)
     confidence: float | None = None  # of spans whose ends are uncertain
+    called: str = field(default="gap", compare=False)  # what the user calls `gap`
 
     def __post_init__(self) -> None:
         if self.confidence is not None:
@@ -164,24 +174,26 @@ class SpanRelation:
             with said_of("min_overlap"):
                 amount = tick.count(self.min_overlap)
         elif self.gap is not None:
-            with said_of("gap" if self.kind == "overlapping" else "within"):
+            with said_of(self.called):
                 amount = -tick.count(self.gap)
-        own, other = (ceil(Fraction(repr(each)) * SHARES) for each in self.share)
         ends = None
         if self.confidence is not None:
             ends = UncertainEnds(widths or Widths(), self.confidence)
+        own, other = map(_meant, self.share)
         return SpanWindow.of(self.kind, amount, (own, other), ends)
 
     def mirrored(self) -> SpanRelation:
         """The same relation with the two sides swapped."""
         return replace(self, kind=_MIRRORED[self.kind], share=self.share[::-1])
 
-    def __str__(self) -> str:
-        given = {"min_overlap": self.min_overlap, "gap": self.gap}
-        said = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+    def __repr__(self) -> str:
+        given = {"min_overlap": self.min_overlap, self.called: self.gap}
+        said = [repr(self.kind)] * (self.kind in get_args(Allen))
+        said += [f"{name}={value!r}" for name, value in given.items() if value is not None]
         said += [f"share={self.share}"] if any(self.share) else []
         sure = "" if self.confidence is None else f" at confidence {self.confidence:g}"
-        return f"{self.kind}({', '.join(said)}){sure}"
+        name = "relation" if self.kind in get_args(Allen) else self.kind
+        return f"{name}({', '.join(said)}){sure}"
 
 
 def overlapping(
@@ -198,7 +210,8 @@ def overlapping(
         The least time that they have in common. 0: touching is enough, whatever ends belong to them.
     share : float or (float, float), optional
         The least share of both spans that the common time is, of the left and of the right one, 0 to 1,
-        to nine places. A share of 0 asks for nothing of that span.
+        and 0 asks for nothing of that span. A float counts as the fraction that it is nearest to, such as
+        1/3, of a denominator up to a million. Another one counts as a decimal of nine places, rounded up.
     gap : int, str or timedelta, optional
         The most time between them, if they have none in common.
 
@@ -272,9 +285,9 @@ def following(within: Duration) -> SpanRelation:
     Examples
     --------
     >>> print(following("10s"))
-    following(gap='10s')
+    following(within='10s')
     """
-    return SpanRelation("following", gap=_length("within", within))
+    return SpanRelation("following", gap=_length("within", within), called="within")
 
 
 def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
@@ -302,8 +315,13 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
     Examples
     --------
     >>> print(relation("meets"))
-    meets()
+    relation('meets')
     """
+    if name in RELATIONS:
+        own = f"{name}('1h')" if name == "following" else f"{name}()"
+        raise ConditionError(
+            f"{call('relation', name)} is none of Allen's thirteen relations. Use {own}."
+        )
     check_choice("name", name, get_args(Allen))
     needs_bound = name in ("before", "after")
     if needs_bound and within is None:
@@ -315,14 +333,16 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
         raise ConditionError(
             f"{call('relation', name)} says how far apart spans are. Remove {argument('within')}."
         )
-    return SpanRelation(name, gap=_length("within", within))
+    return SpanRelation(name, gap=_length("within", within), called="within")
 
 
 def _length(name: str, given: Duration | None) -> Duration | None:
     if given is None:
         return None
     if size_of(given) < 0:
-        raise ConditionError(f"{argument(name)} must not be negative (found {brief(given)}).")
+        raise ConditionError(
+            f"{argument(name)} must not be negative (found {brief(given)}). Give 0 or more."
+        )
     return plain(given)
 
 
@@ -336,7 +356,18 @@ def _share(given: Any) -> float:
 
 
 def _wrong_share(given: object) -> ConditionError:
+    is_float = isinstance(given, float | int) and not isinstance(given, bool)
+    hint = percent(given) if is_float else ""
     return ConditionError(
         f"{argument('share')} must be a number between 0 and 1, or one for each side (found"
-        f" {brief(given)})."
+        f" {brief(given)}{hint}). Give 0.5 for half of both, or (0.5, 0) for half of the left span."
     )
+
+
+def _meant(share: float) -> Fraction:
+    """The fraction that a float is written for."""
+    near = Fraction(share).limit_denominator(_SIMPLE)
+    # One that was computed, such as 1 - 2 / 3, is an ulp or two away.
+    if near and abs(near - Fraction(share)) <= Fraction(1, 2**51):
+        return near
+    return Fraction(ceil(Fraction(repr(share)) * MOST_PARTS), MOST_PARTS)

@@ -10,7 +10,7 @@ LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 
 
-_FIRST = ("left", "cause", "event")
+_FIRST = ("left", "cause", "event", "events")
 """What the left side is called: by `correlate`, of causes, and where there is but one side."""
 
 

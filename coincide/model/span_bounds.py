@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 FAR = 2**62
 """No two times are that far apart, ticks."""
-SHARES = 10**9
-"""Shares are whole numbers of billionths."""
+MOST_PARTS = 10**9
+"""The largest denominator of a share: products with what is left of a length do not overflow."""
 
 
 class EndBounds(NamedTuple):
@@ -32,8 +32,10 @@ class SpanBounds(NamedTuple):
     before_hi: int = FAR
     left_shortest: int = 0  # A shorter span holds too little time
     right_shortest: int = 0
-    left_share: int = 0  # The least overlap, in billionths of the left span
+    left_share: int = 0  # The least overlap, so many parts of the left span
+    left_parts: int = 1
     right_share: int = 0
+    right_parts: int = 1
 
     @classmethod
     def of(cls, **bounds: tuple[int, int]) -> SpanBounds:
@@ -50,7 +52,8 @@ class SpanBounds(NamedTuple):
         return SpanBounds(
             -self.starts_hi, -self.starts_lo, -self.ends_hi, -self.ends_lo,
             -self.before_hi, -self.before_lo, -self.after_hi, -self.after_lo,
-            self.right_shortest, self.left_shortest, self.right_share, self.left_share,
+            self.right_shortest, self.left_shortest,
+            self.right_share, self.right_parts, self.left_share, self.left_parts,
         )  # fmt: skip
 
     def by_ends(self, *, left_instants: bool, right_instants: bool) -> EndBounds | None:

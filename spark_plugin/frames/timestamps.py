@@ -70,15 +70,15 @@ def _(columns: IntervalColumns) -> TimestampSql:
         for scale in columns.scales
     )
     not_finite = literal(NOT_FINITE)
-    too_short = f"high - low < {literal(columns.shortest)}" if columns.shortest else "false"
+    shortest = columns.shortest
+    too_short = f"high - low < {literal(shortest)}" if shortest else "low > high"
     too_long = "false" if columns.longest is None else f"high - low > {literal(columns.longest)}"
     faults = (
         ("null", "low IS NULL OR high IS NULL"),
         # Not IN: the RAPIDS Accelerator has it for lists of literals only.
         (finiteness(columns), f"low = {not_finite} OR high = {not_finite}"),
         ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
-        ("order", "low > high"),
-        ("ends", too_short),
+        (columns.disorder, too_short),
         ("length", too_long),
     )
     return TimestampSql(low, high, (), "high - low", "low + high", faults)

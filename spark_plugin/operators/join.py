@@ -182,7 +182,6 @@ def correlate(
     from spark_plugin.ways.files.plain_frames import plan_plain_frames
 
     JoinReport.check(report)
-    check_report(shifts, report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
@@ -192,6 +191,7 @@ def correlate(
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
+    check_report(shifts, report)
     for side, given in (("left", left), ("right", right)):
         if (side, given) != ("right", None):
             must_be_frame(given, side, "correlate_tables")
@@ -266,8 +266,6 @@ def correlate_files(
     from spark_plugin.ways.files.join import FilesJoin
 
     JoinReport.check(report)
-    if output is None:
-        check_report(arguments.get("shifts"), report)
     if output is None and overwrite:
         raise ConditionError(
             f"{argument('overwrite', True)} needs an output to replace. Remove it."
@@ -278,6 +276,8 @@ def correlate_files(
     asked = JoinArguments(
         condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
     )
+    if output is None:
+        check_report(asked.shifts, report)
     job = FilesJoin(spark, left, right, asked)
     return job.dataframe(report) if output is None else job.written(output, overwrite, report)
 

@@ -16,7 +16,6 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DataError,
-    SchemaError,
     SpanRelation,
     TimingCondition,
     containing,
@@ -30,6 +29,7 @@ from coincide import (
 )
 from coincide.model.condition import Closed
 from coincide.model.relations import Allen
+from coincide.model.timestamps.spans import part_of
 from cpu_fallback.reference.spans import (
     Span,
     allen,
@@ -300,7 +300,9 @@ def test_a_long_span_among_short_ones_costs_few_candidates() -> None:
 def test_bad_rows_are_refused_or_counted() -> None:
     rows = pa.table({"id": [0, 1, 2], "start": [0, 5, None], "end": [9, 3, 8]})
     given: dict[str, Any] = {"left_time": spans("start", "end")}
-    with pytest.raises(DataError, match=r"min > max|after|start"):
+    with pytest.raises(
+        DataError, match="left: starts that are or may be after their ends in start"
+    ):
         correlate_tables(rows, condition=overlapping(), **given)
     report = coincide.JoinReport()
     with pytest.warns(coincide.CoincideWarning):
@@ -314,12 +316,23 @@ def test_bad_rows_are_refused_or_counted() -> None:
 EXACT = TimingCondition(within(0, 5), 1.0)
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a window": ({"condition": EXACT}, "left_time says that events last, so a window"),
+    "a window of no confidence": (
+        {"condition": None, "within": (0, 5)},
+        r"pairs need a relation \(found a window between instants\)",
+    ),
+    "nothing": ({"condition": None}, r"pairs need a relation \(found none\)"),
+    "no brackets": (
+        {"condition": overlapping},
+        r"a relation is a call \(found the function overlapping\). Give condition=overlapping\(\)",
+    ),
+    "a name": ({"condition": "following"}, r"Give condition=following\('1h'\)"),
+    "both": ({"within": 5}, r"within applies to instants, and overlapping\(\) to spans"),
     "intervals": ({"left_time": ("start", "end")}, r"left_time must be spans\('start', 'end'\)"),
     "probability": ({"probability": True}, r"overlapping\(\) holds or not, so there is no probability"),
     "a confidence": ({"confidence": 0.5}, "of spans whose ends are known holds or not"),
     "delta": ({"pair_columns": "delta"}, "pair_columns takes 'overlap', the time that two spans"),
     "overlap of counts": ({"pair_columns": "overlap", "emit": "counts"}, "so there is no overlap"),
-    "shifts": ({"shifts": (9,), "report": coincide.JoinReport()}, "shifts moves uncertain instants"),
+    "shifts": ({"shifts": (9,)}, "shifts moves uncertain instants"),
     "optimal": ({"matching": "optimal"}, "Use matching='mutual'"),
 }  # fmt: skip
 
@@ -338,7 +351,8 @@ def test_what_has_no_meaning_is_refused(case: str) -> None:
     [
         (lambda: overlapping(min_overlap="-1s"), "min_overlap must not be negative"),
         (lambda: overlapping(gap=3, share=0.5), "gap lets spans be apart"),
-        (lambda: overlapping(share=1.5), "share must be a number between 0 and 1"),
+        (lambda: overlapping(share=50), "share must be a number between 0 and 1.*50 % is 0.5"),
+        (lambda: relation("overlapping"), r"Use overlapping\(\)"),  # type: ignore[arg-type]
         (lambda: overlapping(share=(0.5,)), "share must be a number between 0 and 1"),
         (lambda: relation("before"), r"Give within='1h'"),
         (lambda: relation("meets", "1h"), "says how far apart spans are. Remove within"),
@@ -353,8 +367,54 @@ def test_what_makes_no_relation_is_refused(make: Callable[[], Any], message: str
 
 
 def test_streams_and_explore_take_no_spans() -> None:
-    with pytest.raises(SchemaError, match="must be a TimingCondition"):
-        coincide.stream_tables(overlapping(), left_delay=0, right_delay=0)
+    delays = {"left_delay": 0, "right_delay": 0}
+    for given in (
+        {"condition": overlapping()},
+        {"within": 5, "left_time": spans("start", "end")},
+        {"condition": EXACT, "right_time": spans("start", "end")},
+    ):
+        with pytest.raises(
+            ConditionError, match=r"takes no spans \(found .* Use correlate_streams"
+        ):
+            coincide.stream_tables(**given, **delays)
     side = pa.table({"id": [0], "start": [0], "end": [9]})
-    with pytest.raises(ConditionError, match="says that events last"):
+    with pytest.raises(ConditionError, match="takes no spans .* Name one column of each side"):
         coincide.explore_tables(side, side, within=5, left_time=spans("start", "end"))
+
+
+def test_a_share_is_the_fraction_that_was_meant() -> None:
+    """Common time that is just the share qualifies, and a tick less does not."""
+    rng = np.random.default_rng(7)
+    parts = rng.integers(1, 1001, 300)
+    taken = (rng.random(300) * parts).astype(int) + 1
+    scales = rng.integers(1, [9, 10**6, 10**14] * 100)
+    given = zip(taken.tolist(), parts.tolist(), scales.tolist(), strict=True)
+    for number, (a, b, scale) in enumerate(given):
+        share = [a / b, Fraction(a, b), 1 - (b - a) / b][number % 3]
+        bounds = overlapping(share=(share, 0)).window(coincide.Tick()).bounds(("both", "both"))
+        assert (bounds.left_share, bounds.left_parts) == Fraction(a, b).as_integer_ratio()
+        assert part_of(b * scale, bounds.left_share, bounds.left_parts) == a * scale
+        assert part_of(b * scale + 1, bounds.left_share, bounds.left_parts) == a * scale + 1
+    third = overlapping(share=(1 / 3, 0))
+    left = pa.table({"id": [0, 1], "key": [0, 0], "start": [0, -1], "end": [3, 3]})
+    right = pa.table({"id": [0], "key": [0], "start": [2], "end": [9]})
+    assert ids(joined(left, right, third, ("both", "both"))) == [(0, 0)]
+    assert ids(joined(right, left, third.mirrored(), ("both", "both"))) == [(0, 0)]
+
+
+@pytest.mark.parametrize("share", [0.123456789, 1e-9, 0.1234567891234, 5e-17])
+def test_other_shares_are_decimals_of_nine_places(share: float) -> None:
+    bounds = overlapping(share=share).window(coincide.Tick()).bounds(("both", "both"))
+    meant = Fraction(bounds.right_share, bounds.right_parts)
+    assert Fraction(repr(share)) <= meant < Fraction(repr(share)) + Fraction(1, 10**9)
+
+
+def test_relations_read_as_they_are_written() -> None:
+    for text in (
+        "overlapping()", "overlapping(min_overlap='5min')", "overlapping(gap='1s')", "containing()",
+        "overlapping(share=(0.5, 0.0))", "following(within='10s')", "relation('meets')",
+        "relation('before', within='1h')",
+    ):  # fmt: skip
+        made = eval(text)
+        assert str(made) == repr(made) == text
+        assert made == eval(repr(made))

@@ -93,18 +93,77 @@ def test_times_and_keys_keep_their_types() -> None:
     with pytest.warns(coincide.UnmatchableRowsWarning, match="2 without time or key"):
         found = merged(side, **given)
     assert found.schema.types == [
-        pa.string(), *[pa.timestamp("us", "UTC")] * 2, pa.int64(),
+        pa.string(), pa.timestamp("us", "UTC"), pa.timestamp("ms", "UTC"), pa.int64(),
     ]  # fmt: skip
     assert found["machine"].to_pylist() == ["b", "a"]
     assert found["from"].cast(pa.int64()).to_pylist() == [0, 1_000]
-    assert found["to"].cast(pa.int64()).to_pylist() == [5_000, 2_000]
+    assert found["to"].cast(pa.int64()).to_pylist() == [5, 2]
     assert found["spans"].to_pylist() == [2, 1]
+
+
+SECONDS = CorrelateOptions(unit="s")
+TYPES: dict[str, tuple[pa.Array, pa.Array, pa.DataType, CorrelateOptions]] = {
+    "floats": (pa.array([0.1, 0.3]), pa.array([0.7, 1.5]), pa.float64(), SECONDS),
+    "decimals": (
+        *(pa.array(each).cast(pa.decimal128(9, 2)) for each in ([1, 3], [4, 9])),
+        pa.decimal128(9, 2),
+        SECONDS,
+    ),
+    "fine ticks": (
+        pa.array([0, 3]),
+        pa.array([4, 9]),
+        pa.int64(),
+        CorrelateOptions(unit="s", tick="ms"),
+    ),
+    "integers and floats": (pa.array([0, 3]), pa.array([4.5, 9.5]), pa.float64(), SECONDS),
+    "dates and times": (
+        pa.array([0, 1], pa.date32()),
+        pa.array([90_000_000_000, 200_000_000_001], pa.timestamp("us")),
+        pa.timestamp("us"),
+        CorrelateOptions(),
+    ),
+    "durations": (
+        pa.array([0, 3], pa.duration("s")),
+        pa.array([4001, 9001], pa.duration("ms")),
+        pa.duration("ms"),
+        CorrelateOptions(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_times_come_out_as_they_went_in(name: str) -> None:
+    """Both overlapping spans give the first start, and the last end; what comes out goes in again."""
+    start, end, both, options = TYPES[name]
+    side = pa.table({"start": start, "end": end})
+    found = merged(side, options=options)
+    assert found.schema.types == [start.type, end.type, pa.int64()]
+    assert found.to_pylist() == [{"start": start[0].as_py(), "end": end[1].as_py(), "spans": 2}]
+    again = merged(found.select(["start", "end"]), options=options)
+    assert again.to_pylist() == [{**found.to_pylist()[0], "spans": 1}]
+    depth = coverage(side, options=options)
+    assert depth.schema.types == [both, both, pa.int64()]
+    edges = [each.cast(both).to_pylist() for each in (start, end)]
+    assert depth["start"].to_pylist() == [*edges[0], edges[1][0]]
+    assert depth["end"].to_pylist() == [edges[0][1], *edges[1]]
+    assert coverage(depth.select(["start", "end"]), options=options)["depth"].to_pylist() == [1] * 3
+
+
+def test_types_of_nothing_in_common_are_refused() -> None:
+    side = pa.table({"start": pa.array([0], pa.duration("s")), "end": [9]})
+    assert merged(side, options=SECONDS).num_rows == 1
+    with pytest.raises(coincide.SchemaError, match=r"found duration\[s\] and int64\). Cast one"):
+        coverage(side, options=SECONDS)
 
 
 def test_bad_rows_are_refused_or_skipped() -> None:
     side = pa.table({"start": [0, 5, None], "end": [9, 3, 8]})
-    with pytest.raises(coincide.DataError):
+    with pytest.raises(coincide.DataError, match="events: starts that are or may be after"):
         merged(side)
+    with pytest.raises(coincide.SchemaError, match=r"events has no column .* time=spans\('begin'"):
+        merged(side.rename_columns(["begin", "stop"]))
+    with pytest.raises(coincide.SchemaError, match="events must be"):
+        merged(3)
     with pytest.warns(coincide.CoincideWarning):
         found = coverage(side, options=CorrelateOptions(invalid="drop"))
     assert found.to_pylist() == [{"start": 0, "end": 9, "depth": 1}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +56,8 @@ class IntervalNames:
 class IntervalColumns:
     """Intervals: `coincide.engine.events.timestamps.TimestampColumns`."""
 
+    disorder: ClassVar[str] = "order"
+    """The reason why a row is invalid whose length is below `shortest`."""
     scales: tuple[TimeScale, TimeScale]
     longest: int | None = None
     beyond: tuple[int, int] = (0, 0)
@@ -86,14 +88,17 @@ class IntervalColumns:
             for scale in self.scales
         )
         longest = 2 * TIME_LIMIT if self.longest is None else self.longest
-        return ReadIntervals(lower, upper, longest, self.shortest)
+        return ReadIntervals(lower, upper, longest, self.shortest, self.disorder)
 
 
 class ReadIntervals:
     """Intervals of rows: `coincide.engine.events.timestamps.ReadTimes`."""
 
-    def __init__(self, lower: Ticks, upper: Ticks, longest: int, shortest: int = 0) -> None:
+    def __init__(
+        self, lower: Ticks, upper: Ticks, longest: int, shortest: int = 0, disorder: str = "order"
+    ) -> None:
         self._lower, self._upper, self._longest, self._shortest = lower, upper, longest, shortest
+        self._disorder = disorder
 
     @property
     def are_valid(self) -> bool:  # noqa: D102
@@ -119,8 +124,7 @@ class ReadIntervals:
             if part.size:
                 yield "not_finite", part
         yield "range", lower.out_of_range | upper.out_of_range
-        yield "order", lower.ticks > upper.ticks
-        yield "ends", self.shapes < self._shortest
+        yield self._disorder, self.shapes < self._shortest
         yield "length", self.shapes > self._longest
 
     @property

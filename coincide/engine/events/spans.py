@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from coincide.engine.events.intervals import IntervalColumns, IntervalNames
 from coincide.engine.events.time_columns import TimeScale
@@ -11,7 +11,7 @@ from coincide.engine.events.timestamps import LengthModel, Pairs, SideModel
 from coincide.model.condition import Closed, Window
 from coincide.model.errors import ConditionError, argument, brief, said_of
 from coincide.model.options import check_choice
-from coincide.model.relations import SpanWindow
+from coincide.model.relations import SpanRelation, SpanWindow
 from coincide.model.timestamps.spans import SpanPairs
 from coincide.model.units import TIME_LIMIT, Duration, plain, size_of
 
@@ -101,8 +101,20 @@ def _widths(given: Any) -> tuple[Duration, Duration]:
             f" {brief(given)})."
         )
     if any(size_of(width) < 0 for width in both):
-        raise ConditionError(f"{argument('around')} must not be negative (found {brief(given)}).")
+        raise ConditionError(
+            f"{argument('around')} must not be negative (found {brief(given)}). Give the ± width."
+        )
     return plain(both[0]), plain(both[1])
+
+
+def check_no_spans(operator: str, cure: str, *given: object) -> None:
+    """Refuse spans, or a relation of them, among arguments of an operator that takes none."""
+    for each in given:
+        if isinstance(each, (Spans, SpanRelation)):
+            found = (
+                each if isinstance(each, SpanRelation) else f"spans({each.start!r}, {each.end!r})"
+            )
+            raise ConditionError(f"{operator} takes no spans (found {found}). {cure}")
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,7 @@ class SpanNames(IntervalNames):
 class SpanColumns(IntervalColumns):
     """Spans: `coincide.engine.events.timestamps.TimestampColumns`."""
 
+    disorder: ClassVar[str] = "ends"
     closed: Closed = field(default="both", kw_only=True)
     around: tuple[int, int] = field(default=(0, 0), kw_only=True)  # of start and end, ticks
 

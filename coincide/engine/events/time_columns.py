@@ -22,7 +22,7 @@ INVALID_REASONS = {
     "not_finite": "NaN or infinity in",
     "range": "times that reach 2^61 ticks in",
     "order": "min above max in",
-    "ends": "starts that may be after their ends in",
+    "ends": "starts that are or may be after their ends in",
     "width": "missing, negative or infinite half-widths in",
     "length": "timestamps longer than the declared longest length in",
     "template": "unknown or missing ids of templates in",
@@ -208,7 +208,8 @@ def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
     """What makes instants of times of clocks."""
     command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
     return (
-        f"Give the time zone of the clocks of {_listed(clocks)}. In Spark use"
+        f"Give the time zone of the clocks of {_listed(clocks)}. In pandas use"
+        " tz_localize('Europe/Rome'), of an Arrow table pyarrow.compute.assume_timezone. In Spark use"
         f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's. For CSV use"
         f" {_typing(clocks)}. In a file use {command}"
     )
@@ -220,7 +221,8 @@ def _typing(clocks: Sequence[TimeColumn]) -> str:
     types = [f"{clock.name}=timestamp@Europe/Rome" for clock in clocks]
     if own is None:
         return " ".join(argument("csv_type", each) for each in types)
-    return argument(own, " ".join(f"type={each}" for each in types))
+    # As one value, which `argument` would cut.
+    return f"{argument(own)} '{' '.join(f'type={each}' for each in types)}'"
 
 
 def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:

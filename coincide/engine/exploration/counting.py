@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.sides import Side, SideCounts
+from coincide.engine.events.spans import check_no_spans
 from coincide.engine.events.ticks import time_words
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamp_names import GivenTimes
@@ -677,6 +678,8 @@ def explore_tables(
     --------
     >>> explore_tables(picks, others, within=("-250ms", "250ms"), by="station").save("picks.html")
     """
+    cure = "Name one column of each side, such as the start."
+    check_no_spans("explore_tables", cure, within, left_time, right_time)
     join = JoinArguments(
         TimingCondition(window_of(within), confidence), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=(), right_columns=(), probability=True,

@@ -475,7 +475,6 @@ def correlate_tables(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
     """
     JoinReport.check(report)
-    check_report(shifts, report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
@@ -485,6 +484,7 @@ def correlate_tables(
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
+    check_report(shifts, report)
     return joined(TableJoin, left, right, arguments, report)
 
 
@@ -513,7 +513,7 @@ def given_tables(left: Any, right: Any, arguments: PairArguments) -> list[pa.Tab
     asked = zip(sides, inputs, arguments.columns, arguments.numbers, strict=False)
     for side, given, names, numbers in asked:
         if not offers_arrow(given):
-            called = side if of_sides else f"{side}s"
+            called = side if of_sides else f"{side.removesuffix('s')}s"
             raise SchemaError(f"{called} must be {TABLES} (found {kind_of(given)}). {_TO_ARROW}")
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)

@@ -20,6 +20,7 @@ from coincide.engine.events.keys import (
     key_pairs,
     names_of,
 )
+from coincide.engine.events.spans import Spans
 from coincide.engine.events.time_arguments import Around
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.events.timestamp_names import (
@@ -47,7 +48,7 @@ from coincide.model.options import (
     check_choice,
     check_options,
 )
-from coincide.model.relations import SpanRelation
+from coincide.model.relations import RELATIONS, SpanRelation
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -418,6 +419,7 @@ def condition_of(
     times: Sequence[GivenTimes],
 ) -> TimingCondition | SpanRelation:
     """The condition that is meant: as it was given, or of a window and a confidence."""
+    _check_relation(condition, window, times)
     # Of exact times, which meet or do not, no confidence is needed.
     can_be_alone = are_exact(times)
     if (
@@ -449,6 +451,27 @@ def condition_of(
     with said_of("within"):
         window = window_of(window)
     return TimingCondition(window, confidence)
+
+
+def _check_relation(condition: object, window: object, times: Sequence[GivenTimes]) -> None:
+    """Refuse spans without a relation, and a relation with a window or without its brackets."""
+    name = condition if isinstance(condition, str) else getattr(condition, "__name__", None)
+    if name in RELATIONS:
+        said = f"{name}('1h')" if name == "following" else f"{name}()"
+        raise ConditionError(
+            f"a relation is a call (found {brief(condition)}). Give {argument('condition')}={said}."
+        )
+    lasting = [s for s, each in zip(SIDES, times, strict=False) if isinstance(each, Spans)]
+    if window is not None and isinstance(condition, SpanRelation):
+        raise ConditionError(
+            f"{argument('within')} applies to instants, and {condition} to spans. Remove one of them."
+        )
+    if lasting and (condition is None or isinstance(condition, Within)):
+        found = "none" if condition is window is None else "a window between instants"
+        raise ConditionError(
+            f"{argument(f'{lasting[0]}_time')} says that events last, so pairs need a relation"
+            f" (found {found}). Give one, such as {argument('condition')}=overlapping()."
+        )
 
 
 def are_exact(times: Sequence[GivenTimes]) -> bool:

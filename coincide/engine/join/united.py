@@ -9,20 +9,22 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.schemas import as_times, result_time, type_of
+from coincide.engine.events.schemas import check_name, one_array, plain_type
 from coincide.engine.events.sides import grouped_events
 from coincide.engine.events.spans import Spans
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan, given_tables, resolved
-from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.reports.reports import JoinReport, JoinSummary
-from coincide.model.errors import ConditionError, argument, brief
+from coincide.model.errors import ConditionError, SchemaError, argument, brief
 from coincide.model.options import CorrelateOptions
 from coincide.model.ordering import latest_so_far, stable_order
 from coincide.model.relations import overlapping
 from coincide.model.units import Duration, Tick
 
+_EVENTS = "events"
+"""What messages call the rows: as the argument."""
+_NAMING = f". Name the columns with {argument('time')}=spans('begin', 'end')"
 _TOUCHING = 0
 _OVERLAPPING = -1
 """The most time between spans that are united, where a tick is the least that they can overlap."""
@@ -60,7 +62,7 @@ def merged(
     pa.Table
         Columns `by`, the start and the end, and ``spans``: int64, how many rows it unites. In the order of
         keys as they first come, then of time. Spans that hold no moment, and rows without a time or a
-        key, are left out. Numbers are whole ticks.
+        key, are left out. Each start and each end is one of `events`, of the same type.
 
     Raises
     ------
@@ -86,7 +88,12 @@ def merged(
     first = np.flatnonzero(begins)
     last = np.append(first[1:], start.size) - 1
     count = np.diff(np.append(first, start.size))
-    return rows.table(first, start[first], latest[last[: first.size]], "spans", count)
+    reaches = np.flatnonzero(end == np.repeat(latest[last[: first.size]], count))
+    final = reaches[np.searchsorted(reaches, first)]
+    starts, ends = rows.times
+    return rows.table(
+        first, starts.take(pa.array(first)), ends.take(pa.array(final)), "spans", count
+    )
 
 
 def coverage(
@@ -109,7 +116,8 @@ def coverage(
     pa.Table
         Columns `by`, the start and the end of a stretch of time, and ``depth``: int64, how many spans hold
         all of it, at least one. In the order of keys as they first come, then of time. Moments do not
-        count: a stretch is longer than 0. Numbers are whole ticks.
+        count: a stretch is longer than 0. Times are those of `events`, of the same type. Where starts and
+        ends have two types, both columns have one that holds all of them.
 
     Raises
     ------
@@ -142,14 +150,16 @@ def coverage(
     edges = edges[changes]
     filled = np.flatnonzero(depth[edges] > 0)
     begin, stop = edges[filled], edges[filled + 1]
-    return rows.table(row[begin], at[begin], at[stop], "depth", depth[begin])
+    times = one_array(pa.chunked_array(_of_one_type(rows)))
+    starts, ends = (times.take(pa.array(order[each])) for each in (begin, stop))
+    return rows.table(row[begin], starts, ends, "depth", depth[begin])
 
 
 @dataclass(frozen=True)
 class _UnitedArguments(JoinArguments):
     """What is asked of the spans of one table, as a join of them with themselves."""
 
-    prefixes: ClassVar[tuple[str, str]] = (EVENT, EVENT)
+    prefixes: ClassVar[tuple[str, str]] = (_EVENTS, _EVENTS)
 
     @classmethod
     def of(
@@ -171,6 +181,11 @@ class _UnitedArguments(JoinArguments):
         )  # fmt: skip
 
     @property
+    def sides(self) -> tuple[str, str]:
+        """As in `PairArguments`."""
+        return self.prefixes
+
+    @property
     def _names_of_columns(self) -> list[str]:
         return ["left_columns", "right_columns"]
 
@@ -182,32 +197,37 @@ class _Rows(NamedTuple):
     start: np.ndarray
     end: np.ndarray
     keys: pa.Table
-    time: Spans
-    kinds: tuple[pa.DataType, pa.DataType]
+    names: Spans
+    times: tuple[pa.Array, pa.Array]
     tick: Tick
 
     def table(
-        self, of: np.ndarray, start: np.ndarray, end: np.ndarray, name: str, count: np.ndarray
+        self, of: np.ndarray, start: pa.Array, end: pa.Array, name: str, count: np.ndarray
     ) -> pa.Table:
         """Stretches of time, each with the key of one of the rows."""
-        names = [*self.keys.column_names, self.time.start, self.time.end, name]
+        names = [*self.keys.column_names, self.names.start, self.names.end, name]
         check_output_names(names)
-        ends = (
-            as_times(pa.array(ticks), kind, self.tick)
-            for ticks, kind in zip((start, end), self.kinds, strict=True)
-        )
         keys = self.keys.take(pa.array(of)).columns
-        return pa.table([*keys, *ends, pa.array(count)], names=names)
+        return pa.table([*keys, start, end, pa.array(count)], names=names)
 
 
 def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
     (table,) = given_tables(events, None, arguments)
     schema, time = table.schema, arguments.left_time
     assert isinstance(time, Spans)
+    for name in (time.start, time.end):
+        check_name(_EVENTS, name, schema.names, _NAMING)
     arguments = arguments.settled(schema, schema)
     spec, times = resolved(schema, schema, arguments)
     keys = arguments.keys
-    plan = TablePlan((keys, keys), ([], []), times, arguments.options.invalid, spec, pa.schema([]))
+    plan = TablePlan(
+        (keys, keys),
+        ([time.start, time.end], []),
+        times,
+        arguments.options.invalid,
+        spec,
+        pa.schema([]),
+    )
     side, _, counts = plan.read_stream(table)
     JoinReport.tell(
         JoinSummary(counts, None, None, None, "in memory", plan.tick, sides=arguments.sides), None
@@ -217,10 +237,29 @@ def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
     start, end = side.min_time, side.max_time
     holds = np.flatnonzero((group >= 0) & ((time.closed == "both") | (start < end)))
     order = holds[stable_order(start[holds], group[holds])]
-    kinds = (
-        result_time(type_of(schema, EVENT, name), plan.tick) for name in (time.start, time.end)
-    )
+    starts, ends = (column.take(pa.array(order)) for column in side.payload)
     return _Rows(
         group[order], start[order], end[order], pa.table(side.keys, names=keys).take(pa.array(order)),
-        time, (next(kinds), next(kinds)), plan.tick,
+        time, (starts, ends), plan.tick,
     )  # fmt: skip
+
+
+def _of_one_type(rows: _Rows) -> list[pa.Array]:
+    """Starts and ends in a type that holds both."""
+    kinds = [plain_type(each.type) for each in rows.times]
+    if kinds[0] == kinds[1]:
+        return [each.cast(kinds[0]) for each in rows.times]
+    if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in kinds):
+        zones = [kind.tz for kind in kinds if pa.types.is_timestamp(kind)]
+        common = pa.timestamp(rows.tick.unit, next(iter(zones), None))
+    else:
+        try:
+            fields = [pa.schema([("time", kind)]) for kind in kinds]
+            common = pa.unify_schemas(fields, promote_options="permissive").field(0).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise SchemaError(
+                f"{_EVENTS} has starts and ends of types that have none in common (found {kinds[0]} and"
+                f" {kinds[1]}). Cast one of them."
+            ) from None
+    # Whole numbers beside floats become floats as these are.
+    return [each.cast(common, safe=False) for each in rows.times]

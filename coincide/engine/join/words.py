@@ -18,6 +18,7 @@ from coincide.model.condition import Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
 from coincide.model.options import CorrelateOptions, check_choice
 from coincide.model.relations import (
+    RELATIONS,
     Allen,
     SpanRelation,
     containing,
@@ -211,13 +212,12 @@ def _relation(
             else f"{said} takes no bound. Remove {bound}."
         )
     if name == "following":
-        return following(most or 0)
+        return replace(following(most or 0), called="gap")
     if name in ("containing", "inside"):
         return containing() if name == "containing" else inside()
-    check_choice(
-        "relation", name, ("overlapping", "containing", "inside", "following", *get_args(Allen))
-    )
-    return relation(name, most)  # type: ignore[arg-type]  # which has been checked
+    check_choice("relation", name, (*RELATIONS, *get_args(Allen)))
+    found = relation(name, most)  # type: ignore[arg-type]  # which has been checked
+    return replace(found, called="gap")
 
 
 def shifts(words: Sequence[str] | None) -> list[Duration] | None:

@@ -18,7 +18,7 @@ _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
     "range": "out of range",
     "order": "whose min is above max",
-    "ends": "that may end before they start",
+    "ends": "that end or may end before they start",
     "width": "with a missing, negative or infinite half-width",
     "length": "longer than declared",
     "template": "with an unknown template",

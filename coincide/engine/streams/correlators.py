@@ -13,6 +13,7 @@ import numpy as np
 import gpu_kernels.streams
 from coincide.engine.backends import check_backend, load_backend, release_gpu
 from coincide.engine.events.keys import Keys
+from coincide.engine.events.spans import check_no_spans
 from coincide.engine.events.template_frames import templates_of
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
@@ -269,6 +270,8 @@ def stream_tables(
         If the backend is unknown.
     """
     times = (left_time, left_time if right_delay is None else right_time)
+    cure = "Use correlate_streams on Spark, or correlate_tables once the rows are there."
+    check_no_spans("stream_tables", cure, condition, *times)
     asked = condition_of(condition, within, confidence, times)
     if not isinstance(asked, TimingCondition):
         raise SchemaError(

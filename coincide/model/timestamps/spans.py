@@ -12,7 +12,7 @@ from coincide.model.class_choice import Population, choose_classes
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
 from coincide.model.sides import LEFT
-from coincide.model.span_bounds import FAR, SHARES, EndBounds, SpanBounds
+from coincide.model.span_bounds import FAR, EndBounds, SpanBounds
 from coincide.model.timestamps.intervals import IntervalEvents
 from coincide.model.timestamps.protocol import Events, PairModel
 from coincide.model.uncertain_ends import Difference, UncertainEnds, chance_of
@@ -93,17 +93,18 @@ def least_overlap(bounds: SpanBounds, left: int, right: int) -> int:
     """The overlap that shares ask for, ticks; far below 0 where none is asked for."""
     least = -2 * FAR
     if bounds.left_share > 0:
-        least = max(least, part_of(left, bounds.left_share))
+        least = max(least, part_of(left, bounds.left_share, bounds.left_parts))
     if bounds.right_share > 0:
-        least = max(least, part_of(right, bounds.right_share))
+        least = max(least, part_of(right, bounds.right_share, bounds.right_parts))
     return least
 
 
 @compiled(forceinline=True)
-def part_of(length: int, share: int) -> int:
-    """A number of billionths of a length, rounded up, ticks."""
-    whole, rest = length // SHARES, length % SHARES
-    return whole * share + (rest * share + (SHARES - 1)) // SHARES
+def part_of(length: int, share: int, parts: int) -> int:
+    """So many parts of a length, rounded up, ticks."""
+    whole = length // parts
+    rest = length - whole * parts
+    return whole * share + (rest * share + (parts - 1)) // parts
 
 
 @compiled(forceinline=True)
@@ -182,7 +183,10 @@ def span_bands(
     a2, b2 = (part.astype(object)[None, :] for part in (other.lowest, other.highest))
     # The overlap that shares ask for grows with lengths.
     least, most = (
-        np.maximum(_parts(ends[0], bounds.left_share), _parts(ends[1], bounds.right_share))
+        np.maximum(
+            _parts(ends[0], bounds.left_share, bounds.left_parts),
+            _parts(ends[1], bounds.right_share, bounds.right_parts),
+        )
         for ends in ((a1, a2), (b1, b2))
     )
     outer = _range_of_d(bounds, (a1, b1), (a2, b2), least, is_sure=False)
@@ -198,9 +202,9 @@ def span_bands(
     return np.clip(table, -_BEYOND, _BEYOND).astype(np.int64)
 
 
-def _parts(lengths: np.ndarray, share: int) -> np.ndarray:
-    """A number of billionths of lengths, rounded up; far below 0 without a share."""
-    return -(-lengths * share // SHARES) if share else 0 * lengths - 2 * FAR
+def _parts(lengths: np.ndarray, share: int, parts: int) -> np.ndarray:
+    """So many parts of lengths, rounded up; far below 0 without a share."""
+    return -(-lengths * share // parts) if share else 0 * lengths - 2 * FAR
 
 
 def _range_of_d(
