@@ -320,7 +320,7 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
     if name in RELATIONS:
         own = f"{name}('1h')" if name == "following" else f"{name}()"
         raise ConditionError(
-            f"{call('relation', name)} is none of Allen's thirteen relations. Use {own}."
+            f"{call('relation', name)} is not one of Allen's thirteen relations. Use {own}."
         )
     check_choice("name", name, get_args(Allen))
     needs_bound = name in ("before", "after")

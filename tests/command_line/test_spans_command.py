@@ -94,6 +94,15 @@ def test_bad_use_is_one_line(join: Any, name: str) -> None:
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("relation", ["overlapping", "following", "before"])
+def test_a_gap_is_named_as_it_was_typed(relation: str, tmp_path: Path, capfd: Any) -> None:
+    path = tmp_path / "stops.csv"
+    path.write_text("id,start,end\n1,2026-03-02T09:00:00Z,2026-03-02T09:20:00Z\n")
+    files = [str(path), str(path), "-o", "-", *TIMES]
+    assert run(["join", *files, "--relation", relation, "--gap", "60"]) == 2
+    assert "--gap: the duration 60 has no unit" in capfd.readouterr().err
+
+
 def test_amounts_need_a_relation(join: Any) -> None:
     code, _, told = join("--within", "0", "3", "--gap", "3")
     assert code == 2

@@ -378,7 +378,7 @@ def test_streams_and_explore_take_no_spans() -> None:
         ):
             coincide.stream_tables(**given, **delays)
     side = pa.table({"id": [0], "start": [0], "end": [9]})
-    with pytest.raises(ConditionError, match="takes no spans .* Name one column of each side"):
+    with pytest.raises(ConditionError, match=r"takes no spans .* Name one column of each side"):
         coincide.explore_tables(side, side, within=5, left_time=spans("start", "end"))
 
 
