@@ -301,7 +301,7 @@ def test_bad_rows_are_refused_or_counted() -> None:
     rows = pa.table({"id": [0, 1, 2], "start": [0, 5, None], "end": [9, 3, 8]})
     given: dict[str, Any] = {"left_time": spans("start", "end")}
     with pytest.raises(
-        DataError, match="left: starts that are or may be after their ends in start"
+        DataError, match="event: starts that are or may be after their ends in start"
     ):
         correlate_tables(rows, condition=overlapping(), **given)
     report = coincide.JoinReport()
