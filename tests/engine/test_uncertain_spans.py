@@ -222,11 +222,11 @@ def test_rows_that_may_end_before_they_start_are_refused_or_counted() -> None:
         "condition": overlapping(), "confidence": 0.5, "left_time": spans("start", "end", around=(5, 4)),
     }  # fmt: skip
     with pytest.raises(
-        DataError, match="starts that may be after their ends in start and end in 1 row"
+        DataError, match="starts that are or may be after their ends in start and end in 1 row"
     ):
         correlate_tables(rows.slice(0, 2), **given)
     report = JoinReport()
-    with pytest.warns(CoincideWarning, match="may end before they start"):
+    with pytest.warns(CoincideWarning, match="that end or may end before they start"):
         found = correlate_tables(
             rows, how="anti", report=report, options=CorrelateOptions(invalid="drop"), **given
         )

@@ -101,7 +101,9 @@ def test_one_stream(spark: SparkSession) -> None:
 
 
 def test_ends_that_may_come_before_their_starts_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(DataError, match="starts that may be after their ends in start and end"):
+    with pytest.raises(
+        DataError, match="starts that are or may be after their ends in start and end"
+    ):
         correlate(
             spark.createDataFrame(LEFT), condition=overlapping(), confidence=0.4,
             left_time=UNCERTAIN["left_time"],
