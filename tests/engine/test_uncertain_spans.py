@@ -231,7 +231,7 @@ def test_rows_that_may_end_before_they_start_are_refused_or_counted() -> None:
             rows, how="anti", report=report, options=CorrelateOptions(invalid="drop"), **given
         )
     assert found["left_id"].to_pylist() == [0, 2]
-    assert report.summary().left.invalid == {"order": 1, "ends": 1}
+    assert report.summary().left.invalid == {"ends": 2}
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
