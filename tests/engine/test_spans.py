@@ -29,7 +29,7 @@ from coincide import (
 )
 from coincide.model.condition import Closed
 from coincide.model.relations import Allen
-from coincide.model.timestamps.spans import part_of
+from coincide.model.timestamps.spans import has_part
 from cpu_fallback.reference.spans import (
     Span,
     allen,
@@ -393,8 +393,11 @@ def test_a_share_is_the_fraction_that_was_meant() -> None:
         share = [a / b, Fraction(a, b), 1 - (b - a) / b][number % 3]
         bounds = overlapping(share=(share, 0)).window(coincide.Tick()).bounds(("both", "both"))
         assert (bounds.left_share, bounds.left_parts) == Fraction(a, b).as_integer_ratio()
-        assert part_of(b * scale, bounds.left_share, bounds.left_parts) == a * scale
-        assert part_of(b * scale + 1, bounds.left_share, bounds.left_parts) == a * scale + 1
+        asked = bounds.left_share, bounds.left_parts
+        assert has_part(a * scale, b * scale, *asked)
+        assert not has_part(a * scale - 1, b * scale, *asked)
+        assert not has_part(a * scale, b * scale + 1, *asked)
+        assert not has_part(-(2**62), b * scale, *asked)
     third = overlapping(share=(1 / 3, 0))
     left = pa.table({"id": [0, 1], "key": [0, 0], "start": [0, -1], "end": [3, 3]})
     right = pa.table({"id": [0], "key": [0], "start": [2], "end": [9]})

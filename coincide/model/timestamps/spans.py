@@ -18,6 +18,8 @@ from coincide.model.timestamps.protocol import Events, PairModel
 from coincide.model.uncertain_ends import Difference, UncertainEnds, chance_of
 
 _BEYOND = 2**63 - 2
+_PRODUCT = 2.0**62
+"""Products below it do not overflow."""
 
 
 class SpanRule(NamedTuple):
@@ -38,7 +40,7 @@ class SpanRule(NamedTuple):
             & (bounds.after_lo <= after) & (after <= bounds.after_hi)
             & (bounds.before_lo <= before) & (before <= bounds.before_hi)
             & (left >= bounds.left_shortest) & (right >= bounds.right_shortest)
-            & (overlap(s, left, right) >= least_overlap(bounds, left, right))
+            & has_shares(bounds, overlap(s, left, right), left, right)
         )  # fmt: skip
 
     def probability(self, s, left, right):
@@ -89,14 +91,22 @@ def overlap(s: int, left: int, right: int) -> int:
 
 
 @compiled(forceinline=True)
-def least_overlap(bounds: SpanBounds, left: int, right: int) -> int:
-    """The overlap that shares ask for, ticks; far below 0 where none is asked for."""
-    least = -2 * FAR
+def has_shares(bounds: SpanBounds, common: int, left: int, right: int) -> bool:
+    """Whether an overlap is as large a part of both spans as shares ask for."""
+    has_both = True
     if bounds.left_share > 0:
-        least = max(least, part_of(left, bounds.left_share, bounds.left_parts))
+        has_both &= has_part(common, left, bounds.left_share, bounds.left_parts)
     if bounds.right_share > 0:
-        least = max(least, part_of(right, bounds.right_share, bounds.right_parts))
-    return least
+        has_both &= has_part(common, right, bounds.right_share, bounds.right_parts)
+    return has_both
+
+
+@compiled(forceinline=True)
+def has_part(common: int, length: int, share: int, parts: int) -> bool:
+    """Whether an overlap is at least so many parts of a length."""
+    if np.float64(length) * np.float64(parts) < _PRODUCT:  # products are faster than divisions
+        return max(common, -1) * parts >= length * share
+    return common >= part_of(length, share, parts)
 
 
 @compiled(forceinline=True)
