@@ -28,8 +28,11 @@ Allen = Literal[
 ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
 """Spans that are near enough meet a window at a confidence that is as good as none."""
 
-RELATIONS = ("overlapping", "containing", "inside", "following")
-"""Functions that make a relation, but for Allen's."""
+RELATIONS = {
+    **{name: f"{name}()" for name in ("overlapping", "containing", "inside")},
+    "following": "following('1h')",
+}
+"""Functions that make a relation, but for Allen's, and how they are called."""
 
 _SIMPLE = 10**6
 """Fractions of smaller denominators are further from each other than a float is from what it means."""
@@ -317,10 +320,10 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
     >>> print(relation("meets"))
     relation('meets')
     """
-    if name in RELATIONS:
-        own = f"{name}('1h')" if name == "following" else f"{name}()"
+    if name in [*RELATIONS]:  # which may be of any type
         raise ConditionError(
-            f"{call('relation', name)} is not one of Allen's thirteen relations. Use {own}."
+            f"{call('relation', name)} is not one of Allen's thirteen relations. Use"
+            f" {RELATIONS[name]}."
         )
     check_choice("name", name, get_args(Allen))
     needs_bound = name in ("before", "after")
@@ -356,8 +359,7 @@ def _share(given: Any) -> float:
 
 
 def _wrong_share(given: object) -> ConditionError:
-    is_float = isinstance(given, float | int) and not isinstance(given, bool)
-    hint = percent(given) if is_float else ""
+    hint = percent(given) if isinstance(given, float | int) else ""
     return ConditionError(
         f"{argument('share')} must be a number between 0 and 1, or one for each side (found"
         f" {brief(given)}{hint}). Give 0.5 for half of both, or (0.5, 0) for half of the left span."

@@ -457,9 +457,9 @@ def _check_relation(condition: object, window: object, times: Sequence[GivenTime
     """Refuse spans without a relation, and a relation with a window or without its brackets."""
     name = condition if isinstance(condition, str) else getattr(condition, "__name__", None)
     if name in RELATIONS:
-        said = f"{name}('1h')" if name == "following" else f"{name}()"
         raise ConditionError(
-            f"a relation is a call (found {brief(condition)}). Give {argument('condition')}={said}."
+            f"a relation is a call (found {brief(condition)}). Give"
+            f" {argument('condition')}={RELATIONS[name]}."
         )
     lasting = [s for s, each in zip(SIDES, times, strict=False) if isinstance(each, Spans)]
     if window is not None and isinstance(condition, SpanRelation):
