@@ -39,6 +39,7 @@ class Ends(NamedTuple):
 
     latest: np.ndarray  # int64, ticks: of a target and those before it
     ascending: np.ndarray  # int64, ticks
+    tops: np.ndarray  # int64, ticks: `_tops`; empty where all targets end in order
 
 
 class ScannedSides(NamedTuple):
@@ -86,14 +87,15 @@ def _sorted(events: Any, shortest: int, threads: int) -> SortedSpans:
 
 def _ends_of(targets: SortedSpans, threads: int) -> Ends:
     offsets, stops = targets.offsets, targets.stops[: targets.offsets[-1]]
+    none = np.empty(0, np.int64)
     if targets.stops is targets.starts:
-        return Ends(stops, stops)
+        return Ends(stops, stops, none)
     latest = _latest(stops, offsets)
     if np.array_equal(latest, stops):
-        return Ends(stops, stops)
+        return Ends(stops, stops, none)
     groups = offsets.size - 1
     group = np.repeat(np.arange(groups), np.diff(offsets)) if groups > 1 else None
-    return Ends(latest, stops[stable_order(stops, group, threads)])
+    return Ends(latest, stops[stable_order(stops, group, threads)], _tops(stops))
 
 
 @compiled
@@ -120,6 +122,45 @@ def _latest(stops, offsets):
         for t in range(offsets[group] + 1, offsets[group + 1]):
             latest[t] = max(latest[t], latest[t - 1])
     return latest
+
+
+_RUN = 64
+
+
+@compiled(allocates=True)
+def _tops(stops):
+    """The latest end of each run of targets, of each two runs, each four, ...: a tree, its root at 1."""
+    runs = np.int64(1)
+    while runs * _RUN < stops.size:
+        runs *= 2
+    tops = np.full(2 * runs, np.iinfo(np.int64).min)
+    for run in range(-(-stops.size // _RUN)):
+        top = stops[run * _RUN]
+        for t in range(run * _RUN, min((run + 1) * _RUN, stops.size)):
+            top = max(top, stops[t])
+        tops[runs + run] = top
+    for node in range(runs - 1, 0, -1):
+        tops[node] = max(tops[2 * node], tops[2 * node + 1])
+    return tops
+
+
+@compiled
+def _next_run(tops, run, bound):
+    """The first run, from a given one, with a target that does not end before a bound; or past all."""
+    if tops.size == 0:
+        return run
+    runs = tops.size // 2
+    node = run + runs
+    while tops[node] < bound:
+        while node & 1:  # the right one of two
+            node >>= 1
+        if node == 0:
+            return runs
+        node += 1
+    while node < runs:
+        node *= 2
+        node += np.int64(tops[node] < bound)
+    return node - runs
 
 
 @compiled(allocates=True)
@@ -153,7 +194,7 @@ def fill_block(
     base, targets, bounds = sides.base, sides.targets, sides.bounds
     # Or else the last ones of those at hand may begin too late for a short event.
     is_all = bounds.before_lo - bounds.after_hi <= bounds.left_shortest + 1
-    hand, size = np.empty(_AT_HAND, np.int64), np.int64(0)
+    hand, size = np.empty(0, np.int64), np.int64(0)
     group = group_of(base, start)
     known = later = reached = np.int64(-1)
     for i in range(start, stop):
@@ -162,11 +203,12 @@ def fill_block(
             continue
         group = next_group(base, group, i)
         low, high = targets.offsets[group], targets.offsets[group + 1]
+        bound = base.starts[i] + bounds.before_lo
         if group != known:
-            known, size, later, reached = group, np.int64(0), low, low
+            known, reached = group, low
+            hand, size, later = _first_at_hand(sides, low, high, bound)
         if base_out.size:
             base_out[at:full] = base_values[i]
-        bound = base.starts[i] + bounds.before_lo
         hand, size, later = _at_hand(sides, hand, size, later, high, bound)
         begin = at + size
         if not is_all:
@@ -188,7 +230,7 @@ def best_block(start, stop, sides, ranks, best, merits):
     best[:] = -1
     merits[:] = np.nan
     base, targets, bounds = sides.base, sides.targets, sides.bounds
-    hand, size = np.empty(_AT_HAND, np.int64), np.int64(0)
+    hand, size = np.empty(0, np.int64), np.int64(0)
     group = group_of(base, start)
     known = later = reached = np.int64(-1)
     for i in range(start, stop):
@@ -196,9 +238,10 @@ def best_block(start, stop, sides, ranks, best, merits):
         if group == base.offsets.size - 1:
             break
         low, high = targets.offsets[group], targets.offsets[group + 1]
-        if group != known:
-            known, size, later, reached = group, np.int64(0), low, low
         bound = base.starts[i] + bounds.before_lo
+        if group != known:
+            known, reached = group, low
+            hand, size, later = _first_at_hand(sides, low, high, bound)
         hand, size, later = _at_hand(sides, hand, size, later, high, bound)
         reached = _moved(targets.starts, reached, low, high, base.stops[i] + bounds.after_hi + 1)
         top, distance, found = 0.0, np.uint64(0), np.int64(-1)
@@ -224,6 +267,27 @@ def best_block(start, stop, sides, ranks, best, merits):
 
 
 _AT_HAND = 64
+
+
+@compiled(allocates=True)
+def _first_at_hand(sides, low, high, bound):
+    """As `_at_hand`, of all targets of a group: very many may have ended, though not the first ones."""
+    stops = sides.targets.stops
+    hand, kept = np.empty(_AT_HAND, np.int64), np.int64(0)
+    later = _moved(sides.targets.starts, low, low, high, bound)
+    t = _moved(sides.ends.latest, low, low, later, bound)
+    while t < later:
+        run = _next_run(sides.ends.tops, t // _RUN, bound)
+        t, end = max(t, run * _RUN), min(later, (run + 1) * _RUN)
+        if kept + end - t > hand.size:
+            more = np.empty(2 * (kept + end - t), np.int64)
+            copy_into(more[:kept], hand[:kept])
+            hand = more
+        for begun in range(t, end):
+            hand[kept] = begun
+            kept += np.int64(stops[begun] >= bound)
+        t = end
+    return hand, kept, later
 
 
 @compiled(allocates=True)

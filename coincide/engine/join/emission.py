@@ -348,7 +348,7 @@ class Pairs(Emission):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._spec.how == "left" and self._spec.pairs_once:
             _ = self._are_alone  # before threads share it
-        if self._is_direct:
+        if self._is_direct and self.join.offsets[-1]:
             tasks = [partial(side.ordered, order) for side, order in self._plain_sides]
             run_tasks(tasks, self._spec.threads)  # once, not by each of them
         yield from super().__iter__()
