@@ -127,20 +127,16 @@ def _latest(stops, offsets):
 _RUN = 64
 
 
-@compiled(allocates=True)
-def _tops(stops):
+def _tops(stops: np.ndarray) -> np.ndarray:
     """The latest end of each run of targets, of each two runs, each four, ...: a tree, its root at 1."""
-    runs = np.int64(1)
-    while runs * _RUN < stops.size:
-        runs *= 2
-    tops = np.full(2 * runs, np.iinfo(np.int64).min)
-    for run in range(-(-stops.size // _RUN)):
-        top = stops[run * _RUN]
-        for t in range(run * _RUN, min((run + 1) * _RUN, stops.size)):
-            top = max(top, stops[t])
-        tops[runs + run] = top
-    for node in range(runs - 1, 0, -1):
-        tops[node] = max(tops[2 * node], tops[2 * node + 1])
+    latest = np.maximum.reduceat(stops, np.arange(0, stops.size, _RUN))
+    nodes = 1 << (latest.size - 1).bit_length()
+    tops = np.full(2 * nodes, np.iinfo(np.int64).min)
+    tops[nodes : nodes + latest.size] = latest
+    while nodes > 1:
+        below = tops[nodes : 2 * nodes]
+        nodes //= 2
+        tops[nodes : 2 * nodes] = np.maximum(below[::2], below[1::2])
     return tops
 
 

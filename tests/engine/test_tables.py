@@ -391,6 +391,22 @@ def test_batches_are_bounded(emit: str, batch_pairs: int) -> None:
     assert len(batches) >= 100 // batch_pairs
 
 
+def test_ids_are_put_in_order_only_if_there_are_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, sides = pa.array(range(0, 300, 3)), []
+    table = pa.table({"min_time": times, "max_time": times, "id": times})
+    ordered = row_sizes.Gather.ordered
+
+    def watched(side: row_sizes.Gather, order: np.ndarray) -> np.ndarray:
+        sides.append(side)
+        return ordered(side, order)
+
+    monkeypatch.setattr(row_sizes.Gather, "ordered", watched)
+    for delta, pairs in ((1_000, 0), (3, 99)):
+        condition = TimingCondition(within(delta, delta), 1.0)
+        assert correlate_tables(table, table, condition).num_rows == pairs
+        assert bool(sides) == bool(pairs)
+
+
 def test_lists_longer_than_an_arrow_list_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 11)
     times = pa.array([5 * (i // 2) for i in range(40)])
