@@ -166,30 +166,21 @@ def test_a_block_skips_targets_that_have_ended(monkeypatch: pytest.MonkeyPatch) 
     left, right = IntervalEvents(start, start + 9), IntervalEvents(start, start + 5)
     right.max_time[0] = 100 * n
     model = model_of("overlapping", ("both", "both"))
-    join = EventJoin(left, right, model)
+    join, place = EventJoin(left, right, model), np.arange(n)
+    # Compiled before Python takes the place of what they call.
+    offsets, expected = join.offsets, join.best(0, n, place)[0]
     for name in ("_at_hand", "_first_at_hand", "_compared"):
         monkeypatch.setattr(scan, name, getattr(scan, name).py_func)
     watched = Watched(join._sides.targets.stops)
     sides = join._sides._replace(targets=join._sides.targets._replace(stops=watched))
-    place = np.arange(n)
     for begin in (n // 2, n - size):
-        watched.reads = 0
-        best, merits = np.empty(size, np.int64), np.empty(size)
-        scan.best_block.py_func(begin, begin + size, sides, place, best, merits)
-        assert np.array_equal(best, join.best(begin, begin + size, place)[0])
-        out = np.empty(2 * size, np.int64)
-        scan.fill_block.py_func(
-            begin,
-            begin + size,
-            sides,
-            join.offsets,
-            join.offsets[begin],
-            place,
-            place,
-            out[:0],
-            out,
-        )
-        assert np.array_equal(out[1::2], place[begin : begin + size])
+        watched.reads, run = 0, slice(begin, begin + size)
+        best, merits, out = np.empty(size, np.int64), np.empty(size), np.empty(2 * size, np.int64)
+        scan.best_block.py_func(run.start, run.stop, sides, place, best, merits)
+        assert np.array_equal(best, expected[run])
+        values = (offsets, offsets[begin], place, place, out[:0], out)
+        scan.fill_block.py_func(run.start, run.stop, sides, *values)
+        assert np.array_equal(out[1::2], place[run])
         assert not out[::2].any()
         # A few for each event, and two runs at the start.
         assert watched.reads < 2 * (8 * size + 2 * scan._RUN)
