@@ -24,7 +24,9 @@ _WORD = 8
 
 
 def packed(events: pa.Table) -> Iterator[pa.Buffer]:
-    """Bytes of events, in parts of bounded size: all that `unpacked` needs."""
+    """Bytes of events, in parts of bounded size, none of no events: all that `unpacked` needs."""
+    if not events.num_rows:
+        return
     light = min(-(-events.nbytes // _LIGHT_BYTES), events.num_rows // _ROWS)
     parts = max(-(-events.nbytes // _BYTES), light)
     rows = -(-events.num_rows // max(1, parts))

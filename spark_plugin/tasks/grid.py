@@ -18,8 +18,8 @@ from spark_plugin.tasks.slices import Places, within_runs
 _HALF_MILLISECOND = 2_000_000
 """Half ticks times the nanoseconds of a tick that are a millisecond."""
 _NEVER = 1 << 62
-_TOGETHER = 16
-"""Slices with one label: each label costs the state several calls. All are the work of one task."""
+TOGETHER = 32
+"""Slices with one label, at most: each label costs the state several calls."""
 
 
 class Slices(NamedTuple):
@@ -48,7 +48,7 @@ class Grid:
     is_one_stream: bool
     is_lasting: bool = False  # a bucket has one label, which all of its slices share
     delay: int = 0  # half ticks that the watermark is behind
-    together: int = _TOGETHER
+    together: int = 1  # slices with one label, which are the work of one task
 
     def closes(self, number: int) -> int:
         """When a slice is closed, milliseconds."""
@@ -87,13 +87,29 @@ class Grid:
         rows = places.by_time
         yield from self._timed(places, rows[~idle[rows]], is_left)
 
-    def homes(self, midpoints: np.ndarray) -> np.ndarray:
-        """The own slice of each event: int64 array, shape as theirs."""
+    def parted(
+        self, midpoints: np.ndarray, pack: tuple[int, bool], until: int
+    ) -> tuple[np.ndarray, list[tuple[int, int, np.ndarray]]]:
+        """Of a pack with rows of a slice, and of a side: rows up to a slice, and all later ones by slice.
+
+        A row is in the pieces of all slices in which it is to be met; a piece has its first and last slice.
+        """
+        number, is_left = pack
+        first, last = self._runs(midpoints, number // self.together, is_left)
+        later = np.flatnonzero(last > until)
+        later = later[stable_order(last[later])]
+        pieces = [
+            (int(first[rows].min()), int(last[rows[0]]), rows)
+            for rows in (later[run] for run in runs_of(last[later]))
+        ]
+        return np.flatnonzero(first <= until), pieces
+
+    def _homes(self, midpoints: np.ndarray) -> np.ndarray:
         return midpoints // self.length
 
     def due(self, midpoints: np.ndarray, *, is_left: bool) -> np.ndarray:
         """The slice of each event that makes it late if it is closed: int64 array, shape as theirs."""
-        home = self.homes(midpoints)
+        home = self._homes(midpoints)
         first, _ = self._visited(midpoints, is_left)
         if self.is_one_stream:  # an event is late as left and as right
             return np.minimum(home, shifted(midpoints, -self.reach.last) // self.length)
@@ -108,7 +124,8 @@ class Grid:
         if not rows.size:
             return
         midpoints = places.midpoints[rows]
-        events, blocks, first, last, is_own = self._copies(midpoints, is_left)
+        events, blocks, is_own = self._copies(midpoints, is_left)
+        first, last = self._runs(midpoints[events], blocks, is_left)
         due, rows = self.due(midpoints, is_left=is_left)[events], rows[events]
         bucket = places.hashes[rows] % self.buckets if self.buckets > 1 else np.zeros_like(blocks)
         cells = bucket if self.is_lasting else blocks * self.buckets + bucket
@@ -139,11 +156,11 @@ class Grid:
 
     def _copies(
         self, midpoints: np.ndarray, is_left: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Events once a block of slices: which, the block, first and last slice there, if its own."""
-        events, home = np.arange(midpoints.size), self.homes(midpoints)
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Events once a block of slices: which, the block, whether it is its own."""
+        events, home = np.arange(midpoints.size), self._homes(midpoints)
         if is_left and not self.keeps_right:
-            return events, home // self.together, home, home, np.ones(home.size, np.bool_)
+            return events, home // self.together, np.ones(home.size, np.bool_)
         first, last = self._visited(midpoints, is_left)
         begin = first // self.together
         counts = last // self.together - begin + 1
@@ -156,23 +173,21 @@ class Grid:
             is_own = np.arange(visitors.size) < events.size
         else:
             is_own = (visited == begin[visitors]) & (not self.is_one_stream)
-        start = visited * self.together
-        first = np.maximum(first[visitors], start)
-        last = np.minimum(last[visitors], start + self.together - 1)
-        if self.keeps_right:
-            first, last = _with_own(first, last, home[visitors], is_own)
-        return visitors, visited, first, last, is_own
+        return visitors, visited, is_own
 
-
-def _with_own(
-    first: np.ndarray, last: np.ndarray, home: np.ndarray, is_own: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of runs of slices, which may be empty, with the own slice where it is in the block."""
-    alone = first > last
-    return (
-        np.where(is_own & (alone | (home < first)), home, first),
-        np.where(is_own & (alone | (home > last)), home, last),
-    )
+    def _runs(
+        self, midpoints: np.ndarray, blocks: np.ndarray | int, is_left: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last slice of a block in which each event is to be met: int64 arrays."""
+        if self.keeps_right:  # a block is a slice
+            whole = np.broadcast_to(np.asarray(blocks, np.int64), midpoints.shape)
+            return whole, whole
+        if is_left:
+            home = self._homes(midpoints)
+            return home, home
+        first, last = self._visited(midpoints, is_left)
+        start = blocks * self.together
+        return np.maximum(first, start), np.minimum(last, start + self.together - 1)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

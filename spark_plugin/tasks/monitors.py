@@ -52,7 +52,7 @@ class StreamMonitor(ABC):
 
     @abstractmethod
     def take(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
-        """The output columns that the rows of one slice, in any order, make known."""
+        """The output columns that the rows of some slices, in any order, make known."""
 
     @abstractmethod
     def state(self) -> bytes:

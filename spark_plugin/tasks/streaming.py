@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from coincide.engine.events.schemas import one_array
 from coincide.engine.join.spec import AnySpec
 from coincide.model.sides import LEFT, RIGHT, SIDES
-from spark_plugin.tasks.blobs import packed, unpacked
+from spark_plugin.tasks.blobs import unpacked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer
 from spark_plugin.tasks.exchange import SliceTask
@@ -27,8 +27,8 @@ from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
 BOUNDS = FIRST, LAST, DUE_FIRST, DUE_LAST = "first", "last", "due_first", "due_last"
 IS_OWN = "is_own"
 """Columns of packs: those of `Slices`."""
-DONE, UNTIL, IS_LATE, ROWS = "done", "until", "is_late", "late_rows"
-"""Of packs of closed slices: up to which slice all was joined before, and is now; late rows."""
+IS_LATE, ROWS = "is_late", "late_rows"
+"""Of packs that come out: whether a pack is late, and the rows of one that is."""
 SEEN = "seen"
 """Column of how far a side has come, microseconds."""
 SETTINGS = -(2**63)
@@ -83,12 +83,14 @@ class StreamPackTask(Packing[Slices]):
         is_late = self.grid.due(self._places(rows).midpoints, is_left=self.is_left) <= closed
         return rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
 
-    def within(self, pack: pa.Buffer, done: int, until: int) -> list[pa.Buffer]:
-        """The rows of a pack whose own slice comes after one, and not after another."""
+    def parted(
+        self, pack: pa.Buffer, number: int, until: int
+    ) -> tuple[pa.Table, list[tuple[int, int, pa.Table]]]:
+        """The rows of a pack that are to be met up to a slice, and all later ones: see `Grid.parted`."""
         rows = unpacked([pack])
-        home = self.grid.homes(self._places(rows).midpoints)
-        rows = rows.filter(pa.array((home > done) & (home <= until)))
-        return list(packed(rows)) if rows.num_rows else []
+        due, pieces = self.grid.parted(self._places(rows).midpoints, (number, self.is_left), until)
+        taken_of = [(first, last, taken(rows, piece)) for first, last, piece in pieces]
+        return rows.take(pa.array(due)), taken_of
 
 
 _OTHER = "other_"
@@ -130,10 +132,6 @@ class _Pack(NamedTuple):
     is_late: bool
     is_left: bool
     is_own: bool
-    first: int
-    last: int
-    done: int
-    until: int
     events: pa.Buffer
 
 
@@ -141,7 +139,6 @@ class _Pack(NamedTuple):
 class ClosedSliceTask(SliceTask):
     """Joins closed slices, those of a label in a run of packs, and makes rows of late events."""
 
-    packers: tuple[StreamPackTask, StreamPackTask]
     kinds: tuple[pa.DataType, ...]  # of the output columns
     tells_late: bool  # the last one of which says of late rows which side they are of
     alone: AnySpec | None = None  # the join that finds right events without a match
@@ -164,33 +161,21 @@ class ClosedSliceTask(SliceTask):
     def _closed(self, packs: list[_Pack]) -> Iterator[list[pa.Array]]:
         """The rows of some slices that follow each other."""
 
-        def met(side: int) -> list[pa.Buffer]:
-            return [p.events for p in packs if p.is_left == (side == LEFT)]
+        def of(side: int, *, own: bool) -> list[pa.Buffer]:
+            is_left = side == LEFT
+            return [p.events for p in packs if p.is_left == is_left and (p.is_own or not own)]
 
         # A left event is joined in its own slice, with right events that are there or visit it.
-        for left, right in self.sides((self._own(packs, LEFT), met(RIGHT))):
+        for left, right in self.sides((of(LEFT, own=True), of(RIGHT, own=False))):
             for batch in self.joined(left, right):
                 yield self._placed(batch.columns, batch.num_rows)
         if self.alone is None:
             return
-        right, left = self.side(RIGHT, self._own(packs, RIGHT)), self.side(LEFT, met(LEFT))
+        right, left = self.side(RIGHT, of(RIGHT, own=True)), self.side(LEFT, of(LEFT, own=False))
         keys, lefts = len(self.layout.keys), len(self.layout.left)
         for batch in joined(self.alone, right, left):
             own = batch.columns
             yield self._placed([*own[:keys], *[None] * lefts, *own[keys:]], batch.num_rows)
-
-    def _own(self, packs: list[_Pack], side: int) -> list[pa.Buffer]:
-        """The events of a side whose own slice is closed now."""
-        found = []
-        for pack in packs:
-            if pack.is_own and pack.is_left == (side == LEFT):
-                is_whole = pack.first > pack.done and pack.last <= pack.until
-                found += (
-                    [pack.events]
-                    if is_whole
-                    else self.packers[side].within(pack.events, pack.done, pack.until)
-                )
-        return found
 
     def _placed(self, columns: Sequence[pa.Array | None], rows: int) -> list[pa.Array]:
         """Some of the output columns, in order, and nulls in place of all others."""

@@ -21,16 +21,17 @@ from tests.helpers.spark_streams import Streams
 
 
 class State:
-    """What Spark gives an operator: lists of rows by key, and timers."""
+    """What Spark gives an operator: maps and values by key, and timers."""
 
     def __init__(self) -> None:
         self.key = 0
-        self.rows: dict[int, list[Any]] = {}
         self.timers: list[tuple[int, int]] = []
         self.maps: dict[tuple[str, int], dict[Any, Any]] = {}
+        self.written = 0
 
-    def getListState(self, name: str, schema: Any) -> State:
-        return self
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.maps.values())
 
     def getMapState(self, name: str, key: Any, value: Any) -> Map:
         return Map(self, name)
@@ -40,18 +41,6 @@ class State:
 
     def registerTimer(self, milliseconds: int) -> None:
         self.timers.append((milliseconds, self.key))
-
-    def exists(self) -> bool:
-        return self.key in self.rows
-
-    def get(self) -> Iterator[Any]:
-        return iter(self.rows.get(self.key, []))
-
-    def appendList(self, rows: list[Any]) -> None:
-        self.rows.setdefault(self.key, []).extend(rows)
-
-    def clear(self) -> None:
-        self.rows.pop(self.key, None)
 
 
 class Map:
@@ -65,13 +54,14 @@ class Map:
         found: dict[Any, Any] = self._state.maps.setdefault((self._name, self._state.key), {})
         return found
 
-    def keys(self) -> Iterator[Any]:
-        return iter(list(self._of_key))
-
     def getValue(self, key: Any) -> Any:
         return self._of_key.get(key)
 
+    def iterator(self) -> Iterator[Any]:
+        return iter(list(self._of_key.items()))
+
     def updateValue(self, key: Any, value: Any) -> None:
+        self._state.written += sum(len(each) for each in value if isinstance(each, bytes))
         self._of_key[key] = value
 
     def removeKey(self, key: Any) -> None:
@@ -82,6 +72,9 @@ class Map:
 
     def update(self, value: Any) -> None:
         self.updateValue((), value)
+
+    def clear(self) -> None:
+        self._of_key.clear()
 
 
 class Watermark:
@@ -135,7 +128,8 @@ def simulated(
         if tables is not None:
             sides = [frame(spark, table) for table in tables[: case.sides]]
             plan = plan_streams(sides[0], *([*sides[1:], None][:1]), arguments, asked)
-            plan = replace(plan, grid=replace(plan.grid, together=together))
+            if not arguments.keeps_right:
+                plan = replace(plan, grid=replace(plan.grid, together=together))
             for number in (0, 1):
                 packs += _packs(plan, number)
         if operator is None:

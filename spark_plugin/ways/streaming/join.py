@@ -43,7 +43,7 @@ from spark_plugin.ways.join_sides import Sides, check_payload, settled, with_fil
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
 from spark_plugin.ways.streaming.buffer import SliceBuffer
 from spark_plugin.ways.streaming.packs import PACKED, behind_watermark, let_out, ticking
-from spark_plugin.ways.streaming.planning import plan_grid, settings_of
+from spark_plugin.ways.streaming.planning import key_buckets, plan_grid, settings_of
 from spark_plugin.ways.streaming.watching import Watched, watch
 
 _log = logging.getLogger("coincide")
@@ -172,7 +172,8 @@ class StreamPlan:
 
     @cached_property
     def _settings(self) -> bytes:
-        return settings_of(self.sides, self.spec, self.arguments, self.grid)
+        buckets = key_buckets(self.sides[0].spark, self.asked.key_buckets)
+        return settings_of(self.sides, self.spec, self.arguments, self.grid, buckets)
 
     def rows(self, number: int, *, is_counted: bool = False) -> tuple[DataFrame, pa.Schema]:
         """Rows of a side on the wire, and the schema of what is packed of them."""
@@ -221,8 +222,7 @@ class StreamPlan:
         left, right = self.packers
         plan, options = CellPlan(1, reach, needs_keys=False), self.arguments.options
         return ClosedSliceTask(
-            self.spec, self.result.layout, tuple(schema.names),
-            schemas=(left.schema, right.schema), packers=(left, right),
+            self.spec, self.result.layout, tuple(schema.names), schemas=(left.schema, right.schema),
             shapes=(reach.left, reach.right), kinds=tuple(arrow_schema(schema).types),
             tells_late=self._tells_late, alone=self._alone,
             room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),

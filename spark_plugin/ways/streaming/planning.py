@@ -18,14 +18,14 @@ from coincide.model.errors import ConditionError, argument, option
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.units import UNBOUNDED
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.tasks.grid import Grid
+from spark_plugin.tasks.grid import TOGETHER, Grid
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.ways.choosing import lengths_of, reach_of_any
 from spark_plugin.ways.join_sides import Sides
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, ticks
 
-_MOST_COPIES = 16
-"""Slices that a right event may be in: a copy costs as much as its row."""
+_MOST_VISITS = 16
+"""Slices that a right event may be in: it comes out once for each."""
 _FORMAT = 3
 """Of packs in the state: to be raised when what is stored changes."""
 
@@ -45,18 +45,27 @@ def plan_grid(
         length += length % 2  # whole ticks, which `slice_length` can say later
     else:
         length = 2 * ticks("slice_length", asked.slice_length, tick)
-        least = max(millisecond, -(-span // _MOST_COPIES))
+        least = max(millisecond, -(-span // _MOST_VISITS))
         if length < least:
             raise ConditionError(
                 f"{argument('slice_length', asked.slice_length)} is too short: slices must have at"
-                f" least 1 ms, and 1/{_MOST_COPIES} of the {span // 2:,} ticks in which a left"
+                f" least 1 ms, and 1/{_MOST_VISITS} of the {span // 2:,} ticks in which a left"
                 f" event can have matches. Give at least {-(-least // 2):,} ticks."
             )
+    tasks = key_buckets(sides[0].spark, asked.key_buckets)
     return Grid(
-        length=length, beyond=beyond, buckets=_buckets(sides, asked), reach=reach,
+        length=length, beyond=beyond, buckets=tasks if sides[0].by else 1, reach=reach,
         useful=spec.largest_useful, nanoseconds=nanoseconds, keeps_right=arguments.keeps_right,
         is_one_stream=spec.is_one_stream, delay=2 * max(asked.ticks_of_delays(tick)),
+        together=_together(tasks, arguments.keeps_right, has_keys=bool(sides[0].by)),
     )  # fmt: skip
+
+
+def _together(tasks: int, keeps_right: bool, *, has_keys: bool) -> int:
+    """Slices with one label, which one task joins at once."""
+    if keeps_right:  # what no left event meets is sought in whole slices
+        return 1
+    return TOGETHER if has_keys else max(1, TOGETHER // tasks)
 
 
 def _reach(sides: Sides, spec: AnySpec) -> Reach:
@@ -93,16 +102,14 @@ def _beyond(sides: Sides, spec: AnySpec, reach: Reach, *, is_told: bool) -> int:
     return max(leans[LEFT] + left, leans[RIGHT] + right)
 
 
-def _buckets(sides: Sides, asked: StreamArguments) -> int:
-    return key_buckets(sides[0].spark, asked.key_buckets) if sides[0].by else 1
-
-
 def key_buckets(spark: SparkSession, given: int | None) -> int:
     """Parts of a slice by keys."""
     return given or int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
-def settings_of(sides: Sides, spec: AnySpec, arguments: PairArguments, grid: Grid) -> bytes:
+def settings_of(
+    sides: Sides, spec: AnySpec, arguments: PairArguments, grid: Grid, buckets: int
+) -> bytes:
     """All that packs depend on, and what is found in them, by names that users know."""
     window, unit = spec.widest, sides[0].times.scales[0].tick.unit
     settings: dict[str, Any] = {
@@ -120,7 +127,7 @@ def settings_of(sides: Sides, spec: AnySpec, arguments: PairArguments, grid: Gri
         "streams": 1 if spec.is_one_stream else 2,
         "slice_length": f"{grid.ticks} {unit}",
         "slice_end": grid.beyond,
-        "key_buckets": grid.buckets,
+        "key_buckets": buckets,
     }
     if isinstance(arguments, CausalityArguments):
         settings |= {"condition": repr(arguments.condition), "places": repr(arguments.places)}

@@ -19,7 +19,7 @@ from spark_plugin.ways.streaming.monitors import MonitorArguments
 
 _STATIC = "windowed_causality, which takes all tuples at once"
 _DECIDING = ("condition", "time", "place", "arrival", "role", "home", "columns")
-"""Arguments that decide what is found, beside options, all of which a window keeps."""
+"""Arguments that decide what is found, beside options; invalid tuples never reach a window."""
 
 
 def windows_of_stream(
@@ -31,7 +31,8 @@ def windows_of_stream(
     with options_called("WindowOptions"):
         grid = asked.grid(events.sparkSession, given.columns.tick, beyond=0, has_keys=True)
     told = {name: repr(getattr(arguments, name)) for name in _DECIDING}
-    told |= {name: repr(value) for name, value in vars(arguments.options).items()}
+    options = vars(arguments.options).items()
+    told |= {name: repr(value) for name, value in options if name != "invalid"}
     told |= {f"{name}_kind": given.rows.kind(name).simpleString() for name in given.rows.fields}
     settings = asked.settings(grid, given.columns.tick, {**told, "by": list(by)})
     rows = given.stream_rows(f"{asked.name}_{asked.side}")

@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
 from coincide import ConditionError
 from coincide.engine.events.timestamps import IntervalModel
+from coincide.model.sides import SIDES
 from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.samples import Reach
@@ -21,14 +23,15 @@ from spark_plugin.ways.streaming.buffer import SliceBuffer
 from tests.helpers.stream_simulation import Operator
 
 GRID = Grid(
-    length=200, beyond=0, buckets=1, reach=Reach(0, 0), useful=(9, 9), nanoseconds=10**6,
-    keeps_right=False, is_one_stream=False,
+    length=200, beyond=0, buckets=1, reach=Reach(-20, 20), useful=(9, 9), nanoseconds=10**6,
+    keeps_right=False, is_one_stream=False, together=16,
 )  # fmt: skip
-"""Slice n is closed at 100 (n + 1) ms."""
+"""Slice n is closed at 100 (n + 1) ms; right rows match left ones 10 ms away."""
 
 
-def blob(*times: int) -> bytes:
-    rows = pa.table({TIME: pa.array(times, pa.int64()), CODED: pa.array([0] * len(times))})
+def blob(*times: int, is_left: bool = True) -> bytes:
+    coded = pa.array([0 if is_left else -1] * len(times))
+    rows = pa.table({TIME: pa.array(times, pa.int64()), CODED: coded})
     return next(packed(rows)).to_pybytes()
 
 
@@ -39,15 +42,16 @@ def times(row: Row) -> list[int]:
 
 def slice_buffer(settings: bytes = b"{}", *, keeps_late: bool = True) -> SliceBuffer:
     schema = pa.schema([(TIME, pa.int64()), (CODED, pa.int64())])
-    task = StreamPackTask("left", schema, IntervalModel(), GRID, settings)
-    return SliceBuffer([task], keeps_late=keeps_late)
+    tasks = [StreamPackTask(side, schema, IntervalModel(), GRID, settings) for side in SIDES]
+    return SliceBuffer(tasks, keeps_late=keeps_late)
 
 
-def pack(*of: int, visits: Sequence[int] = (), **more: Any) -> Row:
+def pack(*of: int, is_left: bool = True, visits: Sequence[int] = (), **more: Any) -> Row:
     slices = [time // 100 for time in of]
     first, last = min([*slices, *visits]), max([*slices, *visits])
-    told = {"first": first, "last": last, "due_first": min(slices), "due_last": max(slices)}
-    return Row(**{"is_left": True, "is_own": True, "events": blob(*of), **told, **more})
+    told = {"first": first, "last": last, "due_first": first, "due_last": max(slices)}
+    given = {"is_left": is_left, "is_own": True, "events": blob(*of, is_left=is_left)}
+    return Row(**{**given, **told, **more})
 
 
 def untimed(events: bytes = b"") -> Row:
@@ -55,30 +59,45 @@ def untimed(events: bytes = b"") -> Row:
     return Row(is_left=True, is_own=True, events=events or blob(1), **nothing)
 
 
-def test_packs_come_out_while_their_slices_are_closed() -> None:
+def let_out(operator: Operator, watermark: int) -> list[tuple[str, list[int]]]:
+    """The side and the times of each pack that comes out."""
+    return [("lr"[not row.is_left], times(row)) for row in operator.batch([], watermark)]
+
+
+def test_rows_come_out_as_their_slices_are_closed() -> None:
     operator = Operator(slice_buffer())
-    assert operator.push(7, 0, pack(50, 250), pack(120)) == []
-    assert operator.push(7, 0, pack(10, visits=[1], is_own=False)) == []
+    assert operator.push(7, 0, pack(50, 120, 250), pack(310)) == []
+    assert operator.push(7, 0, pack(20, 95, 150, 230, is_left=False)) == []
     assert operator.state.timers == [(100, 7), (100, 7)]
-    told = [
-        [(times(row), row.done < 0, row.until, row.is_own) for row in operator.batch([], end)]
-        for end in (99, 130, 299, 300)
-    ]
-    first, second = ([50, 250], True, 0, True), ([10], True, 0, False)
-    assert told[:2] == [[], [first, second]]
-    assert [found[:1] + found[2:] for found in told[2]] == [
-        ([50, 250], 1, True), ([120], 1, True), ([10], 1, False),
-    ]  # fmt: skip
-    assert told[3] == [([50, 250], False, 2, True)]
-    assert operator.state.rows == {}
+    assert let_out(operator, 99) == []
+    assert let_out(operator, 130) == [("l", [50]), ("r", [20, 95])]
+    assert let_out(operator, 199) == []
+    # What matches 95 may be in the next slice too.
+    assert let_out(operator, 200) == [("l", [120]), ("r", [95, 150])]
+    assert let_out(operator, 400) == [("l", [250]), ("r", [230]), ("l", [310])]
+    assert operator.state.is_empty
 
 
 def test_nothing_comes_out_twice_by_two_timers() -> None:
     operator = Operator(slice_buffer())
     operator.push(7, 0, pack(50))
     operator.push(7, 0, pack(150, 250))
-    assert [len(operator.batch([], end)) for end in (220, 230, 300)] == [2, 0, 1]
-    assert operator.state.rows == {}
+    assert [let_out(operator, end) for end in (220, 230, 300)] == [
+        [("l", [50]), ("l", [150])], [], [("l", [250])],
+    ]  # fmt: skip
+    assert operator.state.is_empty
+
+
+def test_a_side_that_is_ahead_is_written_twice_at_most() -> None:
+    """Also if slices are closed one by one, each of its own."""
+    operator, ahead = Operator(slice_buffer()), pack(*range(0, 1600, 4))
+    operator.push(7, 0, ahead)
+    least = operator.state.written
+    found = [row for end in range(100, 1700, 100) for row in operator.batch([], end)]
+    assert [time for row in found for time in times(row)] == list(range(0, 1600, 4))
+    assert len(found) == 16
+    bytes_of_slices = sum(len(row.events) for row in found)
+    assert operator.state.written <= least + bytes_of_slices
 
 
 def test_a_row_is_late_by_its_first_slice_and_said_once() -> None:
@@ -86,15 +105,30 @@ def test_a_row_is_late_by_its_first_slice_and_said_once() -> None:
     late, copy, early = pack(10, 20), pack(30, visits=[1], is_own=False), pack(150)
     (out,) = operator.push(7, 100, late, copy, early)
     assert (out.is_late, out.late_rows, out.events) == (True, 2, late.events)
-    assert [bytes(row[-1]) for row in operator.state.rows[7]] == [b"{}", early.events]
+    assert let_out(operator, 200) == [("l", [150])]
 
 
 def test_the_late_rows_of_a_pack_leave_it() -> None:
     operator = Operator(slice_buffer())
-    copies = pack(20, 220, is_own=False)
+    copies = pack(20, 220, is_left=False, is_own=False)
     (out,) = operator.push(7, 200, pack(10, 150, 210), copies)
     assert (out.is_late, out.late_rows, times(out)) == (True, 2, [10, 150])
-    assert [times(row) for row in operator.batch([], 300)] == [[210], [220]]
+    assert let_out(operator, 300) == [("l", [210]), ("r", [220])]
+
+
+def test_a_large_pack_may_be_late_in_part() -> None:
+    """It travels in several, the first of which have late rows alone."""
+    rows = 30_000
+    columns = {name: np.arange(rows) * 10**9 for name in ("a", "b", "c")}
+    events = pa.table({TIME: np.arange(rows) // 20, CODED: np.zeros(rows, np.int64), **columns})
+    task = StreamPackTask("left", events.schema, IntervalModel(), GRID, b"{}")
+    packs = [Row(**row) for batch in task(events.to_batches()) for row in batch.to_pylist()]
+    operator = Operator(SliceBuffer([task], keeps_late=False))
+    assert sum(row.first == 0 for row in packs) > 2
+    late = operator.batch(packs, 700)
+    assert sum(row.late_rows for row in late) == 700 * 20
+    found = [time for row in operator.batch([], 10_000) for time in times(row)]
+    assert found == (np.arange(700 * 20, rows) // 20).tolist()
 
 
 def test_late_rows_that_are_only_counted_stay_behind() -> None:
@@ -106,7 +140,7 @@ def test_what_matches_nothing_waits_for_nothing() -> None:
     operator = Operator(slice_buffer())
     (out,) = operator.push(7, 10**9, untimed())
     assert not out.is_late
-    assert operator.state.rows == {}
+    assert operator.state.is_empty
 
 
 def test_settings_of_another_join_are_refused() -> None:

@@ -24,7 +24,8 @@ def grid_of(random: np.random.Generator, *, keeps_right: bool, is_one_stream: bo
         length=int(random.integers(30, 400)), beyond=LONGEST + max(left, right),
         buckets=int(random.choice([1, 3])), reach=Reach(first, last), useful=(LONGEST, LONGEST),
         nanoseconds=1_000_000, keeps_right=keeps_right, is_one_stream=is_one_stream,
-        delay=int(random.choice([0, 300])), together=int(random.choice([1, 3, 16])),
+        delay=int(random.choice([0, 300])),
+        together=1 if keeps_right else int(random.choice([1, 3, 16])),
     )  # fmt: skip
 
 
@@ -92,7 +93,20 @@ def check_side(
             for row in rows.tolist():
                 assert grid.closes(int(due[row])) * 2 >= places.midpoints[row] + LONGEST
     if tells:
-        assert len(own) == len(set(own)) >= len(timed)
+        assert len(own) == len(set(own))
+        assert timed <= set(own)
+
+
+def test_slices_that_close_together_are_one_pack() -> None:
+    grid = Grid(
+        length=100, beyond=0, buckets=1, reach=Reach(-10, 10), useful=(0, 0), nanoseconds=10**6,
+        keeps_right=False, is_one_stream=False, delay=200, together=16,
+    )  # fmt: skip
+    places = Places(np.arange(0, 2000, 10), shapes=np.zeros(200, np.int64))
+    found = [(one.first, one.last, rows.size) for one, rows in grid.slices_of(places, is_left=True)]
+    assert found == [(0, 15, 160), (16, 16, 10), (17, 17, 10), (18, 18, 10), (19, 19, 10)]
+    soon = replace(grid, delay=0).slices_of(places, is_left=True)
+    assert [(one.first, one.last) for one, _ in soon] == [(0, 15), (16, 18), (19, 19)]
 
 
 @pytest.mark.parametrize("seed", range(20))
