@@ -164,17 +164,18 @@ def test_pairs_are_those_of_a_frame(spark: SparkSession, tmp_path: Path) -> None
     )
     asked: dict[str, Any] = {
         **WHERE, "by": ["site", "floor"], "columns": ["id", "x"],
-        "options": WindowOptions(50, unit="ms", invalid="drop"),
     }  # fmt: skip
     last = last.set_column(2, "floor", pa.array([1], pa.int32()))
     folder, progress = tmp_path / "events", []
     for until in (3, 6):  # the second query goes on where the first one has ended
         stream = stream_of(spark, write_files(folder, [*files, last, late][:until]), SCHEMA)
+        asked["options"] = WindowOptions(50, unit="ms", invalid="drop" if until == 3 else "raise")
         found = windowed_causality_streams(stream, NEAR, **asked, delay=DELAY, slice_length=700)
         progress += appended(found.select(as_json()), tmp_path)
     rows = spark.read.parquet(str(tmp_path / "found")).collect()
     own = [json.loads(text) for (text,) in rows]
     batch = frame(spark, pa.concat_tables(files))
+    asked["options"] = WindowOptions(50, unit="ms", invalid="drop")
     wanted = windowed_causality(batch, NEAR, **asked).toArrow().to_pylist()
     assert len(wanted) > 300
     assert multiset(own) == multiset(wanted)
