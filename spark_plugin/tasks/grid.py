@@ -19,7 +19,7 @@ _HALF_MILLISECOND = 2_000_000
 """Half ticks times the nanoseconds of a tick that are a millisecond."""
 _NEVER = 1 << 62
 TOGETHER = 32
-"""Slices with one label, at most: each label costs the state several calls."""
+"""Slices with one label, at most: each label costs the state several calls. Checkpoints depend on it."""
 
 
 class Slices(NamedTuple):
@@ -88,13 +88,12 @@ class Grid:
         yield from self._timed(places, rows[~idle[rows]], is_left)
 
     def parted(
-        self, midpoints: np.ndarray, pack: tuple[int, bool], until: int
+        self, midpoints: np.ndarray, number: int, until: int, *, is_left: bool
     ) -> tuple[np.ndarray, list[tuple[int, int, np.ndarray]]]:
-        """Of a pack with rows of a slice, and of a side: rows up to a slice, and all later ones by slice.
+        """Of a pack that has rows of a slice: the rows up to another slice, and all later ones by slice.
 
         A row is in the pieces of all slices in which it is to be met; a piece has its first and last slice.
         """
-        number, is_left = pack
         first, last = self._runs(midpoints, number // self.together, is_left)
         later = np.flatnonzero(last > until)
         later = later[stable_order(last[later])]

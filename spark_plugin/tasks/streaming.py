@@ -88,7 +88,8 @@ class StreamPackTask(Packing[Slices]):
     ) -> tuple[pa.Table, list[tuple[int, int, pa.Table]]]:
         """The rows of a pack that are to be met up to a slice, and all later ones: see `Grid.parted`."""
         rows = unpacked([pack])
-        due, pieces = self.grid.parted(self._places(rows).midpoints, (number, self.is_left), until)
+        midpoints = self._places(rows).midpoints
+        due, pieces = self.grid.parted(midpoints, number, until, is_left=self.is_left)
         taken_of = [(first, last, taken(rows, piece)) for first, last, piece in pieces]
         return rows.take(pa.array(due)), taken_of
 

@@ -306,7 +306,7 @@ def reach_of_any(sides: Sides, spec: AnySpec) -> Reach | None:
 
 
 def lengths_of(times: TimestampColumns) -> tuple[int, int] | None:
-    """The least and the greatest length of events that nobody has seen; None if they are not stated."""
+    """The least and the greatest length of events that were not read yet; None if not stated."""
     own = times.times if isinstance(times, PlacedColumns) else times
     is_exact = isinstance(own, IntervalColumns) and len(own.names) == 1
     return (0, 0) if is_exact else times.declared

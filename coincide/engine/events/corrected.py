@@ -127,7 +127,7 @@ def _count(errors: pa.Table, by: Sequence[tuple[str, str]]) -> int:
 
 
 def _overlap(found: pa.Table, by: Sequence[tuple[str, str]]) -> bool:
-    """Whether segments that are told to be of one clock are at the same time, so of several."""
+    """Whether segments of what should be one clock are at the same time, so of several."""
     if not found.num_rows:
         return False
     number, _, _ = _numbers(found, by)

@@ -261,5 +261,5 @@ def _of_one_type(rows: _Rows) -> list[pa.Array]:
                 f"{_EVENTS} has starts and ends of types that have none in common (found {kinds[0]} and"
                 f" {kinds[1]}). Cast one of them."
             ) from None
-    # Whole numbers beside floats become floats as these are.
+    # Whole numbers next to floats become floats as these are.
     return [each.cast(common, safe=False) for each in rows.times]

@@ -88,7 +88,7 @@ class Buffer(StatefulProcessor, ABC):
         if kept:
             self._begin()
             self._keep(kept)
-            self._wait(kept, closed)
+            self._wait(min(pack.first for pack in kept), closed)
 
     @abstractmethod
     def handleExpiredTimer(
@@ -122,9 +122,8 @@ class Buffer(StatefulProcessor, ABC):
         for last, known in counts.items():
             self._counts.updateValue((last,), known)
 
-    def _wait(self, packs: Iterable[_Stored], closed: int) -> None:
-        """For the first slice that is not closed yet, and that some packs have rows of."""
-        first = min(pack.first for pack in packs)
+    def _wait(self, first: int, closed: int) -> None:
+        """For a slice, or the first one that is not closed yet."""
         self._handle.registerTimer(self._grid.closes(max(first, closed + 1)))
 
     def _slices(self) -> list[tuple[int, int]]:
@@ -182,7 +181,7 @@ class SliceBuffer(Buffer):
             waits += [pack.first for pack in kept]
         if waits:
             self._known.update((self._settings, until))
-            self._handle.registerTimer(self._grid.closes(max(min(waits), until + 1)))
+            self._wait(min(waits), until)
         else:
             self._known.clear()
 
@@ -236,7 +235,7 @@ class MonitorBuffer(Buffer):
             due = self._grid.closes(max(until + 1, self._grid.first_beyond(waits_for)))
             self._handle.registerTimer(due)
         if len(closed) < len(slices):
-            self._handle.registerTimer(self._grid.closes(slices[len(closed)]))
+            self._wait(slices[len(closed)], until)
         self._remembered.update((monitor.state(), due))
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from spark_plugin.ways.streaming.monitors import MonitorArguments
 
 _STATIC = "windowed_causality, which takes all tuples at once"
 _DECIDING = ("condition", "time", "place", "arrival", "role", "home", "columns")
-"""Arguments that decide what is found, beside options; invalid tuples never reach a window."""
+"""Arguments that decide what is found, next to options; invalid tuples never reach a window."""
 
 
 def windows_of_stream(
