@@ -68,12 +68,17 @@ _tasks = itertools.count(1)
 
 def begin_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """To be called at the begin of each task; gives the batches to go through instead of these."""
+    begin()
+    return acknowledged(batches)
+
+
+def begin() -> None:
+    """To be called at the begin of each task, by those that are given no batches: see `begin_task`."""
     forget_archive_finders()
     if next(_tasks) == 2:
         # Spark's worker collects garbage after each task, which takes 50 to 100 ms for what is imported
         # here alone. By now all is loaded; from here on none of it is looked through.
         gc.freeze()
-    return acknowledged(batches)
 
 
 def forget_archive_finders() -> None:
