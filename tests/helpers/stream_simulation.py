@@ -24,7 +24,7 @@ class State:
     """What Spark gives an operator: maps and values by key, and timers."""
 
     def __init__(self) -> None:
-        self.key = 0
+        self.key, self.watermark = 0, 0
         self.timers: list[tuple[int, int]] = []
         self.maps: dict[tuple[str, int], dict[Any, Any]] = {}
         self.written = 0
@@ -40,6 +40,7 @@ class State:
         return Map(self, name)
 
     def registerTimer(self, milliseconds: int) -> None:
+        assert milliseconds > self.watermark, "a timer of the past"
         self.timers.append((milliseconds, self.key))
 
 
@@ -58,7 +59,7 @@ class Map:
         return self._of_key.get(key)
 
     def iterator(self) -> Iterator[Any]:
-        return iter(list(self._of_key.items()))
+        return iter(self._of_key.items())
 
     def updateValue(self, key: Any, value: Any) -> None:
         self._state.written += sum(len(each) for each in value if isinstance(each, bytes))
@@ -95,7 +96,7 @@ class Operator:
         self.buffer.init(self.state)
 
     def push(self, label: int, watermark: int, *rows: Row) -> list[Row]:
-        self.state.key = label
+        self.state.key, self.state.watermark = label, watermark
         return list(self.buffer.handleInputRows((label,), iter(rows), Watermark(watermark)))
 
     def batch(self, packs: Sequence[Row], watermark: int) -> list[Row]:
@@ -110,7 +111,7 @@ class Operator:
         return found
 
     def expire(self, label: int, watermark: int = 0) -> list[Row]:
-        self.state.key = label
+        self.state.key, self.state.watermark = label, watermark
         return list(self.buffer.handleExpiredTimer((label,), Watermark(watermark), None))
 
 

@@ -34,7 +34,6 @@ BUFFERED = (
 )
 """The columns of packs that come out."""
 _STORED = f"{IS_LEFT} boolean, {IS_OWN} boolean, {FIRST} bigint, {LAST} bigint, {EVENTS} binary"
-_NONE_DONE = -(2**63)
 _PART_BYTES = 16 << 20
 """Packs that are taken at once: a monitor looks at all that it remembers each time."""
 
@@ -44,7 +43,7 @@ class _Stored(NamedTuple):
 
     is_left: bool
     is_own: bool
-    first: int
+    first: int  # that is not closed yet
     last: int
     events: bytes
 
@@ -61,7 +60,7 @@ class Buffer(StatefulProcessor, ABC):
         begin()
         self._handle = handle
         # Each label has the settings of its own: timers come without the rows that tell them.
-        self._known = handle.getValueState("known", "settings binary, done bigint")
+        self._known = handle.getValueState("known", "settings binary")
         self._counts = handle.getMapState("counts", "slice bigint", f"packs bigint, {FIRST} bigint")
         self._waiting = handle.getMapState("waiting", "slice bigint, number bigint", _STORED)
 
@@ -90,7 +89,7 @@ class Buffer(StatefulProcessor, ABC):
         if kept:
             self._begin()
             self._keep(kept)
-            self._wait(min(pack.first for pack in kept), closed)
+            self._wait(min(pack.first for pack in kept))
 
     @abstractmethod
     def handleExpiredTimer(
@@ -101,16 +100,15 @@ class Buffer(StatefulProcessor, ABC):
     def close(self) -> None:
         """Nothing is left to do."""
 
-    def _begin(self) -> int:
-        """Keep the settings of a new label, or hold them against the earlier ones; its last slice done."""
+    def _begin(self) -> None:
+        """Keep the settings of a new label, or hold them against the earlier ones."""
         known = self._known.get()
         if known is None:
-            self._known.update((self._settings, _NONE_DONE))
-            return _NONE_DONE
-        earlier, done = bytes(known[0]), int(known[1])
+            self._known.update((self._settings,))
+            return
+        earlier = bytes(known[0])
         if earlier != self._settings:
             raise ConditionError(_difference(json.loads(earlier), json.loads(self._settings)))
-        return done
 
     def _keep(self, packs: Iterable[_Stored]) -> None:
         counts: dict[int, tuple[int, int]] = {}
@@ -124,9 +122,9 @@ class Buffer(StatefulProcessor, ABC):
         for last, known in counts.items():
             self._counts.updateValue((last,), known)
 
-    def _wait(self, first: int, closed: int) -> None:
-        """For a slice, or the first one that is not closed yet."""
-        self._handle.registerTimer(self._grid.closes(max(first, closed + 1)))
+    def _wait(self, number: int) -> None:
+        """For a slice that is not closed yet."""
+        self._handle.registerTimer(self._grid.closes(number))
 
     def _slices(self) -> list[tuple[int, int]]:
         """The last and the first slice of packs that wait, in order."""
@@ -145,7 +143,8 @@ class Buffer(StatefulProcessor, ABC):
     def _divided(self, pack: _Stored, closed: int) -> tuple[list[_Stored], list[_Stored]]:
         """Packs of the late rows of a pack, and of the others."""
         late, early = self._task(pack).late_and_early(pa.py_buffer(pack.events), closed)
-        return _repacked(pack, late), _repacked(pack, early)
+        open_first = max(pack.first, closed + 1)
+        return _repacked(pack, late), _repacked(pack._replace(first=open_first), early)
 
     def _task(self, pack: _Stored) -> StreamPackTask:
         """What has packed it."""
@@ -167,12 +166,12 @@ class SliceBuffer(Buffer):
         (label,) = key
         until = self._grid.last_closed(timerValues.getCurrentWatermarkInMs())
         slices = self._slices()
-        if not slices or self._begin() >= until:
+        due_in = [last for last, first in slices if first <= until]
+        if not due_in:
             return  # all was done with the timer of an earlier slice
-        waits = [first for last, first in slices if first > until]
-        for last, first in slices:
-            if first > until:
-                continue
+        self._begin()
+        waits = [first for _, first in slices if first > until]
+        for last in due_in:
             kept: list[_Stored] = []
             for pack in self._taken(last):
                 due, rest = self._parted(pack, until)
@@ -182,8 +181,7 @@ class SliceBuffer(Buffer):
             self._keep(kept)
             waits += [pack.first for pack in kept]
         if waits:
-            self._known.update((self._settings, until))
-            self._wait(min(waits), until)
+            self._wait(min(waits))
         else:
             self._known.clear()
 
@@ -196,7 +194,7 @@ class SliceBuffer(Buffer):
         events = pa.py_buffer(pack.events)
         due, pieces = self._task(pack).parted(events, pack.last, until)
         rest = [
-            each._replace(first=first, last=last)
+            each._replace(first=max(first, until + 1), last=last)
             for first, last, rows in pieces
             for each in _repacked(pack, rows)
         ]
@@ -237,7 +235,7 @@ class MonitorBuffer(Buffer):
             due = self._grid.closes(max(until + 1, self._grid.first_beyond(waits_for)))
             self._handle.registerTimer(due)
         if len(closed) < len(slices):
-            self._wait(slices[len(closed)], until)
+            self._wait(slices[len(closed)])
         self._remembered.update((monitor.state(), due))
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ from spark_plugin.ways.streaming.planning import key_buckets
 from spark_plugin.ways.streaming.watching import Watched, watch
 
 _log = logging.getLogger("coincide")
-_FORMAT = 3
+_FORMAT = 4
 """Of packs and of what monitors remember: to be raised when what is stored changes."""
 _LEAST = 10**9
 """Nanoseconds of the default slice at least: each costs a row of the state."""

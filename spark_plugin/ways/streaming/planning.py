@@ -26,7 +26,7 @@ from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, t
 
 _MOST_VISITS = 16
 """Slices that a right event may be in: it comes out once for each."""
-_FORMAT = 3
+_FORMAT = 4
 """Of packs in the state: to be raised when what is stored changes."""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +42,13 @@ def times(row: Row) -> list[int]:
     return found
 
 
-def slice_buffer(settings: bytes = b"{}", *, keeps_late: bool = True) -> SliceBuffer:
+def pack_tasks(grid: Grid = GRID, settings: bytes = b"{}") -> list[StreamPackTask]:
     schema = pa.schema([(TIME, pa.int64()), (CODED, pa.int64())])
-    tasks = [StreamPackTask(side, schema, IntervalModel(), GRID, settings) for side in SIDES]
-    return SliceBuffer(tasks, keeps_late=keeps_late)
+    return [StreamPackTask(side, schema, IntervalModel(), grid, settings) for side in SIDES]
+
+
+def slice_buffer(settings: bytes = b"{}", *, keeps_late: bool = True) -> SliceBuffer:
+    return SliceBuffer(pack_tasks(settings=settings), keeps_late=keeps_late)
 
 
 def pack(*of: int, is_left: bool = True, visits: Sequence[int] = (), **more: Any) -> Row:
@@ -85,6 +90,70 @@ def test_nothing_comes_out_twice_by_two_timers() -> None:
     assert [let_out(operator, end) for end in (220, 230, 300)] == [
         [("l", [50]), ("l", [150])], [], [("l", [250])],
     ]  # fmt: skip
+    assert operator.state.is_empty
+
+
+def test_what_stays_for_a_later_slice_comes_out_once_by_two_timers() -> None:
+    operator = Operator(slice_buffer())
+    operator.push(7, 0, pack(50))
+    operator.push(7, 0, pack(95, is_left=False, visits=[1]))
+    assert let_out(operator, 150) == [("l", [50]), ("r", [95])]
+    assert let_out(operator, 200) == [("r", [95])]
+    assert operator.state.is_empty
+
+
+@pytest.mark.parametrize("kind", ["usual", "keeps_right", "is_one_stream"])
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_meet_once_with_any_micro_batches_and_watermarks(seed: int, kind: str) -> None:
+    """Also before 1970, in slices that are far apart, and if an operator begins anew each time."""
+    random = np.random.default_rng([7, seed])
+    keeps_right, is_one_stream = kind == "keeps_right", kind == "is_one_stream"
+    grid = replace(
+        GRID, length=int(random.integers(60, 300)), keeps_right=keeps_right,
+        reach=Reach(*np.sort(random.integers(-200, 201, 2)).tolist()),
+        is_one_stream=is_one_stream, together=1 if keeps_right else int(random.choice([1, 3, 16])),
+    )  # fmt: skip
+    tasks, batches = pack_tasks(grid), 8
+    sides = [np.sort(random.permutation(3000)[:150]) - 500 for _ in SIDES]
+    sides = [sides[0]] * 2 if is_one_stream else sides
+    arrivals = [np.sort(random.integers(0, batches, 150)) for _ in SIDES]
+    arrivals = [np.maximum(a - (random.random(150) < 0.2), 0) for a in arrivals]
+    arrivals = [arrivals[0]] * 2 if is_one_stream else arrivals
+    watermarks = [0, *np.sort(random.integers(0, 2500, batches - 1)).tolist()]
+    operator = Operator(SliceBuffer(tasks, keeps_late=True))
+    met: Counter[tuple[int, int]] = Counter()
+    late: list[Counter[int]] = [Counter(), Counter()]
+    own: list[Counter[int]] = [Counter(), Counter()]
+    for number, watermark in enumerate([*watermarks, 10_000]):
+        packs: list[Row] = []
+        for task, of, came in zip(tasks, sides, arrivals, strict=True):
+            there = of[came == number]
+            coded = np.full(there.size, 0 if task.is_left else -1)
+            found = task([pa.record_batch({TIME: there, CODED: coded})] if there.size else [])
+            packs += [Row(**row) for batch in found for row in batch.to_pylist()]
+        operator = Operator(SliceBuffer(tasks, keeps_late=True), state=operator.state)
+        let = operator.batch([each for each in packs if each.label != SETTINGS], watermark)
+        for row in let:
+            if row.is_own or row.is_late:
+                (late if row.is_late else own)[not row.is_left].update(times(row))
+        for label in {row.label for row in let}:
+            one = [row for row in let if row.label == label and not row.is_late]
+            left = [a for row in one if row.is_left and row.is_own for a in times(row)]
+            right = [b for row in one if not row.is_left for b in times(row)]
+            met.update((a, b) for a in left for b in right)
+    if is_one_stream:
+        late[1] = late[0]
+    timely = [[t for t in of.tolist() if t not in late[i]] for i, of in enumerate(sides)]
+    near = {
+        (a, b): 1 for a in timely[0] for b in timely[1]
+        if grid.reach.first <= 2 * (b - a) <= grid.reach.last
+    }  # fmt: skip
+    assert near == {pair: count for pair, count in met.items() if pair in near}
+    assert not any(t in late[i] for pair in met for i, t in enumerate(pair))
+    assert own[0] == Counter(timely[0])
+    assert late[0] == Counter(set(late[0]))
+    assert not keeps_right or own[1] == Counter(timely[1])
+    assert len(near) > 0
     assert operator.state.is_empty
 
 
