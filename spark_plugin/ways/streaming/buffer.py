@@ -34,6 +34,7 @@ BUFFERED = (
 )
 """The columns of packs that come out."""
 _STORED = f"{IS_LEFT} boolean, {IS_OWN} boolean, {FIRST} bigint, {LAST} bigint, {EVENTS} binary"
+_NEVER = 2**63
 _PART_BYTES = 16 << 20
 """Packs that are taken at once: a monitor looks at all that it remembers each time."""
 
@@ -88,8 +89,9 @@ class Buffer(StatefulProcessor, ABC):
                         yield self._late(label, each)
         if kept:
             self._begin()
-            self._keep(kept)
-            self._wait(min(pack.first for pack in kept))
+            first = min(pack.first for pack in kept)
+            if first < self._keep(kept):  # Spark warns of a timer that is there already
+                self._wait(first)
 
     @abstractmethod
     def handleExpiredTimer(
@@ -110,17 +112,23 @@ class Buffer(StatefulProcessor, ABC):
         if earlier != self._settings:
             raise ConditionError(_difference(json.loads(earlier), json.loads(self._settings)))
 
-    def _keep(self, packs: Iterable[_Stored]) -> None:
+    def _keep(self, packs: Iterable[_Stored]) -> int:
+        """The first slice of packs with the same last slices that have waited before, with a timer."""
         counts: dict[int, tuple[int, int]] = {}
+        waited = _NEVER
         for pack in packs:
             last = pack.last
             if last not in counts:
-                counts[last] = self._counts.getValue((last,)) or (0, pack.first)
+                known = self._counts.getValue((last,))
+                counts[last] = known or (0, pack.first)
+                if known:
+                    waited = min(waited, known[1])
             number, first = counts[last]
             self._waiting.updateValue((last, number), pack)
             counts[last] = number + 1, min(first, pack.first)
-        for last, known in counts.items():
-            self._counts.updateValue((last,), known)
+        for last, count in counts.items():
+            self._counts.updateValue((last,), count)
+        return waited
 
     def _wait(self, number: int) -> None:
         """For a slice that is not closed yet."""
