@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 
 pytest.importorskip("duckdb")
 pytest.importorskip("psutil")
@@ -80,7 +81,9 @@ def assert_results(folder: Path, name: str) -> dict:
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own: a session's settings stand from its start."""
     command = [sys.executable, "-m", "bench", "run", *words, "--quick", "--out", str(folder)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=spark_environment(), capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="module")

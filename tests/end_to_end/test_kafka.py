@@ -21,6 +21,7 @@ import pytest
 from coincide import CorrelateOptions, correlate_tables
 from scripts.kafka_broker import CONNECTOR, Broker, NoJars, jars, kafka_broker
 from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 from tests.house.test_examples import PRINTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(1000)]
@@ -131,7 +132,7 @@ class Command:
 
     def started(self, *more: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*self.words, *more], env=environment(), text=True, stdout=subprocess.PIPE,
+            [*self.words, *more], env=spark_environment(), text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
@@ -194,9 +195,7 @@ COLUMNS = "id BIGINT, min_time BIGINT, max_time BIGINT, key BIGINT"
 
 def test_runs_that_are_killed_lose_no_row(kafka: Broker, connector: str, tmp_path: Path) -> None:
     moments = random.Random(KILLS)
-    sides = [
-        events(seed, max(6_000, 700 * KILLS)) for seed in (1, 2)
-    ]  # of which each run takes some
+    sides = [events(seed, 3_000 * KILLS) for seed in (1, 2)]  # of which each run takes some
     command = Command(kafka, connector, tmp_path, "killed")
     for topic, side in zip(command.topics, sides, strict=False):
         kafka.write(topic, map(json.dumps, side.to_pylist()))

@@ -29,6 +29,7 @@ from coincide.engine import backends as devices
 from spark_plugin.frames.stage import WORKERS_SETTING, gpu_profile
 from spark_plugin.tasks.exchange import SliceTask
 from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 FOLDER = "COINCIDE_TEST_FOLDER"
@@ -110,14 +111,12 @@ def test_only_the_correlate_stage_asks_for_gpus(java_home: str, tmp_path: Path) 
     smi = tools / "nvidia-smi"
     smi.write_text("#!/bin/sh\n" + "".join(f"echo {gpu}\n" for gpu in GPUS))
     smi.chmod(0o755)
-    environment = {
-        **os.environ, "JAVA_HOME": java_home, "PYTHONPATH": str(ROOT), FOLDER: str(notes),
-        "PYSPARK_PYTHON": sys.executable, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-    }  # fmt: skip
-    environment.pop("CUDA_VISIBLE_DEVICES", None)
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    given = spark_environment(**{"JAVA_HOME": java_home, FOLDER: str(notes), "PATH": path})
+    given.pop("CUDA_VISIBLE_DEVICES", None)
     finished = subprocess.run(
         [sys.executable, "-c", "from tests.spark_plugin.cluster.test_gpu_resources import run; run()"],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+        env=given, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from tests.helpers.border_tables import NAMES, random_queries, random_readings
 from tests.helpers.histogram_tables import by_device, random_templates
 from tests.helpers.histogram_tables import events as histogram_events
 from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 
 pytest.importorskip(
     "grpc", reason="the client of Spark Connect needs pip install 'pyspark[connect]'"
@@ -280,7 +281,7 @@ def test_a_client_without_its_packages() -> None:
         "from spark_plugin.cluster.session import local_session\n"
         "local_session('sc://localhost:1')"
     )
-    environment = environment_of("")
+    environment = spark_environment(JAVA_HOME="")
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environment, capture_output=True, text=True, timeout=60, check=False,
@@ -309,10 +310,10 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-@contextmanager
-def server(java_home: str, folder: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def server(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that runs meanwhile."""
-    port = free_port()
+    folder, port = tmp_path_factory.mktemp("server"), free_port()
     settings = {
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -326,7 +327,8 @@ def server(java_home: str, folder: Path) -> Iterator[str]:
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
-    environment = {**environment_of(java_home), "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    home = str(Path(pyspark.__file__).parent)
+    environment = spark_environment(JAVA_HOME=java_home, SPARK_HOME=home)
     log = folder / "server.log"
     with (
         log.open("w") as out,
@@ -350,11 +352,6 @@ def answers(port: int) -> bool:
         return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
-def environment_of(java_home: str) -> dict[str, str]:
-    ours = {"JAVA_HOME": java_home, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-    return {**os.environ, **ours}
-
-
 def thin_client(folder: Path) -> str:
     """A folder with pyspark-client, which has no JVM and no Py4J, for the beginning of the path."""
     thin = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
@@ -370,7 +367,7 @@ def thin_client(folder: Path) -> str:
 
 @pytest.fixture(scope="module", params=["pyspark", "pyspark-client"])
 def answered(
-    java_home: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    server: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, Any]:
     """What the client has found."""
     folder = tmp_path_factory.mktemp("connect")
@@ -380,17 +377,14 @@ def answered(
     for name, table in zip(("left", "right"), SIDES, strict=True):
         pq.write_table(table, folder / f"{name}.parquet", row_group_size=100)
     code = "import sys; from tests.spark_plugin.cluster.test_spark_connect import main; main(*sys.argv[1:])"
-    with server(java_home, folder) as url:
-        done = subprocess.run(
-            [sys.executable, "-c", code, url, str(folder)],
-            # No Java: nothing of the client may need one.
-            env={
-                **environment_of(""),
-                "PYSPARK_PYTHON": "no-such-python",
-                "PYTHONPATH": os.pathsep.join(path),
-            },
-            cwd=folder, capture_output=True, text=True, timeout=400, check=False,
-        )  # fmt: skip
+    # No Java: nothing of the client may need one.
+    environment = spark_environment(
+        JAVA_HOME="", PYSPARK_PYTHON="no-such-python", PYTHONPATH=os.pathsep.join(path)
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, server, str(folder)],
+        env=environment, cwd=folder, capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("answers "))
     found = json.loads(line.removeprefix("answers "))

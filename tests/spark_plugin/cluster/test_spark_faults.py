@@ -37,7 +37,7 @@ from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.joins import join_files
-from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 READINGS = random_readings(3, 400, pa.array(["a", "b", "c"]), pa.int64())
@@ -203,13 +203,10 @@ def run(master: str) -> None:
 @pytest.mark.parametrize("master", MASTERS)
 def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: Path) -> None:
     marker = tmp_path / "killed"
-    environment = {
-        **os.environ, "JAVA_HOME": java_home, "PYTHONPATH": str(ROOT), MARKER: str(marker),
-        "PYSPARK_PYTHON": sys.executable,
-    }  # fmt: skip
+    given = spark_environment(**{"JAVA_HOME": java_home, MARKER: str(marker)})
     code = f"from tests.spark_plugin.cluster.test_spark_faults import run; run({master!r})"
     finished = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True,
+        [sys.executable, "-c", code], env=given, cwd=tmp_path, capture_output=True,
         text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]

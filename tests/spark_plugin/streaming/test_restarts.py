@@ -20,6 +20,7 @@ import pytest
 from coincide import CorrelateOptions, correlate_tables
 from tests.helpers import watched_streams
 from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 from tests.helpers.spark_streams import MANY, arriving, multiset, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -31,7 +32,7 @@ def started(folder: Path, *more: str, driver: str = "stream_driver") -> subproce
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+            env=spark_environment(),
         )  # fmt: skip
 
 

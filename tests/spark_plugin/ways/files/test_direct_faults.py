@@ -27,7 +27,7 @@ from coincide.model.errors import CoincideError, DataError, SchemaError
 from spark_plugin.ways.files import join as direct
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from tests.helpers.joins import join_files
-from tests.helpers.places import ROOT
+from tests.helpers.spark_process import spark_environment
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
 pytestmark = pytest.mark.spark
@@ -331,18 +331,18 @@ def test_without_permission(
     assert list((open_folder / "results").iterdir()) == []
 
 
-def start(function: str, *words: str, **environment: str) -> subprocess.Popen[str]:
+def start(function: str, *words: str, **more: str) -> subprocess.Popen[str]:
     """Call a function of this module in a process of its own."""
     arguments = f"*{words[:-1]!r}, t.Path({words[-1]!r})"
     code = f"import {__name__} as t; t.{function}({arguments})"
     return subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, **environment},
+        env=spark_environment(**more),
     )  # fmt: skip
 
 
-def run(function: str, *words: str, **environment: str) -> str:
-    with start(function, *words, **environment) as process:
+def run(function: str, *words: str, **more: str) -> str:
+    with start(function, *words, **more) as process:
         told, said = process.communicate(timeout=240)
     assert process.returncode == 0, said[-3000:]
     return told
@@ -413,8 +413,7 @@ def test_a_full_disk(folder: Path, java_home: str) -> None:
     script = f'mount -t tmpfs -o size=24k tmpfs "{folder}/results" && exec "$0" -c "$1"'
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script, sys.executable, code],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "JAVA_HOME": java_home,
-             "PYSPARK_PYTHON": sys.executable},
+        env=spark_environment(JAVA_HOME=java_home),
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -488,8 +487,8 @@ def test_a_killed_driver(spark: SparkSession, folder: Path, java_home: str, olde
     notes = folder / "notes"
     notes.mkdir()
     before = correlate(spark, folder, emit="counts") if older else None
-    environment = {NOTES: str(notes), "JAVA_HOME": java_home}
-    with start("join_with", "NeverEnds", str(folder), **environment) as process:
+    more = {NOTES: str(notes), "JAVA_HOME": java_home}
+    with start("join_with", "NeverEnds", str(folder), **more) as process:
         _wait_until(lambda: (notes / "written").exists() or process.poll() is not None)
         assert process.poll() is None, process.communicate()[1][-3000:]
         process.send_signal(signal.SIGKILL)
