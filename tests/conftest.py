@@ -12,19 +12,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
+from tests.helpers.shared_classes import jvm_options
+from tests.helpers.spark_process import QUICK
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tests.helpers.workplace import Workplace
 
-# Tests are too short for Java's second compiler, and for threads that collect garbage: without them
-# Spark's tests take a third less time. The default room for code is then a fifth, too little for a session.
-# In the default rooms for classes and new objects garbage would be collected all the time.
-JVM_OPTIONS = (
-    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-    *("-XX:ReservedCodeCacheSize=240m", "-XX:MetaspaceSize=256m", "-Xmn512m"),
-)
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM_OPTIONS))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
 
 # No deadline: the first example may have to wait for the compiler.
 settings.register_profile("dev", deadline=None)
@@ -68,12 +64,8 @@ def nab_series() -> pa.Table:
 
 
 SPARK_SETTINGS = {
-    # Small joins wait for the compiler longer than for anything else. Compiled plans run with
-    # `compiled_spark` and wherever the command line or a process of its own starts Spark.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Nor is a plan written down at length for pages that no test looks at, anew for each stage.
-    "spark.sql.ui.explainMode": "simple",
+    # Compiled plans run with `compiled_spark` and wherever the command line starts Spark.
+    **QUICK,
     # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.
     "spark.sql.session.timeZone": "Europe/Rome",
     "spark.sql.ansi.enabled": "true",
@@ -101,8 +93,7 @@ def _spark_session(java_home: str) -> Iterator[SparkSession]:
 
     os.environ["JAVA_HOME"] = java_home
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    daemon = {"spark.python.daemon.module": "tests.helpers.spark_daemon"}
-    started = local_session("local[2]", "coincide-tests", **daemon)
+    started = local_session("local[2]", "coincide-tests", **QUICK)
     yield started.newSession()
     started.stop()
 
