@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests.helpers.shared_classes import jvm_options
-from tests.helpers.spark_process import QUICK
+from tests.helpers.spark_process import DAEMON, QUICK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,7 +93,7 @@ def _spark_session(java_home: str) -> Iterator[SparkSession]:
 
     os.environ["JAVA_HOME"] = java_home
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    started = local_session("local[2]", "coincide-tests", **QUICK)
+    started = local_session("local[2]", "coincide-tests", **DAEMON)
     yield started.newSession()
     started.stop()
 

@@ -43,9 +43,9 @@ def main() -> None:
     from coincide import CorrelateOptions, correlate, correlate_streams
     from spark_plugin.cluster.session import local_session
     from spark_plugin.ways.streaming.arguments import STATE_STORE
-    from tests.helpers.spark_process import QUICK
+    from tests.helpers.spark_process import DAEMON, QUICK
 
-    spark = local_session("local[2]", "coincide-classes", **STATE_STORE, **QUICK)
+    spark = local_session("local[2]", "coincide-classes", **STATE_STORE, **QUICK, **DAEMON)
     rows = pa.table({
         "id": [1, 2], "min_time": pa.array([0, 5], pa.timestamp("us", "UTC")),
         "max_time": pa.array([3, 9], pa.timestamp("us", "UTC")), "key": ["a", "b"],

@@ -7,21 +7,21 @@ import sys
 
 from tests.helpers.places import ROOT
 
+DAEMON = {"spark.python.daemon.module": "tests.helpers.spark_daemon"}
+"""With it Python workers find their imports done. It stays as it was when Spark started."""
 QUICK = {
     # Small joins wait for the compiler of plans longer than for anything else.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Nor is a plan written down at length for pages that no test looks at, anew for each stage.
     "spark.sql.ui.explainMode": "simple",
-    # Python workers find their imports done.
-    "spark.python.daemon.module": "tests.helpers.spark_daemon",
 }
 """Settings for joins of few rows."""
 
 
 def spark_environment(**more: str) -> dict[str, str]:
     """Ours, with this Python and our packages for Spark's workers, and settings for joins of few rows."""
-    settings = " ".join(f"--conf {name}={value}" for name, value in QUICK.items())
+    settings = " ".join(f"--conf {name}={value}" for name, value in (QUICK | DAEMON).items())
     own = {
         "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": f"{settings} pyspark-shell",

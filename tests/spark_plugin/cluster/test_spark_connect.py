@@ -35,7 +35,7 @@ from tests.helpers.border_tables import NAMES, random_queries, random_readings
 from tests.helpers.histogram_tables import by_device, random_templates
 from tests.helpers.histogram_tables import events as histogram_events
 from tests.helpers.places import ROOT
-from tests.helpers.spark_process import QUICK, spark_environment
+from tests.helpers.spark_process import DAEMON, QUICK, spark_environment
 
 pytest.importorskip(
     "grpc", reason="the client of Spark Connect needs pip install 'pyspark[connect]'"
@@ -324,7 +324,7 @@ def server(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         "spark.ui.enabled": "false",
     }
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]"]
-    for name, value in (settings | QUICK).items():
+    for name, value in (settings | QUICK | DAEMON).items():
         command += ["--conf", f"{name}={value}"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     home = str(Path(pyspark.__file__).parent)
