@@ -7,26 +7,22 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from coincide.model.classes import MOST_CLASSES
-from coincide.model.timestamps import IntervalPairs
-from gpu_kernels.kernels.simulation import SIMULATED
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from gpu_kernels import EventJoin, join
+from gpu_kernels import join
 from gpu_kernels.device import memory
 from gpu_kernels.kernels import join as placement
 from gpu_kernels.kernels.compilation import launch_each
 from gpu_kernels.kernels.join import MOST_ENTRIES, RECIPROCAL_BITS, Run
-from tests.gpu_kernels.test_gpu_join import FAULTY
 
 
 @pytest.mark.parametrize(
@@ -96,15 +92,3 @@ def test_a_launch_refuses_what_the_kernel_does_not_take() -> None:
     scan = np.zeros(8, np.int64)
     with pytest.raises(TypeError, match="C-contiguous int64 array"):
         launch_each(placement.tile_owners, 4, scan[::2], scan)
-
-
-@pytest.mark.skipif(not SIMULATED, reason="a GPU's kernels raise nothing")
-def test_what_a_thread_raises_is_raised() -> None:
-    """Also by a kernel whose threads wait for each other: the others do not wait for ever."""
-    sides = FAULTY[0]
-    banded = EventJoin(*sides, IntervalPairs(FAULTY[1]))._banded
-    block = banded.blocks(0, len(sides[0]))[0]
-    targets = banded.sides.targets._replace(keys=np.empty(0, np.int64))
-    broken = replace(banded, sides=banded.sides._replace(targets=targets))
-    with pytest.raises(IndexError):
-        join.Block(broken, *block)

@@ -13,7 +13,7 @@ SIMULATOR = {"NUMBA_ENABLE_CUDASIM": "1"}
 """Chosen before Numba is imported."""
 
 LEAST_TESTS = {
-    "tests/gpu_kernels/test_gpu_blocks.py": 25,
+    "tests/gpu_kernels/test_gpu_blocks.py": 24,
     "tests/gpu_kernels/test_gpu_borders.py": 20,
     "tests/gpu_kernels/test_gpu_causality.py": 31,
     "tests/gpu_kernels/test_gpu_histograms.py": 6,
@@ -21,35 +21,22 @@ LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_streams.py": 24,
     "tests/gpu_kernels/test_gpu_stream_faults.py": 9,
     "tests/gpu_kernels/test_gpu_stream_histograms.py": 10,
-    "tests/gpu_kernels/test_gpu_transfers.py": 18,
+    "tests/gpu_kernels/test_gpu_transfers.py": 19,
 }
-QUICK = LEAST_TESTS if shutil.which("gcc") is None else ("tests/gpu_kernels/test_gpu_transfers.py",)
-"""The quick tests run the others on the virtual GPU, where they can."""
+MODULES = (
+    LEAST_TESTS if shutil.which("gcc") is None else ("tests/gpu_kernels/test_gpu_transfers.py",)
+)
+"""The others run on the virtual GPU, where there can be one: it runs what a GPU would run."""
 
 
 @pytest.fixture(scope="module")
 def done() -> subprocess.CompletedProcess[str]:
     """One process for all modules: to start it takes longer than most of them."""
-    return run_tests(SIMULATOR, *QUICK, "-rpsfE", "-m", "not slow")
+    return run_tests(SIMULATOR, *MODULES, "-rpsfE", "-m", "not slow")
 
 
-@pytest.mark.parametrize("module", QUICK)
+@pytest.mark.parametrize("module", MODULES)
 def test_gpu_tests_pass_in_the_simulator(
     done: subprocess.CompletedProcess[str], module: str
 ) -> None:
     all_passed(done, module, LEAST_TESTS[module])
-
-
-@pytest.fixture(scope="module")
-def all_done() -> subprocess.CompletedProcess[str]:
-    """Without the slow ones, which run on the virtual GPU as a GPU would run them."""
-    return run_tests(SIMULATOR, *LEAST_TESTS, "-rpsfE", "-m", "not slow", seconds=900)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1000)
-@pytest.mark.parametrize("module", LEAST_TESTS)
-def test_other_gpu_tests_pass_in_the_simulator(
-    all_done: subprocess.CompletedProcess[str], module: str
-) -> None:
-    all_passed(all_done, module, LEAST_TESTS[module])

@@ -1,4 +1,4 @@
-"""Copies beside the kernels: the same answers if every copy happens as late as it may.
+"""Copies beside the kernels: the same answers if each happens as late as it may; and threads that raise.
 
 Runs in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which `test_gpu_simulator` runs it.
 """
@@ -6,6 +6,7 @@ Runs in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which `test_gpu_simu
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if not SIMULATED:
     pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)
 
 import gpu_kernels
-from gpu_kernels import join
+from gpu_kernels import EventJoin, join
 from gpu_kernels.device import memory, transfers
 from gpu_kernels.device.transfers import Transfers
 from tests.gpu_kernels.test_gpu_join import FAULTY, allocating, assert_same, check_join
@@ -317,3 +318,14 @@ def test_pinned_memory_is_given_back(link: DeferredLink) -> None:
         assert link.pending == 0
     assert transfers._of_device == {}
     assert transfers.current() is not before
+
+
+def test_what_a_thread_raises_is_raised() -> None:
+    """Also by a kernel whose threads wait for each other: the others do not wait for ever."""
+    sides = FAULTY[0]
+    banded = EventJoin(*sides, IntervalPairs(FAULTY[1]))._banded
+    block = banded.blocks(0, len(sides[0]))[0]
+    targets = banded.sides.targets._replace(keys=np.empty(0, np.int64))
+    broken = replace(banded, sides=banded.sides._replace(targets=targets))
+    with pytest.raises(IndexError):
+        join.Block(broken, *block)

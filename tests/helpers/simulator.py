@@ -117,4 +117,4 @@ def gpu_problem() -> str | None:
     if SIMULATED:
         prepare()
     reason = device.problem()
-    return None if reason is None else f"{reason}; test_gpu_simulator runs these"
+    return None if reason is None else f"{reason}; test_virtual_gpu runs these"

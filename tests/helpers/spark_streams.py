@@ -22,7 +22,7 @@ from coincide import CorrelateOptions, TimingCondition, correlate_streams, corre
 from tests.helpers.comparison import OF_ONE_STREAM, SHAPES
 from tests.helpers.histogram_tables import by_device, random_templates
 
-MANY = int(os.environ.get("COINCIDE_STREAMS", "3"))
+MANY = int(os.environ.get("COINCIDE_STREAMS", "2"))
 """How many random streams the slow tests run."""
 BEGIN = 1_700_000_000_000
 """When streams begin: milliseconds since 1970."""
