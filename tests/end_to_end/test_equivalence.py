@@ -13,7 +13,7 @@ from tests.helpers.strategies import JoinCase, huge_join_cases, join_cases, rand
 
 CLASSES = (None, *range(1, 17))
 BATCHES = (1, 3, 20, 10**6)
-BLOCK = 250
+BLOCK = 150
 
 classes = st.sampled_from(CLASSES)
 batches = st.sampled_from(BATCHES)
@@ -25,7 +25,7 @@ shapes = st.sampled_from(SHAPES)
     [0, 3, 5, 6, *(pytest.param(block, marks=pytest.mark.slow) for block in (1, 2, 4, 7))],
 )
 def test_random_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2,000 cases in 8 blocks; shapes, classes, batches and threads go round with the case."""
+    """1,200 cases in 8 blocks; shapes, classes, batches and threads go round with the case."""
     monkeypatch.setattr(blocks, "_SMALLEST_BLOCK", 1)
     huge = block % 4 == 3
     for i, case in enumerate(random_cases(2010 + block, BLOCK, max_size=16, huge=huge)):

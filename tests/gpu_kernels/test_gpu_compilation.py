@@ -51,6 +51,7 @@ every_kernel_and_architecture = pytest.mark.parametrize(
             marks=[] if each == QUICK else pytest.mark.slow,
             id=f"{name}-{architecture(each)}",
         )
+        for each in ARCHITECTURES
         for kernels, what in (
             (KERNELS, ""),
             (HISTOGRAM_KERNELS, "-histograms"),
@@ -59,11 +60,11 @@ every_kernel_and_architecture = pytest.mark.parametrize(
         )
         for kernel in kernels
         for name in [kernel.py_func.__name__ + what]
-        for each in ARCHITECTURES
     ],
 )
 
 compiled = cache(Compiled)
+machine_code = cache(Compiled.machine_code)
 
 
 def products_added(ptx: str) -> list[str]:
@@ -81,7 +82,7 @@ def products_added(ptx: str) -> list[str]:
 def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[int, int]) -> None:
     made = compiled(kernel, capability)
     assert f".target {architecture(capability)}" in made.ptx
-    cost = made.machine_code().cost
+    cost = machine_code(made).cost
     assert (cost.spilled, cost.stack) == (0, 0)
     most = MOST_OF_HISTOGRAMS if kernel in HISTOGRAM_KERNELS else MOST_REGISTERS
     if kernel is causality.probe.of(TemplateRule) or kernel in UNCERTAIN_SPAN_KERNELS:
@@ -97,7 +98,7 @@ def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, i
     assert products_added(made.ptx) == []
     assert ("div.rn.f64" in made.ptx) == (kernel not in WITHOUT_DIVISION)
     # Nor would the assembler, which may: it makes the same instructions if it may not.
-    assert made.machine_code().opcodes == made.machine_code("--fmad=false").opcodes
+    assert machine_code(made).opcodes == machine_code(made, "--fmad=false").opcodes
 
 
 ATOMICS = {

@@ -14,7 +14,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
@@ -82,19 +82,17 @@ def _device_of(capability: tuple[int, int]) -> Iterator[None]:
         mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device),
         mock.patch("numba.cuda.cudadrv.devices.get_context", return_value=context),
     ):
-        for function in _called():
-            function.overloads.clear()
+        _forget_functions_of_another(capability)
         yield
 
 
-def _called() -> Iterator[Any]:
-    """Functions compiled for a device before, of another capability perhaps."""
-    return (
-        o
-        for o in gc.get_objects()
+@lru_cache(maxsize=1)
+def _forget_functions_of_another(capability: tuple[int, int]) -> None:
+    """What kernels call is compiled anew for another capability, and once for all kernels of one."""
+    for o in gc.get_objects():
         # Asked of the type: a weak proxy, of which the referent may be gone, is among them, too.
-        if issubclass(type(o), CUDADispatcher) and o.targetoptions.get("device")
-    )
+        if issubclass(type(o), CUDADispatcher) and o.targetoptions.get("device"):
+            o.overloads.clear()
 
 
 def architecture(capability: tuple[int, int]) -> str:
