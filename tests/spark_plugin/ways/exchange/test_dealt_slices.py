@@ -22,27 +22,26 @@ pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+SEEDS = (300, 301, 102, 103, 104, 305, 6, 307, 308, 9, 10, 311, 12, 13, 114, 315, 316, 17, 318)
+"""Of packs that need a deal for slices of 8 rows: what reaches little is cut in time."""
+
+
+@pytest.mark.parametrize(("number", "seed"), list(enumerate(SEEDS)))
 def test_dealt_joins_equal_the_reference(
-    spark: SparkSession, small_slices: None, no_copies: None, number: int
+    spark: SparkSession, small_slices: None, no_copies: None, number: int, seed: int
 ) -> None:
     how, emit, probability = SHAPES[number]
-    cases = pack(number, 6, keys=("station",) if number % 2 else ())
+    cases = pack(seed, 6, keys=("station",) if number % 2 else ())
     left, right = (frame(spark, table) for table in cases.tables())
-    # What reaches little is cut in time until slices of several rows need no deal.
-    plans = (
-        plan_correlation(
-            left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
-            options=CorrelateOptions(slice_rows=rows, way="exchange"),
-            observe=True,
-        )
-        for rows in (8, 2, 1)
+    planned = plan_correlation(
+        left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
+        options=CorrelateOptions(slice_rows=8, way="exchange"), observe=True,
     )  # fmt: skip
-    planned = next(each for each in plans if each.plan.deals_right)
+    assert planned.plan.deals_right
     cases.check(rows_of(planned.dataframe), how, emit, probability, 3e-16)
 
 
-ROOM = 1000
+ROOM = 200
 
 
 def weighing() -> type[SliceTask]:
@@ -51,39 +50,39 @@ def weighing() -> type[SliceTask]:
     class Weighing(SliceTask):
         def joined_slice(self, left: Side, right: Side, label: int) -> Emission:
             rows = len(left) + len(right)
-            assert rows <= 1600, f"a slice of {rows} rows"
+            assert rows <= 320, f"a slice of {rows} rows"
             return super().joined_slice(left, right, label)
 
     return Weighing
 
 
-@pytest.mark.parametrize(("left_n", "keyed"), [(5, False), (1200, True)])
+@pytest.mark.parametrize(("left_n", "keyed"), [(2, False), (240, True)])
 def test_a_burst_on_the_right_goes_whole_to_nobody(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, left_n: int, keyed: bool
 ) -> None:
     monkeypatch.setattr(exchange_way, "SliceTask", weighing())
     left, right = (
         pa.table({"min_time": np.full(n, 50), "id": np.arange(n), "key": np.arange(n) // n})
-        for n in (left_n, 6000)
+        for n in (left_n, 1200)
     )
     found = correlate(
         frame(spark, left), frame(spark, right), CONDITION, left_time="min_time",
         right_time="min_time", by=["key"] if keyed else [],
         options=CorrelateOptions(slice_rows=ROOM, way="exchange"),
     )  # fmt: skip
-    assert found.count() == left_n * 6000
+    assert found.count() == left_n * 1200
 
 
 def test_times_tell_events_apart_that_share_all_other_columns(spark: SparkSession) -> None:
     """Columns whose names differ in case alone cannot be named, hence not hashed, but for times."""
     rng = np.random.default_rng(5)
-    times, others = rng.integers(0, 4, 200), rng.choice([0, 4, 7, -4], 200)
-    left = pa.table({"min_time": times, "MIN_TIME": np.zeros(200, np.int64)})
-    right = pa.table({"min_time": others, "id": range(200)})
+    times, others = rng.integers(0, 4, 100), rng.choice([0, 4, 7, -4], 100)
+    left = pa.table({"min_time": times, "MIN_TIME": np.zeros(100, np.int64)})
+    right = pa.table({"min_time": others, "id": range(100)})
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         planned = plan_correlation(
-            frame(spark, left).repartition(7), frame(spark, right).repartition(5),
+            frame(spark, left).repartition(4), frame(spark, right).repartition(3),
             TimingCondition(within(-5, 5), 0.5), left_time="min_time", right_time="min_time",
             left_columns="min_time", emit="counts",
             options=CorrelateOptions(slice_rows=40, way="exchange"),

@@ -56,8 +56,7 @@ def left_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int) -> lis
 
 
 def first_slice(plan: SlicePlan, cell: int) -> int:
-    pairs = zip(plan.left_parts[:cell], plan.right_parts[:cell], strict=True)
-    return sum(int(left) * int(right) for left, right in pairs)
+    return int(plan.left_parts[:cell] @ plan.right_parts[:cell])
 
 
 def right_slices(

@@ -105,9 +105,7 @@ INTEGERS = {
     pa.int32(): (-(2**31), 2**31 - 1), pa.int64(): (1 - 2**61, 2**61 - 1),
     pa.uint8(): (0, 2**8 - 1), pa.uint16(): (0, 2**16 - 1), pa.uint32(): (0, 2**32 - 1),
 }  # fmt: skip
-INSTANTS = [
-    pa.timestamp(u, z) for u in ("s", "ms", "us", "ns") for z in (None, "UTC", "Asia/Tokyo")
-]
+ZONES = (None, "UTC", "Asia/Tokyo")
 FLOATS = [pa.float32(), pa.float64()]
 WRITERS: dict[str, dict[str, Any]] = {
     "1.0": {"version": "1.0"},
@@ -120,8 +118,18 @@ WRITERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [*INTEGERS, *INSTANTS, *FLOATS], ids=str)
-@pytest.mark.parametrize("writer", WRITERS)
+STORED = [
+    *((n, writer) for n in (*INTEGERS, *FLOATS) for writer in ("1.0", "2.6", "no schema", "pages")),
+    *(
+        (pa.timestamp(unit, ZONES[(i + j) % 3]), writer)
+        for i, unit in enumerate(("s", "ms", "us", "ns"))
+        for j, writer in enumerate(WRITERS)
+    ),
+]
+"""What no writer but some treat differently, and any two of a unit, a zone and a writer."""
+
+
+@pytest.mark.parametrize(("kind", "writer"), STORED, ids=str)
 def test_every_stored_time(tmp_path: Path, kind: pa.DataType, writer: str) -> None:
     path, unit = tmp_path / "a.parquet", None
     if kind in INTEGERS:
@@ -183,15 +191,19 @@ def test_the_range_of_floats_is_that_of_their_ticks(values: list[float], unit: s
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "written",
+    ("stored", "written"),
     [
-        "cast(id * 1000003 - 2000000000 as int)", "cast(id - 40 as tinyint)",
-        "cast(id * 700 - 30000 as smallint)", "id * 1000000007000 - 5", "timestamp_micros(id * 77 - 300)",
-        "timestamp_millis(id * 77 - 300)", "cast(timestamp_micros(id * 99 - 700) as timestamp_ntz)",
+        *(("TIMESTAMP_MICROS", number) for number in (
+            "cast(id * 1000003 - 2000000000 as int)", "cast(id - 40 as tinyint)",
+            "cast(id * 700 - 30000 as smallint)", "id * 1000000007000 - 5",
+        )),
+        *((f"TIMESTAMP_{unit}", instant) for unit in ("MICROS", "MILLIS") for instant in (
+            "timestamp_micros(id * 77 - 300)", "timestamp_millis(id * 77 - 300)",
+        )),
+        ("TIMESTAMP_MILLIS", "cast(timestamp_micros(id * 99 - 700) as timestamp_ntz)"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("stored", ["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
-def test_what_spark_writes(spark: SparkSession, tmp_path: Path, written: str, stored: str) -> None:
+def test_what_spark_writes(spark: SparkSession, tmp_path: Path, stored: str, written: str) -> None:
     spark.conf.set("spark.sql.parquet.outputTimestampType", stored)
     frame = spark.range(0, 80, 1, 1).selectExpr(
         "id", f"{written} AS min_time", f"{written} AS max_time"
@@ -300,10 +312,17 @@ WILD = {
 }
 
 
-@pytest.mark.parametrize("wild", WILD)
-@pytest.mark.parametrize("column", ["min_time", "max_time", "both"])
-@pytest.mark.parametrize("place", ["one", "a whole row group", "all"])
-@pytest.mark.parametrize("side", ["left", "right"])
+PLACES = ("one", "a whole row group", "all")
+WILD_CASES = [
+    (wild, column, PLACES[(i + j + k) % 3], side)
+    for i, wild in enumerate(WILD)
+    for j, column in enumerate(("min_time", "max_time", "both"))
+    for k, side in enumerate(("left", "right"))
+]
+"""Any two of a kind of time, a column, a place and a side."""
+
+
+@pytest.mark.parametrize(("wild", "column", "place", "side"), WILD_CASES)
 def test_wild_times(tmp_path: Path, wild: str, column: str, place: str, side: str) -> None:
     kind, value, unit = WILD[wild]
     good = [100.0 * i for i in range(40)] if kind == pa.float64() else list(range(0, 4000, 100))
