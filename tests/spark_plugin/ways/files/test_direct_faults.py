@@ -247,34 +247,37 @@ def test_nanoseconds_by_dataframes(
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """As `folder`, where every user may go."""
+def open_folders() -> Iterator[list[Path]]:
+    """As `folder`, one for each of `DENIED`, where every user may go."""
     with tempfile.TemporaryDirectory(prefix="coincide-test-") as name:
-        folder = Path(name)
-        (folder / "results").mkdir()
-        for seed, side in enumerate(("left", "right")):
-            write(folder / f"{side}.parquet", stream(4000, seed))
-        for path in (folder, folder / "results"):
-            path.chmod(0o755)
-        yield folder
-        (folder / "right.parquet").chmod(0o755)
+        folders = [Path(name) / action for action in DENIED]
+        for folder in folders:
+            (folder / "results").mkdir(parents=True)
+            for seed, side in enumerate(("left", "right")):
+                write(folder / f"{side}.parquet", stream(4000, seed))
+            for path in (Path(name), folder, folder / "results"):
+                path.chmod(0o755)
+        yield folders
+        for folder in folders:
+            (folder / "right.parquet").chmod(0o755)
 
 
-def as_nobody(action: str, folder: Path) -> None:
-    """In a process of its own: run one of the functions below without root's rights."""
-    work = globals()[action]
+def as_nobody(parent: Path) -> None:
+    """In a process of its own: do all that is denied without root's rights."""
     if os.geteuid() == 0:
         # As root first, whom no permission binds: nobody may be unable to enter the folder of a
         # module that is loaded late, such as a clone below a home of mode 0700.
-        with suppress(DataError):
-            work(folder)
+        for name, (action, _, _) in DENIED.items():
+            with suppress(DataError):
+                action(parent / name)
         os.setgroups([])
         os.setgid(NO_EVENT)
         os.setuid(NO_EVENT)
-    try:
-        work(folder)
-    except DataError as error:
-        print("refused", error)
+    for name, (action, _, _) in DENIED.items():
+        try:
+            action(parent / name)
+        except DataError as error:
+            print(name, "refused", error)
 
 
 def plan(folder: Path) -> None:
@@ -308,27 +311,26 @@ def _closed_folder(path: Path) -> None:
     path.mkdir(mode=0)
 
 
-@pytest.mark.parametrize(
-    ("action", "spoil", "words"),
-    [
-        ("plan", lambda path: path.chmod(0), "right: you have no permission to read {}"),
-        ("plan", _closed_folder, "right: you have no permission to read {}"),
-        ("read", lambda path: None, "left: you have no permission to read /"),
-        (
-            "enter",
-            lambda path: path.with_name("results").chmod(0o555),
-            "you have no permission to write the output {0.parent}/results/out",
-        ),
-    ],
-    ids=["file", "folder", "between plan and read", "output"],
-)
-def test_without_permission(
-    open_folder: Path, action: str, spoil: Callable[[Path], None], words: str
-) -> None:
-    spoil(open_folder / "right.parquet")
-    told = run("as_nobody", action, str(open_folder))
-    assert f"refused {words.format(open_folder / 'right.parquet')}" in told
-    assert list((open_folder / "results").iterdir()) == []
+DENIED: dict[str, tuple[Callable[[Path], None], Callable[[Path], None], str]] = {
+    "file": (plan, lambda path: path.chmod(0), "right: you have no permission to read {}"),
+    "folder": (plan, _closed_folder, "right: you have no permission to read {}"),
+    "between plan and read": (
+        read, lambda path: None, "left: you have no permission to read /",
+    ),
+    "output": (
+        enter, lambda path: path.with_name("results").chmod(0o555),
+        "you have no permission to write the output {0.parent}/results/out",
+    ),
+}  # fmt: skip
+
+
+def test_without_permission(open_folders: list[Path]) -> None:
+    for folder, (_, spoil, _) in zip(open_folders, DENIED.values(), strict=True):
+        spoil(folder / "right.parquet")
+    told = run("as_nobody", str(open_folders[0].parent))
+    for folder, (_, _, words) in zip(open_folders, DENIED.values(), strict=True):
+        assert f"{folder.name} refused {words.format(folder / 'right.parquet')}" in told
+        assert list((folder / "results").iterdir()) == []
 
 
 def start(function: str, *words: str, **more: str) -> subprocess.Popen[str]:

@@ -31,11 +31,11 @@ def joined(
     return pa.Table.from_batches(job.batches(), job.schema), job
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_random_layouts_against_the_reference(block: int, tmp_path: Path) -> None:
-    """300 cases in 4 blocks; shapes and numbers of slices go round with the case."""
+    """A case of each shape with each number of slices, in 2 blocks."""
     random = np.random.default_rng(600 + block)
-    for i, case in enumerate(random_cases(3000 + block, 75, max_size=16)):
+    for i, case in enumerate(random_cases(3000 + block, 57, max_size=16), 57 * block):
         sides = [
             write_layout(tmp_path / f"{i}-{side}", ticks_of(rows, case.by), random)
             for side, rows in (("left", case.left), ("right", case.right))

@@ -27,6 +27,7 @@ from coincide import (
     register_source,
     within,
 )
+from coincide.model.errors import CoincideError
 from spark_plugin.ways.files import source
 from spark_plugin.ways.files.source import CoincideSource
 from tests.spark_plugin.ways.files.test_direct_join import stream
@@ -117,44 +118,58 @@ def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     assert row["p"] >= 0.9
 
 
+WRONG: list[tuple[dict[str, str | None], str]] = [
+    ({"left": None}, "the option 'left' is missing"),
+    ({"confidence": "high"}, "'confidence' must be a number"),
+    ({"within": "1,2,3"}, "'within' takes LO,HI"),
+    ({"probability": "yes"}, "must be true or false"),
+    ({"emit": "all"}, "emit"),
+    ({"within": None}, "one of within and mutual_deadline .found neither"),
+    ({"confidence": None}, "confidence is missing, which says how probable a pair must be"),
+    ({"left_time": "a,b,c"}, "left_time takes the columns MIN,MAX"),
+    ({"left": "/nowhere.parquet"}, "/nowhere.parquet does not exist"),
+    ({"right": "db.`badges`"}, r"createOrReplaceTempView\('pairs'\) joins one for SQL"),
+    ({"by": ""}, "by has an empty entry"),
+    ({"by": ","}, "by has an empty entry"),
+    ({"right_columns": "id,,at"}, "right_columns has an empty entry"),
+    ({"within": "0,,5"}, "the option within has an empty entry"),
+    ({"left": "a.parquet,"}, "the option left has an empty entry"),
+    ({"slices": "9" * 5000}, "the option 'slices' must be a number .found '999"),
+    ({"slices": "9" * 30}, "slices must be at most 1,000,000"),
+    ({"confidence": "1e400"}, "must lie in"),
+]
+
+
+def test_wrong_options(sides: tuple[Path, Path]) -> None:
+    left, right = map(str, sides)
+    for changes, words in WRONG:
+        options = {"left": left, "right": right, "within": "0,5", "confidence": "0.5", **changes}
+        given = {name: value for name, value in options.items() if value is not None}
+        with pytest.raises(CoincideError, match=words) as raised:
+            CoincideSource(given).schema()
+        said = str(raised.value)
+        assert not re.search("--(within|confidence|left-time)", said)
+        assert "\n" not in said
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"colour": "red"}, "there is no option 'colour'"),
-        ({"left": None}, "the option 'left' is missing"),
-        ({"confidence": "high"}, "'confidence' must be a number"),
-        ({"within": "1,2,3"}, "'within' takes LO,HI"),
-        ({"probability": "yes"}, "must be true or false"),
-        ({"emit": "all"}, "emit"),
-        ({"within": None}, "one of within and mutual_deadline .found neither"),
-        ({"confidence": None}, "confidence is missing, which says how probable a pair must be"),
-        ({"left_time": "a,b,c"}, "left_time takes the columns MIN,MAX"),
-        ({"left": "/nowhere.parquet"}, "/nowhere.parquet does not exist"),
         (
             {"left": "badges"},
             r"left: badges does not exist. .*does not name a file, .* correlate\(spark.table",
         ),
-        ({"right": "db.`badges`"}, r"createOrReplaceTempView\('pairs'\) joins one for SQL"),
         ({"left_columns": "name"}, "left has no column 'name'"),
-        ({"by": ""}, "by has an empty entry"),
-        ({"by": ","}, "by has an empty entry"),
-        ({"right_columns": "id,,at"}, "right_columns has an empty entry"),
-        ({"within": "0,,5"}, "the option within has an empty entry"),
-        ({"left": "a.parquet,"}, "the option left has an empty entry"),
-        ({"slices": "9" * 5000}, "the option 'slices' must be a number .found '999"),
-        ({"slices": "9" * 30}, "slices must be at most 1,000,000"),
-        ({"confidence": "1e400"}, "must lie in"),
     ],
 )
-def test_wrong_options(
-    spark: SparkSession, sides: tuple[Path, Path], changes: dict[str, str | None], words: str
+def test_what_spark_says_of_wrong_options(
+    spark: SparkSession, sides: tuple[Path, Path], changes: dict[str, str], words: str
 ) -> None:
     options = {"left": sides[0], "right": sides[1], "within": "0,5", "confidence": "0.5", **changes}
-    given = {name: value for name, value in options.items() if value is not None}
     with pytest.raises((AnalysisException, PySparkException), match=words) as raised:
-        spark.read.format("coincide").options(**given).load()
+        spark.read.format("coincide").options(**options).load()
     said = str(raised.value)
-    assert not re.search("--(within|confidence|left-time)", said)
     # One line of ours, and Spark's number for it.
     assert "Traceback" not in said
     assert [line for line in said.splitlines()[1:] if not line.startswith(" SQLSTATE")] == []
