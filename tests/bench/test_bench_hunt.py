@@ -59,8 +59,7 @@ def test_what_is_asked_is_judged_by_the_reference(monkeypatch: pytest.MonkeyPatc
     assert {judged(case).kind for case in cases} <= {"right", "refused", "closed"}
     monkeypatch.setattr(asking, "others", lambda admits: admits)
     monkeypatch.setattr(asked, "place", lambda *given: (-given[1].right,))
-    verdicts = [judged(case) for case in cases]
-    assert "wrong" in {verdict.kind for verdict in verdicts}
+    assert any(judged(case).kind == "wrong" for case in cases)
 
 
 def test_cases_are_of_many_kinds():
@@ -204,7 +203,7 @@ def test_a_bound_that_is_too_narrow_is_found(monkeypatch):
     monkeypatch.setattr(planning, "row_groups", narrow)
     drawn = (draw_case(0, number, files.WAYS[:1], Profile()) for number in range(400))
     case, verdict = next((c, v) for c in drawn if (v := judged(c)).kind == "wrong")
-    small, same = shrunk(case, verdict, 5.0)
+    small, same = shrunk(case, verdict, 1.5)
     assert same.kind == "wrong"
     sizes = [sum(len(side.rows) for side in one.data.sides) for one in (small, case)]
     assert 2 <= sizes[0] < sizes[1]

@@ -131,17 +131,18 @@ main()
 
 
 BEFORE_SPARK = ["import typer", "import coincide.command_line.requests", "fills a class"]
-ON_SPARK = ["import pyspark.sql", "spark-submit", "has started Spark", "drops exceptions"]
-SLOW = [("has started Spark", signal.SIGINT), ("drops exceptions", signal.SIGTERM)]
-"""Spark has started by then, and either signal ends it in the same way."""
+ON_SPARK = ["import pyspark.sql", "spark-submit"]
+WITH_SPARK = [("has started Spark", signal.SIGTERM), ("drops exceptions", signal.SIGINT)]
+"""Either signal ends it in the same way by then."""
 
 
 def starts() -> Iterator[Any]:
-    for moment in BEFORE_SPARK + ON_SPARK:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            marks = [pytest.mark.spark] * (moment in ON_SPARK)
-            marks += [pytest.mark.slow] * ((moment, number) in SLOW)
-            yield pytest.param(moment, number, marks=marks)
+    for moments, marks in ((BEFORE_SPARK, ()), (ON_SPARK, pytest.mark.spark)):
+        for moment in moments:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                yield pytest.param(moment, number, marks=marks)
+    for case in WITH_SPARK:
+        yield pytest.param(*case, marks=pytest.mark.spark)
 
 
 @pytest.mark.parametrize(("moment", "number"), list(starts()))
@@ -195,12 +196,15 @@ def test_demo_without_charts_says_so(tmp_path):
     assert list(folder.iterdir()) == []
 
 
-def test_demo_keeps_its_sample(tmp_path):
-    answer = coincide("demo", "--engine", "local", "--rows", "500", "--keep", TMPDIR=str(tmp_path))
+def test_demo_keeps_its_sample(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "140")
+    assert run(["demo", "--engine", "local", "--rows", "500", "--keep"]) == 0
+    said = capsys.readouterr().out
     (folder,) = (path for path in tmp_path.glob("coincide-demo-*") if path.is_dir())
     assert {path.name for path in folder.iterdir()} >= {"badges.parquet", "doors.parquet"}
-    again = next(line for line in answer.stdout.splitlines() if line.startswith("  coincide join"))
-    assert coincide(*again.split()[1:], "--engine", "local").returncode == 0
+    again = next(line for line in said.splitlines() if line.startswith("  coincide join"))
+    assert run([*again.split()[1:], "--engine", "local"]) == 0
 
 
 ASKED_LATE = """

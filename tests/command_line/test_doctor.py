@@ -217,12 +217,14 @@ def java(tmp_path):
     return str(make_java(tmp_path / "jdk", "17"))
 
 
-def test_everything_for_the_cpu_is_here(tmp_path, java):
-    answer = run_doctor(tmp_path, JAVA_HOME=java)
+def test_what_the_cpu_needs_is_here_and_without_gpu_packages_that_is_fine(tmp_path, java):
+    answer = run_doctor(broken(broken(tmp_path, "cupy"), "numba_cuda"), JAVA_HOME=java)
     assert answer.returncode == 0, answer.stdout
     assert answer.stderr == ""
     for name in ("Python", "Java", "Spark", "Protobuf", "PyArrow", "Numba", "backend cpu"):
         assert line_of(answer, name).startswith("ok")
+    for name in ("CuPy", "Numba-CUDA"):
+        assert line_of(answer, name).startswith("none")
     assert "Ready: joins run on the CPU" in answer.stdout
 
 
@@ -250,14 +252,6 @@ def test_java_is_missing(tmp_path):
     assert answer.returncode == 1
     assert line_of(answer, "Java").startswith("MISSING")
     assert "Not ready: Java." in answer.stdout
-
-
-def test_gpu_packages_are_missing_and_that_is_fine(tmp_path, java):
-    stubs = broken(broken(tmp_path, "cupy"), "numba_cuda")
-    answer = run_doctor(stubs, JAVA_HOME=java)
-    assert answer.returncode == 0
-    assert line_of(answer, "CuPy").startswith("none")
-    assert line_of(answer, "Numba-CUDA").startswith("none")
 
 
 def test_the_gpu_alone_is_asked_for_and_is_not_here(tmp_path):

@@ -78,7 +78,7 @@ def test_every_way_finds_what_the_reference_finds(case: Case, batch_pairs: int) 
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(plane_cases(most=14))
 def test_every_way_finds_what_the_reference_finds_at_length(case: Case) -> None:
     model, sides, expected = model_of(case), sides_of(case), exact_pairs(case)

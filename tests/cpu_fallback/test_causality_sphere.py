@@ -54,7 +54,7 @@ def test_every_way_finds_what_decimals_find(case: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(sphere_cases())
 def test_every_way_finds_what_decimals_find_at_length(case: Case) -> None:
     check(case)

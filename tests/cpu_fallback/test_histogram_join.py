@@ -62,7 +62,7 @@ def test_pairs_are_the_references(case: Case, classes: int | None) -> None:
 
 @pytest.mark.slow
 @given(cases(), st.sampled_from([None, 1, 2]))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_pairs_are_the_references_at_length(case: Case, classes: int | None) -> None:
     check(case, classes)
 

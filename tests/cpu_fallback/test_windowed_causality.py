@@ -26,7 +26,7 @@ def check(case: WindowCase, cuts: tuple[int, ...] = ()) -> None:
         assert join.counts.arrived == join.counts.kept + join.counts.evicted == len(case.tuples)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(window_cases(), st.tuples(st.integers(0, 30), st.integers(0, 30)))
 def test_every_policy_shows_what_the_reference_shows(
     case: WindowCase, cuts: tuple[int, ...]
@@ -35,7 +35,7 @@ def test_every_policy_shows_what_the_reference_shows(
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(window_cases(most=60))
 def test_every_policy_shows_what_the_reference_shows_at_length(case: WindowCase) -> None:
     check(case)

@@ -22,7 +22,7 @@ from tests.helpers.border_ways import (
 from tests.helpers.spark_cases import SPREAD, frame, settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
-FEW, MANY = 25, 250
+FEW, MANY = 25, 125
 
 
 def check(case: WaysCase, found: tuple[pa.Table, Any], pushes: list[Push] | None = None) -> Told:
@@ -54,7 +54,7 @@ def test_tables_and_pushes_agree_with_the_oracle() -> None:
 
 @pytest.mark.slow
 def test_many_tables_and_pushes_agree_with_the_oracle() -> None:
-    assert sum(map(check_in_one_process, range(FEW, MANY))) > 10 * MANY
+    assert sum(map(check_in_one_process, range(FEW, MANY))) > 10 * (MANY - FEW)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -65,7 +65,7 @@ def test_the_command_agrees_with_the_oracle(ending: str, tmp_path: Path, capsys:
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_the_command_often_agrees_with_the_oracle(ending: str, tmp_path: Path, capsys: Any) -> None:
-    check_commands(ending, range(8, 60), tmp_path, capsys)
+    check_commands(ending, range(8, 34), tmp_path, capsys)
 
 
 def check_commands(ending: str, seeds: range, place: Path, capsys: Any) -> None:
@@ -99,7 +99,7 @@ def test_spark_agrees_with_the_oracle(spark: Any) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_often_agrees_with_the_oracle(spark: Any) -> None:
-    for seed in range(3, 20):
+    for seed in range(3, 10):
         check_on_spark(spark, seed)
 
 

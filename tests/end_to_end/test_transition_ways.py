@@ -22,7 +22,7 @@ from tests.helpers.transition_ways import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
-FEW, MANY = 40, 400
+FEW, MANY = 40, 200
 
 
 def check(case: WaysCase, found: tuple[pa.Table, Any]) -> int:
@@ -54,7 +54,7 @@ def test_tables_and_pushes_agree_with_the_oracle() -> None:
 
 @pytest.mark.slow
 def test_many_tables_and_pushes_agree_with_the_oracle() -> None:
-    assert sum(map(check_in_one_process, range(FEW, MANY))) > 10 * MANY
+    assert sum(map(check_in_one_process, range(FEW, MANY))) > 10 * (MANY - FEW)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -89,7 +89,7 @@ def test_spark_agrees_with_the_oracle(spark: Any) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_often_agrees_with_the_oracle(spark: Any) -> None:
-    for seed in range(3, 20):
+    for seed in range(3, 10):
         check_on_spark(spark, seed)
 
 

@@ -44,7 +44,7 @@ def test_the_reference_chooses_the_same(
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(*DRAWN)
 def test_the_reference_chooses_the_same_at_length(
     case: Case, lengths: list[int], confidence: float, is_one_stream: bool, batch: int

@@ -151,8 +151,15 @@ def test_clusters_of_one_bucket_are_those_of_intervals() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-right", "dealt"])
-@pytest.mark.parametrize("emit", ["pairs", "best"])
+@pytest.mark.parametrize(
+    ("way", "emit"),
+    [
+        ("exchange", "pairs"),
+        ("dealt", "best"),
+        ("broadcast-left", "best"),
+        ("broadcast-right", "pairs"),
+    ],
+)
 def test_on_spark(spark: SparkSession, way: str, emit: Any) -> None:
     causes, effects = placed(12, 150), with_ends(placed(13, 150))
     condition = CausalityCondition(NEAR, confidence=0.3)

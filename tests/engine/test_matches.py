@@ -51,7 +51,7 @@ def test_the_reference_prefers_the_same(
 
 
 @pytest.mark.slow
-@settings(max_examples=1200)
+@settings(max_examples=600)
 @given(*DRAWN)
 def test_the_reference_prefers_the_same_at_length(
     asked: Asked, prefer: str, k: int, how: str, batch: int | None

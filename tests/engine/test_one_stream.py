@@ -50,7 +50,7 @@ def one_stream(case: JoinCase) -> JoinCase:
 
 
 @pytest.mark.parametrize(
-    ("seed", "cases"), [(5, 250), pytest.param(6, 1500, marks=pytest.mark.slow)]
+    ("seed", "cases"), [(5, 250), pytest.param(6, 750, marks=pytest.mark.slow)]
 )
 def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
     pairs = 0

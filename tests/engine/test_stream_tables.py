@@ -59,7 +59,7 @@ def check(case: JoinCase, seed: Any, asked: dict[str, Any]) -> int:
 
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
-@pytest.mark.parametrize("cases", [75, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [75, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("asked", SHAPES, ids=lambda asked: "-".join(map(str, asked.values())))
 def test_the_rows_of_the_join(
     asked: dict[str, Any], cases: int, monkeypatch: pytest.MonkeyPatch

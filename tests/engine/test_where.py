@@ -60,7 +60,7 @@ def table_of(rows: list[Row], by: tuple[str, ...]) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("seed", "cases"), [(9, 250), pytest.param(10, 1200, marks=pytest.mark.slow)]
+    ("seed", "cases"), [(9, 250), pytest.param(10, 600, marks=pytest.mark.slow)]
 )
 def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
     random, pairs = np.random.default_rng(seed), 0

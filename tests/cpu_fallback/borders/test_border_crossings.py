@@ -26,7 +26,7 @@ def test_crossings_are_the_oracles(case: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=750)
+@settings(max_examples=400)
 @given(cases(most_dimensions=5, most_readings=60))
 def test_crossings_of_many_cases_are_the_oracles(case: Case) -> None:
     assert answered(case) == expected(case)
