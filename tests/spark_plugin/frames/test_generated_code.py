@@ -31,8 +31,7 @@ def plain(compiled_spark: SparkSession) -> Iterator[SparkSession]:
     compiled_spark.conf.unset("spark.sql.adaptive.enabled")
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
-@pytest.mark.parametrize("way", ["exchange", "broadcast-right"])
+@pytest.mark.parametrize(("way", "how"), [("exchange", "left"), ("broadcast-right", "inner")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_are_short(
     plain: SparkSession, tmp_path: Path, kind: str, way: Any, how: Any

@@ -134,10 +134,12 @@ def test_the_sample_of_large_partitions_grows_slowly_with_their_number(
 
 
 def test_groups_of_rows_have_places_of_their_own_in_sparks_fastest_table(
-    spark: SparkSession,
+    compiled_spark: SparkSession,
 ) -> None:
     """Which has 2^17 places, found by a number's last bits, and takes the next one if that is taken."""
-    made = spark.range(0, 2_000_000, 1, 1).selectExpr("3 * shiftleft(1L, 33) + id AS number")
+    made = compiled_spark.range(0, 2_000_000, 1, 1).selectExpr(
+        "3 * shiftleft(1L, 33) + id AS number"
+    )
     numbers = made.where(f"{_beyond_sample('number')} = 0")
     codes = numbers.selectExpr("number", f"{_spread('number')} * 2 AS code").toArrow()
     spread = codes["code"].to_numpy() // 2
