@@ -70,10 +70,10 @@ def test_what_was_not_begun_is_not_taken_for_nothing(
 ) -> None:
     """Events without a match are all that is needed, and no task is stopped in its middle."""
     report = JoinReport()
-    options = CorrelateOptions(way=way, slices=40 if way in ("files", "exchange") else None)  # type: ignore[arg-type]
+    options = CorrelateOptions(way=way, slices=12 if way in ("files", "exchange") else None)  # type: ignore[arg-type]
     left, right = sides(spark, tmp_path, way)
     if way == "broadcast":
-        left = left.repartitionByRange(40, "id")
+        left = left.repartitionByRange(12, "id")
     found = correlate(left, right, CONDITION, how=how, options=options, report=report)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("error", NoPairsWarning)
