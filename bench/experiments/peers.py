@@ -66,7 +66,7 @@ def run(bench: Bench) -> None:
     os.environ.setdefault("POLARS_MAX_THREADS", str(bench.cores))
     measured: dict[Point, dict[str, Timing]] = {}
     with spark_session(bench) as spark:
-        for name in bench.pick(list(SWEEPS), ["density", "window"]):
+        for name in bench.pick(list(SWEEPS), ["density"]):
             axis, values, point_at = SWEEPS[name]
             chosen = bench.pick(values, values[-1:])
             points = [_tiny(bench, point_at(value)) for value in chosen]

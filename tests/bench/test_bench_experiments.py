@@ -41,7 +41,7 @@ CHECKS = {
     **{
         "spark": 3,
         "memory": 2,
-        "peers": 2,
+        "peers": 1,
         "pipe": 5,
         "broadcast": 1,
         "histograms": 3,
