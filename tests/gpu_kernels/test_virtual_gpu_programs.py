@@ -19,7 +19,7 @@ if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
 from tests.bench.test_bench_gpu import check_results
-from tests.gpu_kernels.test_virtual_gpu import MODULES
+from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS, MODULES
 from tests.helpers.places import ROOT
 from tests.helpers.pytest_processes import run_tests
 from tests.virtual_gpu import environment
@@ -41,8 +41,17 @@ def ran(folder: Path, *words: str, **more: str) -> tuple[str, Log]:
     return done.stdout, Log.read(log)
 
 
+def test_slow_gpu_tests_pass_on_the_virtual_gpu(tmp_path: Path) -> None:
+    given = environment(tmp_path / "log", seed=2)
+    done = run_tests(
+        given, "-p", "tests.virtual_gpu.plugin", *LEAST_TESTS, "-m", "slow", seconds=_SECONDS
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert Log.read(tmp_path / "log").faults == []
+
+
 def test_the_benchmark_and_the_tests_run_all_host_code(tmp_path: Path) -> None:
-    """`bench run gpu --quick` from end to end, what is counted, and all tests miss few lines."""
+    """`bench run gpu --quick` from end to end, what is counted, and the tests miss few lines."""
     lines = tmp_path / "lines"
     lines.mkdir()
     more = {"VIRTUAL_GPU_LINES": str(lines)}
@@ -56,7 +65,8 @@ def test_the_benchmark_and_the_tests_run_all_host_code(tmp_path: Path) -> None:
     words = "bench", "run", "gpu-counted", "--quick", "--out", str(tmp_path)
     ran(tmp_path, "tests.virtual_gpu.lines", *words, **more, VIRTUAL_GPU_COUNTS="1")
     given = environment(tmp_path / "tests.log", seed=3) | more
-    done = run_tests(given, "-p", "tests.virtual_gpu.plugin", *MODULES, seconds=_SECONDS)
+    arguments = "-p", "tests.virtual_gpu.plugin", *MODULES, "-m", "not slow"
+    done = run_tests(given, *arguments, seconds=_SECONDS)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     assert Log.read(tmp_path / "tests.log").faults == []
     missing, share = gaps(lines)
