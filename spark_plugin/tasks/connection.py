@@ -68,12 +68,12 @@ _tasks = itertools.count(1)
 
 def begin_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """To be called at the begin of each task; gives the batches to go through instead of these."""
-    begin()
+    prepare_task()
     return acknowledged(batches)
 
 
-def begin() -> None:
-    """To be called at the begin of each task, by those that are given no batches: see `begin_task`."""
+def prepare_task() -> None:
+    """To be called at the begin of each task that is given no batches: `begin_task` is for the others."""
     forget_archive_finders()
     if next(_tasks) == 2:
         # Spark's worker collects garbage after each task, which takes 50 to 100 ms for what is imported

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from coincide.engine.backends import release_gpu
 from coincide.model.errors import ConditionError, brief
 from spark_plugin.tasks.blobs import packed, rows_of
-from spark_plugin.tasks.connection import begin
+from spark_plugin.tasks.connection import prepare_task
 from spark_plugin.tasks.monitors import Monitors
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.streaming import (
@@ -58,7 +58,7 @@ class Buffer(StatefulProcessor, ABC):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state."""
-        begin()
+        prepare_task()
         self._handle = handle
         # Each label has the settings of its own: timers come without the rows that tell them.
         self._known = handle.getValueState("known", "settings binary")

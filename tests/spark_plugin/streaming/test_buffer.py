@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+import zipfile
+import zipimport
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -225,3 +229,14 @@ def test_settings_of_another_join_are_refused() -> None:
     with pytest.raises(ConditionError, match=complaint):
         second.expire(7, 100)
     assert len(first.expire(7, 100)) == 1
+
+
+def test_a_task_forgets_finders_that_would_read_their_archive_anew(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "shelf.zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("book.py", "")
+    sys.path_importer_cache[path] = zipimport.zipimporter(path)
+    Operator(slice_buffer())
+    assert path not in sys.path_importer_cache
