@@ -22,7 +22,7 @@ PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfi
 test: $(DEVELOPMENT) $(CLASSES) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-slow: $(DEVELOPMENT) $(CLASSES) ## Run the tests of clusters, of Spark Connect, beside RAPIDS (after make rapids-jar), of pages, of all experiments
+test-slow: $(DEVELOPMENT) $(CLASSES) ## Run the tests of clusters, of Spark Connect, with RAPIDS (after make rapids-jar), of pages, of all experiments
 	@$(PYTEST) -m slow $(ARGS)
 
 # With it Spark starts in half the time, and without it as always.

@@ -131,18 +131,17 @@ main()
 
 
 BEFORE_SPARK = ["import typer", "import coincide.command_line.requests", "fills a class"]
-ON_SPARK = ["import pyspark.sql", "spark-submit"]
-WITH_SPARK = [("has started Spark", signal.SIGTERM), ("drops exceptions", signal.SIGINT)]
-"""Either signal ends it in the same way by then."""
+ON_SPARK = ["import pyspark.sql", "spark-submit", "has started Spark", "drops exceptions"]
+SLOW = [("has started Spark", signal.SIGINT), ("drops exceptions", signal.SIGTERM)]
+"""Spark has started by then, and either signal ends it in the same way."""
 
 
 def starts() -> Iterator[Any]:
-    for moments, marks in ((BEFORE_SPARK, ()), (ON_SPARK, pytest.mark.spark)):
-        for moment in moments:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                yield pytest.param(moment, number, marks=marks)
-    for case in WITH_SPARK:
-        yield pytest.param(*case, marks=pytest.mark.spark)
+    for moment in BEFORE_SPARK + ON_SPARK:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            marks = [pytest.mark.spark] * (moment in ON_SPARK)
+            marks += [pytest.mark.slow] * ((moment, number) in SLOW)
+            yield pytest.param(moment, number, marks=marks)
 
 
 @pytest.mark.parametrize(("moment", "number"), list(starts()))

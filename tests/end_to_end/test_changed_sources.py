@@ -199,7 +199,7 @@ def test_slices_that_meet_in_one_partition(
     )
 
 
-@pytest.mark.parametrize("emit", ["counts", "lists", "best"])
+@pytest.mark.parametrize("emit", ["pairs", "counts", "lists", "best"])
 def test_dealt_slices_that_meet_in_one_partition(
     spark: SparkSession,
     small_slices: None,

@@ -114,8 +114,8 @@ def check_one(case: JoinCase, seed: Any, asked: dict[str, Any]) -> int:
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
 @pytest.mark.parametrize("name", OF_TWO)
 def test_two_streams(name: str) -> None:
-    cases = enumerate(random_cases(18, 40, max_size=20))
-    assert sum(check_two(case, [5, i], OF_TWO[name]) for i, case in cases) > 25
+    cases = enumerate(random_cases(18, 70, max_size=20))
+    assert sum(check_two(case, [5, i], OF_TWO[name]) for i, case in cases) > 50
 
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")

@@ -1,4 +1,4 @@
-"""Copies beside the kernels: the same answers if each happens as late as it may; and threads that raise.
+"""Copies while kernels run: the same answers if each happens as late as it may; and threads that raise.
 
 Runs in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which `test_gpu_simulator` runs it.
 """

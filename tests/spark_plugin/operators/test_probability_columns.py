@@ -84,7 +84,9 @@ def check_bits(spark: SparkSession, path: Path, rows: int, seed: int) -> None:
     assert np.array_equal(found["is_met"].to_numpy(zero_copy_only=False), met)
 
 
-def test_bits_interpreted(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_bits_interpreted(spark: SparkSession, tmp_path: Path, ansi: str) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
     check_bits(spark, tmp_path / "events.parquet", 2_000, 1)
 
 

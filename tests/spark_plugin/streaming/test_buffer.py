@@ -231,9 +231,7 @@ def test_settings_of_another_join_are_refused() -> None:
     assert len(first.expire(7, 100)) == 1
 
 
-def test_a_task_forgets_finders_that_would_read_their_archive_anew(
-    tmp_path: Path,
-) -> None:
+def test_a_task_forgets_finders_that_would_read_their_archive_anew(tmp_path: Path) -> None:
     path = str(tmp_path / "shelf.zip")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("book.py", "")
