@@ -20,7 +20,7 @@ from bench.timing import Timing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from coincide.engine.reports.reports import JoinSummary
+    from coincide.engine.reports.join_report import JoinSummary
 
 READ, MOVE_IN, CORRELATE = "read", "move in", "correlate"
 STEPS = (READ, MOVE_IN, CORRELATE, "move out", "write")

@@ -34,7 +34,7 @@ from coincide.engine.exploration.counting import (
 )
 from coincide.engine.join.join import correlate_tables as correlate_tables
 from coincide.engine.join.united import coverage as coverage, merged as merged
-from coincide.engine.reports.reports import (
+from coincide.engine.reports.join_report import (
     AccidentalPairs as AccidentalPairs,
     JoinReport as JoinReport,
     JoinSummary as JoinSummary,

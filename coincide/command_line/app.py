@@ -115,7 +115,7 @@ def _two(name: str, called: str, words: list[str], by_name: dict[str, Any]) -> t
         if name == "--within":
             raise _problem(f"{name} takes one duration or two (found {instead}). Write one or two.")
         raise _problem(f"{name} takes two values, {called} (found {instead}). Write both.")
-    from coincide.engine.join.words import both_ends
+    from coincide.engine.join.text_options import both_ends
 
     return both_ends(words.pop(0))
 

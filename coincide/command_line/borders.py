@@ -24,7 +24,7 @@ from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, los
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.source import Source, path_columns
-from coincide.engine.join.words import names, numbers
+from coincide.engine.join.text_options import names, numbers
 from coincide.engine.reports.warnings import are_most
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import marked

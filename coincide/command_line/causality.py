@@ -18,7 +18,7 @@ from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArgum
 from coincide.engine.causality.join import TableCausality
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import EVENT, PairArguments
-from coincide.engine.join.words import (
+from coincide.engine.join.text_options import (
     CLOCKS,
     check_one_stream,
     duration,

@@ -22,8 +22,8 @@ from coincide.engine.events.ticks import length_words
 from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.words import duration, keys, names, options_of
-from coincide.engine.reports.reports import JoinSummary, side_words
+from coincide.engine.join.text_options import duration, keys, names, options_of
+from coincide.engine.reports.join_report import JoinSummary, side_words
 from coincide.model.clocks.errors import PARTS_PER_MILLION, Found, Segment
 from coincide.model.errors import ConditionError, argument, several
 from coincide.model.sides import SIDES

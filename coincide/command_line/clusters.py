@@ -18,8 +18,8 @@ from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.causality.clusters import cluster_table
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import EVENT, PairArguments
-from coincide.engine.join.words import keys, names, options_of, timestamps
-from coincide.engine.reports.reports import JoinSummary, side_words
+from coincide.engine.join.text_options import keys, names, options_of, timestamps
+from coincide.engine.reports.join_report import JoinSummary, side_words
 
 _OF_SPARK: dict[str, Any] = {"engine": "local", "master": None, "conf": None}
 

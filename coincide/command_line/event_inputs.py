@@ -17,8 +17,8 @@ from coincide.command_line.requests import EventRequest
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, plain_type
 from coincide.engine.events.time_columns import resolve_tick
-from coincide.engine.files.alike import check_alike
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
+from coincide.engine.files.common_schema import check_alike
 from coincide.engine.files.csv_texts import holds_whole
 from coincide.engine.files.finding import HIDDEN
 from coincide.engine.files.source import Source, as_parquet, path_columns, path_keys

@@ -27,7 +27,7 @@ from coincide.engine.exploration.lags import clock_words
 from coincide.engine.exploration.pages import checked_place, is_page
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.words import numbers
+from coincide.engine.join.text_options import numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from coincide.engine.join.join import correlate_tables
 from coincide.model.condition import TimingCondition, within
-from coincide.model.cores import cores
 from coincide.model.options import CorrelateOptions
+from coincide.model.threads import cores
 
 Backend = Literal["cpu", "gpu"]
 

@@ -16,14 +16,14 @@ from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, OnSpark, checked
 from coincide.command_line.summary import Counted, counted_pairs
-from coincide.engine.files.alike import MissingColumn
+from coincide.engine.files.common_schema import MissingColumn
 from coincide.engine.files.planning import LocalFilesJoin, NotDirect
 from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.words import shifts, worded_join
-from coincide.engine.reports.reports import JoinSummary
+from coincide.engine.join.text_options import shifts, worded_join
+from coincide.engine.reports.join_report import JoinSummary
 from coincide.model.errors import SchemaError, marked
 from coincide.model.options import Way, check_choice
 

@@ -25,7 +25,7 @@ from coincide.engine.files.credentials import Redactor
 from coincide.engine.files.csv_rules import PLAIN, CsvRules, csv_rules, side_rules
 from coincide.engine.files.source import FORMATS, STANDARD_INPUT, Source, find_source
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.words import UNSET
+from coincide.engine.join.text_options import UNSET
 from coincide.model.options import check_choice
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from coincide.engine.files.source import Source, path_columns
 from coincide.model.errors import SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.session import active_session, local_session
-from spark_plugin.frames.columns import carried_type, decode, quoted, spark_type, with_file_name
+from spark_plugin.frames.columns import decode, quoted, spark_type, with_file_name
+from spark_plugin.tasks.wire import carried_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

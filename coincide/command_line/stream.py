@@ -32,7 +32,7 @@ from coincide.engine.files.credentials import Redactor
 from coincide.engine.files.finding import local_path
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
-from coincide.engine.join.words import duration, names, worded_join
+from coincide.engine.join.text_options import duration, names, worded_join
 from coincide.model.errors import said_of
 from coincide.model.options import check_choice
 from coincide.model.sides import SIDES

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TextIO
 
 from coincide.command_line.problems import in_options
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.files.credentials import without_credentials
-from coincide.engine.reports.reports import JoinSummary, side_words
+from coincide.engine.reports.join_report import JoinSummary, side_words
 from coincide.model.errors import Words, marked
 from coincide.model.sides import SIDES
 

@@ -21,7 +21,7 @@ from coincide.engine.events.ticks import written_time
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.source import Source, path_columns
-from coincide.engine.join.words import duration, names, options_of
+from coincide.engine.join.text_options import duration, names, options_of
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.monitor import TransitionMonitor, transitions_of_table
 from coincide.engine.transitions.reports import TWICE, TransitionSummary, losses_of

@@ -11,8 +11,7 @@ from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.places import Way, choose_layout
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.counters import CountedJoin
-from coincide.model.threads import run_tasks
-from cpu_fallback.blocks import tally_of_blocks
+from coincide.model.threads import run_tasks, tally_of_blocks
 from cpu_fallback.causality import kernels
 
 _NO_INTS = np.empty(0, np.int64)

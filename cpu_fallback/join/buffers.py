@@ -11,9 +11,8 @@ from coincide.model.bands import INNER_HI, INNER_LO, OUTER_LO
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
 from coincide.model.ordering import stable_order
-from coincide.model.threads import kept_busy, run_tasks
+from coincide.model.threads import blocks_of, kept_busy, run_tasks
 from coincide.model.timestamps.protocol import Events
-from cpu_fallback.blocks import blocks_of
 
 
 class BaseBuffer(NamedTuple):

@@ -12,9 +12,8 @@ from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
 from coincide.model.sides import LEFT
-from coincide.model.threads import run_tasks
+from coincide.model.threads import run_tasks, tally_of_blocks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
-from cpu_fallback.blocks import tally_of_blocks
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 

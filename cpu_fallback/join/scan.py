@@ -19,8 +19,7 @@ from coincide.model.compiled import compiled, copy_into
 from coincide.model.counters import offsets_of
 from coincide.model.ordering import stable_order
 from coincide.model.span_bounds import EndBounds
-from coincide.model.threads import kept_busy, run_tasks
-from cpu_fallback.blocks import blocks_of
+from coincide.model.threads import blocks_of, kept_busy, run_tasks
 from cpu_fallback.join.buffers import group_of, next_group
 from cpu_fallback.join.kernels import SURE
 

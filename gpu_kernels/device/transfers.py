@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from coincide.model.cores import cores
+from coincide.model.threads import cores
 from gpu_kernels.device.arrays import array_module, is_out_of_memory, on_host, put
 from gpu_kernels.kernels.simulation import SIMULATED
 

@@ -34,7 +34,6 @@ from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import (
     NOT_FINITE,
     arrow_schema,
-    carried_type,
     check_microseconds,
     field_of,
     literal,
@@ -56,7 +55,7 @@ from spark_plugin.tasks.borders import (
     value_names,
 )
 from spark_plugin.tasks.counting import CountingTask
-from spark_plugin.tasks.wire import KEY_HASH, Shipment
+from spark_plugin.tasks.wire import KEY_HASH, Shipment, carried_type, on_the_wire
 
 _BATCH_EVENTS = 1 << 16
 """Crossings of an output batch: small ones let the JVM read one while the worker fills the next."""
@@ -184,7 +183,7 @@ def _collected(frame: DataFrame, arguments: BorderArguments) -> pa.Table:
 def _on_the_wire(name: str, ids: pa.Array, kind: T.DataType) -> pa.Array:
     """Ids as `columns.encode` has them."""
     try:
-        return frames.on_the_wire(name, ids.cast(carried_type(ids.type)), kind)
+        return on_the_wire(name, ids.cast(carried_type(ids.type)), frames.wire_kind(kind))
     except pa.ArrowInvalid as error:
         raise SchemaError(
             f"{QUERIES}.{name} has values that Spark's types cannot hold (found {ids.type}:"

@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 
-from coincide.engine.events.schemas import check_name, narrow_type, plain_type
+from coincide.engine.events.schemas import check_name
 from coincide.engine.events.ticks import FAR
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.files.finding import FILENAME, lacks_name
-from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -309,8 +309,6 @@ def can_be_named(name: str, lowered: Sequence[str]) -> bool:
     return "${" not in name and lowered.count(name.lower()) == 1
 
 
-_LONGEST_DECIMAL = 38
-
 _ZONE: dict[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 )
@@ -324,21 +322,6 @@ def arrow_type(kind: T.DataType) -> pa.DataType:
 def arrow_schema(schema: T.StructType) -> pa.Schema:
     """The Arrow schema of a Spark schema; raises as `arrow_type`."""
     return to_arrow_schema(schema, **_ZONE)
-
-
-def carried_type(kind: pa.DataType) -> pa.DataType:
-    """The type of Arrow in which Spark takes a column over."""
-    kind = plain_type(kind)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_duration(kind):
-        return pa.duration("us")
-    if pa.types.is_date(kind):
-        return pa.date32()
-    if pa.types.is_decimal(kind) and kind.precision <= _LONGEST_DECIMAL:
-        return pa.decimal128(kind.precision, kind.scale)
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
-    return wider.get(kind, pa.int64() if kind == pa.uint64() else kind)
 
 
 def spark_type(name: str, kind: pa.DataType) -> T.DataType:
@@ -357,19 +340,3 @@ def spark_type(name: str, kind: pa.DataType) -> T.DataType:
 def wire_kind(kind: T.DataType) -> pa.DataType:
     """The Arrow type in which a column of a Spark type crosses."""
     return arrow_type(wire_type(kind))
-
-
-def on_the_wire(name: str, column: pa.Array, kind: T.DataType) -> pa.Array:
-    """A column of Arrow as it crosses, as those of DataFrames do."""
-    wire = wire_kind(kind)
-    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
-        try:
-            return column.cast(carried_type(column.type)).view(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise DataError(
-                f"the column {name!r} has times finer than Spark's microseconds. Round them."
-            ) from error
-    if isinstance(kind, T.DateType):
-        column = column.cast(pa.date32()).view(pa.int32())
-    # Wide ones go as they are: each output batch is cast to what Spark takes.
-    return column if narrow_type(column.type) == wire else column.cast(wire)

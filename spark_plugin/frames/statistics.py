@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from coincide.engine.events.sides import SideCounts, example_row
+from coincide.engine.events.invalid_rows import SideCounts, example_row
 from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import describe_invalid
 from coincide.model.errors import DataError

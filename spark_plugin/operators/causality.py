@@ -10,7 +10,7 @@ from coincide.engine.events.keys import Keys
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
-from coincide.engine.reports.reports import JoinReport
+from coincide.engine.reports.join_report import JoinReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coincide.engine.clocks.arguments import CHANCE, MAX_DRIFT, ClockArguments
 from coincide.engine.events.keys import Keys
-from coincide.engine.reports.reports import JoinReport
+from coincide.engine.reports.join_report import JoinReport
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import Duration
 

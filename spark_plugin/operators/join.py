@@ -13,7 +13,7 @@ from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
-from coincide.engine.reports.reports import JoinReport
+from coincide.engine.reports.join_report import JoinReport
 from coincide.model.condition import TimingCondition
 from coincide.model.errors import ConditionError, SchemaError, argument
 from coincide.model.options import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from coincide.engine.files.finding import Given
-    from coincide.engine.reports.reports import JoinSummary
+    from coincide.engine.reports.join_report import JoinSummary
 
 
 def correlate(

@@ -138,7 +138,7 @@ def windowed_causality_streams(
     ... )
     """
     from spark_plugin.ways.streaming.monitors import MonitorArguments
-    from spark_plugin.ways.streaming.windows import windows_of_stream
+    from spark_plugin.ways.streaming.windowed_causality import windows_of_stream
 
     asked = MonitorArguments(
         operator="windowed_causality_streams", side="events", delay=delay, clock=clock,

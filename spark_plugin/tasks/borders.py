@@ -14,9 +14,9 @@ from coincide.engine.borders.arguments import READINGS, BorderArguments, words_o
 from coincide.engine.borders.monitor import NewSearch
 from coincide.engine.borders.readings import REASONS, Queries, ReadingColumns, words_of_invalid
 from coincide.engine.borders.reports import COUNTED, BorderSummary
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type, one_array
-from coincide.engine.events.sides import SideCounts
 from coincide.model.borders.monitor import Monitor
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import DataError

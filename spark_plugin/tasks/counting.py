@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.backends import release_gpu
+from coincide.engine.events.invalid_rows import SideCounts, example_text
 from coincide.engine.events.schemas import one_array
-from coincide.engine.events.sides import SideCounts, example_text
 from coincide.engine.reports.metrics import numbers_of
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.wire import chunks

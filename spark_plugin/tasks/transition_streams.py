@@ -11,7 +11,7 @@ import pyarrow as pa
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, narrow_type
 from coincide.engine.transitions.arguments import EventColumns
-from coincide.engine.transitions.reading import Batch, check_exact, refuse_repeated
+from coincide.engine.transitions.crossing_rows import Batch, check_exact, refuse_repeated
 from coincide.model.transitions import (
     NONE,
     Crossings,

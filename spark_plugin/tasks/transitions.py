@@ -12,7 +12,7 @@ import pyarrow as pa
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.transitions.arguments import SIDE, EventColumns
-from coincide.engine.transitions.reading import (
+from coincide.engine.transitions.crossing_rows import (
     Batch,
     check_exact,
     refuse_repeated,

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import narrow_type, one_array
-from coincide.engine.events.sides import SideCounts
 from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reports import COUNTED, WindowSummary
 from coincide.engine.windowed_causality.window import WindowColumns, WindowedCausality, output_kinds

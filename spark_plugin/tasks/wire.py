@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.schemas import one_array
+from coincide.engine.events.schemas import narrow_type, one_array, plain_type
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import SideModel
+from coincide.model.errors import DataError
 
 TIME, CODED = "max_time", "coded"
 LABEL = "label"
@@ -96,6 +97,39 @@ def _slots(side: str, shareable: Sequence[bool], slot: str = "slot") -> tuple[st
         names.append(f"{slot}{shared}" if can_share else f"{side}{i}")
         shared += can_share
     return tuple(names)
+
+
+_LONGEST_DECIMAL = 38
+
+
+def carried_type(kind: pa.DataType) -> pa.DataType:
+    """The type of Arrow in which Spark takes a column over."""
+    kind = plain_type(kind)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_duration(kind):
+        return pa.duration("us")
+    if pa.types.is_date(kind):
+        return pa.date32()
+    if pa.types.is_decimal(kind) and kind.precision <= _LONGEST_DECIMAL:
+        return pa.decimal128(kind.precision, kind.scale)
+    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+    return wider.get(kind, pa.int64() if kind == pa.uint64() else kind)
+
+
+def on_the_wire(name: str, column: pa.Array, wire: pa.DataType) -> pa.Array:
+    """A column of Arrow in the type in which it crosses, as those of DataFrames do."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
+        try:
+            return column.cast(carried_type(column.type)).view(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"the column {name!r} has times finer than Spark's microseconds. Round them."
+            ) from error
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.date32()).view(pa.int32())
+    # Wide ones go as they are: each output batch is cast to what Spark takes.
+    return column if narrow_type(column.type) == wire else column.cast(wire)
 
 
 def is_left(coded: np.ndarray) -> np.ndarray:

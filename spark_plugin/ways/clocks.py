@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from coincide.engine.clocks.arguments import ClockArguments
 from coincide.engine.clocks.rows import ErrorRows
-from coincide.engine.reports.reports import JoinReport, JoinSummary
+from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.model.clocks.errors import STATUSES
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers

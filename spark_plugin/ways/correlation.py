@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
-from coincide.engine.events.sides import SideCounts
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.shifts import ShiftPlan, Shifts
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.emptiness import NoPairs
+from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, JoinSummary
 from coincide.engine.reports.metrics import with_numbers
-from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import CorrelateOptions

@@ -17,8 +17,8 @@ from bench.pipe_steps import STEPS, PipeSteps
 from bench.report import Report
 from bench.timing import Timing
 from coincide import Tick
-from coincide.engine.reports.reports import JoinSummary, StepSeconds
-from spark_plugin.ways.files.tasks import SliceReport
+from coincide.engine.reports.join_report import JoinSummary, StepSeconds
+from spark_plugin.tasks.file_slices import SliceReport
 
 SUMMARY = JoinSummary(
     None, None, None, 5.0, "files", Tick(), slices=2, steps=StepSeconds(4.0, 2.0, 1.0)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-import cpu_fallback.blocks
+import coincide.model.threads
 from coincide.model.condition import Closed
 from coincide.model.counters import JoinCounters
 from coincide.model.timestamps import IntervalEvents
@@ -125,8 +125,8 @@ def many(
 
 @pytest.mark.parametrize("name", sorted(ALWAYS | OF_INSTANTS))
 def test_many_blocks_find_what_bands_find(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_fallback.blocks, "_SMALLEST_BLOCK", 500)
-    assert len(cpu_fallback.blocks.blocks_of(6_000, 3)) == 12
+    monkeypatch.setattr(coincide.model.threads, "_SMALLEST_BLOCK", 500)
+    assert len(coincide.model.threads.blocks_of(6_000, 3)) == 12
     lasting = [0, 1, 3, 9, 40]
     kinds = (
         [0] if name in ("inside", "during") else lasting,

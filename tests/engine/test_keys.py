@@ -12,7 +12,7 @@ import pytest
 
 from coincide import ConditionError, JoinReport, SchemaError, correlate_tables
 from coincide.command_line import run
-from coincide.engine.join.words import names
+from coincide.engine.join.text_options import names
 
 ANY: dict[str, Any] = {"within": 10, "confidence": 1.0, "left_time": "t", "right_time": "t"}
 

@@ -29,8 +29,8 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.engine.events.sides import SideCounts
-from coincide.engine.reports.reports import side_words
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.reports.join_report import side_words
 from coincide.model.units import Tick
 from tests.helpers.spark_cases import frame
 

@@ -12,7 +12,7 @@ import pytest
 
 import coincide.engine.events.rows as row_sizes
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.model.errors import MemoryBudgetError, SchemaError
 from tests.helpers.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
 from tests.helpers.joins import table_join

@@ -25,7 +25,7 @@ from bench.hunt.ways.files import of_slices, slicing, write_sides
 from bench.hunt.ways.spark_frames import SLICE_ROWS
 from bench.hunt.wording import source_options
 from coincide import correlate_files
-from coincide.engine.reports.reports import JoinSummary
+from coincide.engine.reports.join_report import JoinSummary
 
 _standard_streams = threading.Lock()
 

@@ -25,17 +25,16 @@ from coincide.engine.borders.readings import (
 from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, Sight, why_none
 from coincide.engine.events.frames import is_nothing
 from coincide.engine.events.intervals import instant_of
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.pushes import Pushes
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
-from coincide.engine.events.sides import SideCounts
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
 from coincide.model.borders.crossings import EVENTS, Crossings, Found, Taken, in_time
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search, Wanted
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
-from coincide.model.cores import all_cores
 from coincide.model.errors import (
     ConditionError,
     DataError,
@@ -45,6 +44,7 @@ from coincide.model.errors import (
     several,
 )
 from coincide.model.options import Backend
+from coincide.model.threads import all_cores
 from coincide.model.units import Duration, size_of
 
 

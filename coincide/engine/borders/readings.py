@@ -18,6 +18,7 @@ from coincide.engine.borders.arguments import (
     floats_of,
 )
 from coincide.engine.events.frames import Numbers, arrow_table, own_names
+from coincide.engine.events.invalid_rows import SideCounts, example_of, first_faults, invalid_rows
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import (
     arrow_time_column,
@@ -28,7 +29,6 @@ from coincide.engine.events.schemas import (
     stored,
     type_of,
 )
-from coincide.engine.events.sides import SideCounts, example_of, first_faults, invalid_rows
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_columns import (
     TimeScale,

@@ -10,7 +10,7 @@ import numpy as np
 
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import REASONS, Queries
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import (
     LaterReport,

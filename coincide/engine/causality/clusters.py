@@ -27,7 +27,7 @@ from coincide.engine.join.join import given_tables, resolved
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.spec import check_output_names
-from coincide.engine.reports.reports import JoinReport, JoinSummary
+from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.counters import JoinCounters
 from coincide.model.options import CorrelateOptions, How

@@ -18,8 +18,9 @@ from coincide.engine.causality.arguments import (
 )
 from coincide.engine.causality.emptiness import explain_no_effects, warn_of_names, warn_of_reach
 from coincide.engine.causality.pairing import CausalPairing, placed_events
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.sides import Side, SideCounts, read_side
+from coincide.engine.events.sides import Side, read_side
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.emission import Emission
 from coincide.engine.join.join import TableJoin, TablePlan, joined
@@ -27,7 +28,7 @@ from coincide.engine.join.matched import emission_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
-from coincide.engine.reports.reports import JoinReport
+from coincide.engine.reports.join_report import JoinReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.options import (
     LARGEST_GROUP,

@@ -19,13 +19,13 @@ from coincide.engine.events.schemas import of_one_type, one_array, type_of
 from coincide.engine.events.sides import Side, grouped_events, like_width, read_side
 from coincide.engine.events.ticks import length_words
 from coincide.engine.join.join import given_tables, resolved, with_known_columns
-from coincide.engine.reports.reports import JoinReport, JoinSummary
+from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.reports.warnings import warn
-from coincide.engine.threads import in_order
 from coincide.model.clocks.errors import LEAST_SPANS, Found, Limits
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.errors import ClockLimitsWarning, argument, several
 from coincide.model.options import CorrelateOptions
+from coincide.model.threads import in_order
 from coincide.model.units import Duration
 from cpu_fallback.clocks import clock_error
 

@@ -10,18 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.invalid_rows import SideCounts, first_faults, invalid_rows
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import column_of, of_one_type, one_array, stored
-from coincide.engine.events.ticks import contiguous, not_finite_decimal
-from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.ticks import contiguous
 from coincide.engine.events.timestamps import (
-    Faults,
     SideModel,
     TimestampColumns,
     describe_invalid,
 )
-from coincide.model.counters import Sums
-from coincide.model.errors import DataError
 from coincide.model.key_codes import codes_of
 from coincide.model.options import Invalid
 from coincide.model.timestamps.protocol import Events
@@ -240,26 +237,6 @@ def _sortable(column: pa.Array) -> pa.Array:
     return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
 
 
-@dataclass(frozen=True)
-class SideCounts(Sums):
-    """What the rows of one side were."""
-
-    rows: int = 0
-    unmatchable: int = 0
-    invalid: dict[str, int] = field(
-        default_factory=dict, metadata={"names": tuple(INVALID_REASONS)}
-    )
-    rounded: float = 0.0
-
-    @property
-    def dropped(self) -> int:
-        """Rows left out in all."""
-        return sum(self.invalid.values())
-
-
-_EXAMPLE_WIDTH = 200
-
-
 def read_side(
     table: pa.Table,
     columns: TimestampColumns,
@@ -306,58 +283,3 @@ def _harmless(side: Side) -> Side:
         return side
     max_time, shapes = (np.where(side.matchable, t, 0) for t in (side.max_time, side.shapes))
     return replace(side, max_time=max_time, shapes=shapes)
-
-
-def first_faults(faults: Faults, excused: np.ndarray) -> dict[str, np.ndarray]:
-    """Masks of invalid rows by reason; each row under its first reason only, those excused under none."""
-    found: dict[str, np.ndarray] = {}
-    seen = excused.copy()
-    for reason, mask in faults:
-        own = mask & ~seen
-        if own.any():
-            found[reason] = found[reason] | own if reason in found else own
-            seen |= own
-    return found
-
-
-def invalid_rows(
-    table: pa.Table,
-    names: Sequence[str],
-    faults: dict[str, np.ndarray],
-    words: Callable[[str, int, str], str],
-) -> DataError:
-    """The error of rows that are to be refused: of each reason the words, the count and an example."""
-    messages = (
-        words(reason, int(mask.sum()), example_of(table, mask, names))
-        for reason, mask in faults.items()
-    )
-    return DataError(" ".join(messages))
-
-
-def example_of(table: pa.Table, mask: np.ndarray, names: Sequence[str]) -> str:
-    """The first row of a mask in words, by some of its columns."""
-    one = table.slice(int(np.argmax(mask)), 1)
-    row = dict(zip(one.column_names, one.columns, strict=True))
-    return example_row({name: readable(row[name][0]) for name in names})
-
-
-def readable(value: pa.Scalar) -> object:
-    """What a scalar holds; the bare number of a time for which Python has no date."""
-    try:
-        found = value.as_py()
-    except (ValueError, OverflowError, KeyError):
-        return getattr(value, "value", "...")
-    if pa.types.is_decimal(value.type) and found == not_finite_decimal(value.type.scale):
-        return "NaN or infinity"
-    return found
-
-
-def example_row(row: dict[str, object]) -> str:
-    """A row in words, on one line, cut to a readable width."""
-    return example_text(", ".join(f"{name}={value}" for name, value in row.items()))
-
-
-def example_text(words: str) -> str:
-    """Words on one line, cut to a readable width."""
-    text = " ".join(words.splitlines())
-    return text if len(text) <= _EXAMPLE_WIDTH else text[:_EXAMPLE_WIDTH] + " ..."

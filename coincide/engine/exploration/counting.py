@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.sides import Side, SideCounts
+from coincide.engine.events.sides import Side
 from coincide.engine.events.spans import check_no_spans
 from coincide.engine.events.ticks import time_words
 from coincide.engine.events.time_columns import TimeScale
@@ -35,14 +36,14 @@ from coincide.engine.reports.emptiness import (
     explain_emptiness,
     highest,
 )
-from coincide.engine.reports.reports import side_warnings
+from coincide.engine.reports.join_report import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
-from coincide.engine.threads import in_order
 from coincide.model.condition import TimingCondition, Window, Within
 from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
 from coincide.model.options import Backend, CorrelateOptions, check_count
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.sides import SIDES
+from coincide.model.threads import in_order
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from coincide.engine.exploration.pages import (
 )
 from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.reports.emptiness import Evidence
-from coincide.engine.reports.reports import side_words
+from coincide.engine.reports.join_report import side_words
 from coincide.model.errors import DataError, Words, marked
 from coincide.model.probability import highest_probability
 

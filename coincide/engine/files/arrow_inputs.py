@@ -11,7 +11,7 @@ from importlib import import_module
 import pyarrow as pa
 
 from coincide.engine.events.schemas import check_name, with_types
-from coincide.engine.files.alike import check_files
+from coincide.engine.files.common_schema import check_files
 from coincide.engine.files.csv_rules import CsvRules
 from coincide.engine.files.finding import (
     FILENAME,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coincide.engine.events.schemas import holds_codes, plain_schema, with_like_keys
 from coincide.engine.events.sides import Side
-from coincide.engine.files.alike import check_alike, check_present
+from coincide.engine.files.common_schema import check_alike, check_present
 from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, ParquetFiles, find_files
 from coincide.engine.files.footers import Footer, file_schemas, read_footers
 from coincide.engine.files.old_timestamps import holds_dates
@@ -27,8 +27,8 @@ from coincide.engine.files.slices import DirectPlan, Parts, RowGroups, direct_pl
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
 from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
+from coincide.engine.reports.join_report import JoinSummary
 from coincide.engine.reports.metrics import JoinTally
-from coincide.engine.reports.reports import JoinSummary
 from coincide.model.errors import CoincideError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT, unit_option

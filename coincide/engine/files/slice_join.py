@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import decoded, plain_type
-from coincide.engine.events.sides import Side, SideCounts, concatenated
+from coincide.engine.events.sides import Side, concatenated
 from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
 from coincide.engine.files.footers import FileStamps, Footer, check_unchanged, open_footer, stamp_of
 from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, needed_groups

@@ -16,13 +16,12 @@ from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.filtered import in_order_of_left
 from coincide.engine.join.spec import Pairing, Rows
-from coincide.engine.threads import in_order
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
 from coincide.model.relations import SpanWindow
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.threads import run_tasks
+from coincide.model.threads import in_order, run_tasks
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 
 _DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}

@@ -13,9 +13,9 @@ import numpy as np
 
 from coincide.engine.events.sides import PairTest, Side
 from coincide.engine.join.spec import Pairing
-from coincide.engine.threads import in_order
 from coincide.model.condition import Window
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.threads import in_order
 from cpu_fallback.join.filtering import (
     ALWAYS,
     EARLIER,

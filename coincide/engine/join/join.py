@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import pyarrow as pa
 
 from coincide.engine.events.frames import TABLES, arrow_table, kind_of, needed_names, offers_arrow
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.schemas import (
     can_be_key,
@@ -21,7 +22,7 @@ from coincide.engine.events.schemas import (
     type_of,
     with_like_keys,
 )
-from coincide.engine.events.sides import Side, SideCounts, like_width, read_side
+from coincide.engine.events.sides import Side, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns
@@ -49,9 +50,8 @@ from coincide.engine.reports.emptiness import (
     key_overlap,
     nearest_miss,
 )
-from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
+from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, JoinSummary
 from coincide.model.condition import TimingCondition
-from coincide.model.cores import all_cores
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
 from coincide.model.options import (
@@ -66,6 +66,7 @@ from coincide.model.options import (
 )
 from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
+from coincide.model.threads import all_cores
 from coincide.model.units import Tick
 
 _BATCH_PAIRS = 1_000_000

@@ -13,10 +13,10 @@ from coincide.engine.events.sides import Side
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.filtered import stamps_of
 from coincide.engine.join.spec import AnySpec, Rows
-from coincide.engine.threads import in_order
 from coincide.model.errors import DataError, argument
 from coincide.model.options import Emit, Matching
 from coincide.model.sides import LEFT, RIGHT
+from coincide.model.threads import in_order
 from cpu_fallback.join.filtering import (
     EARLIER,
     NEVER,

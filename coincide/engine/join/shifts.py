@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from coincide.engine.events.sides import Side
 from coincide.engine.events.ticks import length_words
 from coincide.engine.join.spec import AnySpec
-from coincide.engine.reports.reports import AccidentalPairs
+from coincide.engine.reports.join_report import AccidentalPairs
 from coincide.engine.reports.warnings import warn
 from coincide.model.errors import ConditionError, ShortShiftsWarning, argument, brief, said_of
 from coincide.model.units import TIME_LIMIT, UNBOUNDED, Duration, Tick, plain, size_of

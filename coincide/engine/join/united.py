@@ -15,7 +15,7 @@ from coincide.engine.events.spans import Spans
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan, given_tables, resolved
 from coincide.engine.join.spec import check_output_names
-from coincide.engine.reports.reports import JoinReport, JoinSummary
+from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.model.errors import ConditionError, SchemaError, argument, brief
 from coincide.model.options import CorrelateOptions
 from coincide.model.ordering import latest_so_far, stable_order

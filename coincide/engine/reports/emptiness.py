@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.invalid_rows import readable
 from coincide.engine.events.rows import is_string
-from coincide.engine.events.sides import Side, grouped_events, readable
+from coincide.engine.events.sides import Side, grouped_events
 from coincide.engine.events.ticks import length_words, time_words
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import Bounds

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.model.counters import JoinCounters, Sums
 from coincide.model.units import Tick
 

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.frames import needed_among
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import check_name, decoded, of_dicts, plain_type, type_of
-from coincide.engine.events.sides import Side, SideCounts, read_side
+from coincide.engine.events.sides import Side, read_side
 from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.engine.events.timestamp_names import arrow_clocks
 from coincide.engine.join.arguments import JoinArguments

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.join.join import TablePlan
 from coincide.engine.join.matched import Matched, Mutual, Unambiguous, taken
 from coincide.engine.join.spec import Rows

@@ -15,7 +15,7 @@ from coincide.engine.events.schemas import Ids, as_times
 from coincide.engine.events.ticks import time_words
 from coincide.engine.reports.warnings import warn_of_late
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
-from coincide.engine.transitions.reading import (
+from coincide.engine.transitions.crossing_rows import (
     HINT,
     Batch,
     PairIds,

@@ -16,9 +16,9 @@ from coincide.engine.windowed_causality.reports import tell
 from coincide.engine.windowed_causality.window import Arriving, pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
-from coincide.model.cores import all_cores
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import check_choice, check_count, check_options
+from coincide.model.threads import all_cores
 from coincide.model.units import Tick
 from coincide.model.windowed_causality import (
     BY_DISTANCE,

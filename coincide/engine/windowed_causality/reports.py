@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.ticks import length_words
+from coincide.engine.reports.join_report import side_warnings
 from coincide.engine.reports.metrics import numbers_of
-from coincide.engine.reports.reports import side_warnings
 from coincide.engine.reports.warnings import LaterReport, warn, warn_of_losses
 from coincide.engine.windowed_causality.arguments import EVENT
 from coincide.model.errors import DroppedRowsWarning

@@ -23,11 +23,12 @@ from coincide.engine.causality.join import read_placed
 from coincide.engine.causality.pairing import points_of
 from coincide.engine.events.frames import Numbers, is_nothing
 from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Names
 from coincide.engine.events.pushes import Pushes
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array, type_of
-from coincide.engine.events.sides import Side, SideCounts
+from coincide.engine.events.sides import Side
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults

@@ -15,7 +15,6 @@ import numpy as np
 
 from coincide.model.compiled import compiled
 from coincide.model.condition import Window
-from coincide.model.cores import cores
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.sides import LEFT, RIGHT
@@ -34,6 +33,7 @@ from coincide.model.templates.tails import (
     tail,
 )
 from coincide.model.templates.template import TemplateTable
+from coincide.model.threads import cores
 from coincide.model.units import TIME_LIMIT
 
 MOST_PAIRS = 1 << 26

@@ -14,18 +14,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import narrow_type
-from coincide.engine.events.sides import Side, SideCounts, grouped_events, read_side
+from coincide.engine.events.sides import Side, grouped_events, read_side
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import SchemaError, argument
 from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import field_of, on_the_wire, quoted, wire_bytes, wire_kind
+from spark_plugin.frames.columns import field_of, quoted, wire_bytes, wire_kind
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.queries import note_query
 from spark_plugin.frames.statistics import SideStatistics
-from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
+from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout, on_the_wire
 
 _log = logging.getLogger("coincide")
 _STRANGE = "the driver cannot send on the column {!r}"
@@ -179,7 +180,10 @@ def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, Si
     events, counts = read_side(table, side.times, side.by, names, "drop")
     kinds = iter(_kinds(side))
     keys, columns = (
-        [on_the_wire(name, column, kind) for column, (name, kind) in zip(each, kinds, strict=False)]
+        [
+            on_the_wire(name, column, wire_kind(kind))
+            for column, (name, kind) in zip(each, kinds, strict=False)
+        ]
         for each in (events.keys, events.payload[: len(side.payload) + len(side.tested)])
     )
     identity = events.payload[len(columns) :] * 2

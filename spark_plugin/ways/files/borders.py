@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.borders.reports import Seen
-from coincide.engine.files.alike import check_alike, check_present
+from coincide.engine.files.common_schema import check_alike, check_present
 from coincide.engine.files.finding import Given, ParquetFiles, find_files
 from coincide.engine.files.footers import (
     Footer,
@@ -28,8 +28,8 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.borders import BorderPlan, plan_of_crossings
 from spark_plugin.frames.columns import check_microseconds, spark_type
 from spark_plugin.frames.output_columns import check_distinct_names
+from spark_plugin.tasks.border_files import PartTask, StreamFiles
 from spark_plugin.tasks.borders import ShippedQueries
-from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.ways.choosing import parallelism
 
 _MOST_READS = 2.0

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import type_of
-from coincide.engine.files.alike import check_files
+from coincide.engine.files.common_schema import check_files
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from coincide.engine.files.finding import (
     AS_IN_FILES,
@@ -32,8 +32,8 @@ from coincide.engine.files.publishing import Output
 from coincide.engine.files.slice_join import DirectJoin
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import AlonePlan
+from coincide.engine.reports.join_report import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.metrics import JoinTally, with_numbers
-from coincide.engine.reports.reports import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.warnings import warn
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, SchemaError, marked
@@ -42,8 +42,9 @@ from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds, spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames.columns import spark_type, with_file_name
+from spark_plugin.frames.columns import spark_type, wire_kind, with_file_name
 from spark_plugin.frames.output_columns import (
+    Named,
     decoded,
     metrics_name,
     output_columns,
@@ -51,9 +52,9 @@ from spark_plugin.frames.output_columns import (
     with_rights,
 )
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
+from spark_plugin.tasks.file_slices import BatchTask, Columns, FileTask, SliceReport
 from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
-from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport
 from spark_plugin.ways.matching import Counts, check_identifiable, chosen_pairs, output_names
 
 _log = logging.getLogger("coincide")
@@ -192,7 +193,7 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     columns = output_columns(join.tables.spec, by, left, right)
     schema = wire_schema(columns)
     metrics = None if observed_by is None else metrics_name(schema.names)
-    task = BatchTask(join, by, left, right, tuple(schema.names), metrics)
+    task = BatchTask(join, _wired(by), _wired(left), _wired(right), tuple(schema.names), metrics)
     stage = Stage(True, gpu_profile(spark, spec.backend), metrics, observed_by)
     found = stage.run(_numbers(spark, join), task, schema)
     if spec.compares_tasks:
@@ -201,6 +202,10 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
         columns = output_columns(spec, by, left, right)
         found = found.selectExpr(*output_names(columns))
     return decoded(found, columns)
+
+
+def _wired(columns: Named) -> Columns:
+    return tuple((name, wire_kind(kind)) for name, kind in columns)
 
 
 def _observation(

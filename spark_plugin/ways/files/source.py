@@ -25,7 +25,7 @@ from coincide.engine.files.planning import plan_files
 from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
 from coincide.engine.files.source import FORMATS, as_parquet
 from coincide.engine.join.pair_arguments import EVENT
-from coincide.engine.join.words import both_ends, names, worded_join
+from coincide.engine.join.text_options import both_ends, names, worded_join
 from coincide.model.errors import (
     Argument,
     CoincideError,

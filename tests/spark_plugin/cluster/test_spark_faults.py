@@ -31,9 +31,9 @@ from coincide import (
 from spark_plugin.tasks.borders import CrossingTask
 from spark_plugin.tasks.broadcast import BroadcastTask, PartialTask
 from spark_plugin.tasks.exchange import SliceTask
+from spark_plugin.tasks.file_slices import FileTask, SliceReport
 from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.transitions import TransitionTask
-from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.joins import join_files

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions
 from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import arrow_time_column
-from coincide.engine.events.sides import SideCounts, read_side
+from coincide.engine.events.sides import read_side
 from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.model.errors import DataError
 from spark_plugin.frames.columns import field_of, spark_time_column

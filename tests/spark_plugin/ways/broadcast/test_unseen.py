@@ -24,7 +24,7 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.model.errors import DataError
 from spark_plugin.frames import estimates
 from spark_plugin.frames.events import EventFrame

@@ -28,7 +28,7 @@ from coincide import (
     histograms,
     within,
 )
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from spark_plugin.frames.estimates import Estimate
 from spark_plugin.tasks.slices import CellPlan
 from spark_plugin.ways import choosing

@@ -24,8 +24,8 @@ from coincide.engine.files.planning import NotDirect
 from coincide.engine.reports.metrics import as_bits, with_numbers
 from coincide.model.borders.crossings import EVENTS
 from spark_plugin.frames.borders import collected_queries
+from spark_plugin.tasks.border_files import PartTask, StreamFiles
 from spark_plugin.tasks.borders import ShippedQueries, as_table
-from spark_plugin.tasks.crossings import PartTask, StreamFiles
 from spark_plugin.tasks.wire import Shipment, as_stream
 from spark_plugin.ways.files import borders
 from tests.helpers.border_way_cases import WaysCase, random_case

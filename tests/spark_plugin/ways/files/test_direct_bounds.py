@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.engine.events.intervals import IntervalColumns
-from coincide.engine.events.sides import SideCounts, read_side
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.sides import read_side
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.files import planning

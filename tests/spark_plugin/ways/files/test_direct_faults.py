@@ -20,12 +20,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.engine.files.alike import MissingColumn
+from coincide.engine.files.common_schema import MissingColumn
 from coincide.engine.files.publishing import Output
-from coincide.engine.reports.reports import JoinSummary
+from coincide.engine.reports.join_report import JoinSummary
 from coincide.model.errors import CoincideError, DataError, SchemaError
+from spark_plugin.tasks.file_slices import FileTask, SliceReport
 from spark_plugin.ways.files import join as direct
-from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from tests.helpers.joins import join_files
 from tests.helpers.spark_process import spark_environment
 from tests.spark_plugin.ways.files.test_direct_join import stream

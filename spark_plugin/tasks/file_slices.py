@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers on the direct way: a slice to Arrow batches, or to a file."""
+"""The workers of files that are read directly: a slice in, Arrow batches or a file out."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from typing import ClassVar
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql import types as T
 
 from coincide.engine.backends import release_gpu
 from coincide.engine.events.sides import Side
 from coincide.engine.files.result_rows import ParquetRows
 from coincide.engine.files.slice_join import DirectJoin, SliceRows, join_slice, read_slice
 from coincide.engine.join.spec import output_schema
+from coincide.engine.reports.join_report import StepSeconds
 from coincide.engine.reports.metrics import TALLY, JoinTally, numbers_of, with_numbers
-from coincide.engine.reports.reports import StepSeconds
 from coincide.model.errors import CoincideError, marked
-from spark_plugin.frames.columns import on_the_wire, wire_kind
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.counting import Answer, CountingTask
+from spark_plugin.tasks.wire import on_the_wire
+
+Columns = tuple[tuple[str, pa.DataType], ...]
+"""Columns by name, with the types in which they cross."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class BatchTask(CountingTask):
     counted: ClassVar[tuple[str, ...]] = TALLY
 
     join: DirectJoin
-    by: tuple[tuple[str, T.DataType], ...]
-    left: tuple[tuple[str, T.DataType], ...]
-    right: tuple[tuple[str, T.DataType], ...]
+    by: Columns
+    left: Columns
+    right: Columns
     names: tuple[str, ...]
     metrics: str | None = None
 
@@ -55,7 +57,7 @@ class BatchTask(CountingTask):
 
     def _schema(self) -> pa.Schema:
         groups = [
-            [pa.field(f"{prefix}{i}", wire_kind(kind)) for i, (_, kind) in enumerate(columns)]
+            [pa.field(f"{prefix}{i}", kind) for i, (_, kind) in enumerate(columns)]
             for prefix, columns in (("by", self.by), ("left", self.left), ("right", self.right))
         ]
         return output_schema(self.join.tables.spec, *groups)
@@ -74,7 +76,7 @@ class BatchTask(CountingTask):
         )
 
 
-def _encoded(columns: list[pa.Array], kinds: tuple[tuple[str, T.DataType], ...]) -> list[pa.Array]:
+def _encoded(columns: list[pa.Array], kinds: Columns) -> list[pa.Array]:
     pairs = zip(columns, kinds, strict=True)
     return [on_the_wire(name, column, kind) for column, (name, kind) in pairs]
 

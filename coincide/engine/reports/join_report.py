@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses

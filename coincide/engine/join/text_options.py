@@ -1,4 +1,4 @@
-"""A join in words: what the options of the command line, and of the data source, say."""
+"""A join from options that are texts: those of the command line, and of the data source."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from coincide.model.errors import options_called
 from spark_plugin.frames.columns import arrow_schema
 from spark_plugin.frames.windowed_causality import ARRIVED, TupleFrame
 from spark_plugin.tasks.monitors import CheckedPackTask
-from spark_plugin.tasks.window_streams import WindowMonitors, valid_tuples
+from spark_plugin.tasks.windowed_causality_streams import WindowMonitors, valid_tuples
 from spark_plugin.tasks.wire import KEY_HASH
 from spark_plugin.ways.streaming.monitors import MonitorArguments
 

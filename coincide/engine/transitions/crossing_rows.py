@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.events.schemas import Ids, column_of, of_one_type, one_array
-from coincide.engine.events.sides import (
+from coincide.engine.events.invalid_rows import (
     SideCounts,
     example_row,
     first_faults,
     invalid_rows,
     readable,
 )
+from coincide.engine.events.schemas import Ids, column_of, of_one_type, one_array
 from coincide.engine.events.ticks import contiguous, time_words
 from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import describe_invalid

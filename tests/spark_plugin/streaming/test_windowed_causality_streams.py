@@ -31,8 +31,8 @@ from spark_plugin.frames.windowed_causality import ARRIVED, TupleFrame
 from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.monitors import CheckedPackTask
 from spark_plugin.tasks.samples import Reach
-from spark_plugin.tasks.window_streams import WindowMonitors, valid_tuples
 from spark_plugin.tasks.windowed_causality import KeyedTuples, WindowTask
+from spark_plugin.tasks.windowed_causality_streams import WindowMonitors, valid_tuples
 from spark_plugin.tasks.wire import KEY_HASH
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.border_tables import sorted_rows
