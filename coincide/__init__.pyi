@@ -33,7 +33,7 @@ from coincide.engine.exploration.counting import (
     explore_tables as explore_tables,
 )
 from coincide.engine.join.join import correlate_tables as correlate_tables
-from coincide.engine.join.united import coverage as coverage, merged as merged
+from coincide.engine.join.coverage import coverage as coverage, merged as merged
 from coincide.engine.reports.join_report import (
     AccidentalPairs as AccidentalPairs,
     JoinReport as JoinReport,

@@ -320,7 +320,8 @@ _SPANS = {
     " --closed applies to both sides. Where starts and ends are uncertain, --left-around and --right-around"
     " say by how much (START,END where the two differ), and --confidence how probable a pair must be.",
     "--min-overlap D": "With --relation overlapping: the least time in common.",
-    "--share S": "With --relation overlapping: the least share of both that it is, or LEFT,RIGHT.",
+    "--share S": "With --relation overlapping: the least share of both that it is, such as 0.5 or 1/3, or"
+    " LEFT,RIGHT.",
     "--gap D": "The most time between the two, of overlapping, following, before and after.",
 }
 _DELTA = (

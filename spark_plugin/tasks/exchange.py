@@ -21,7 +21,7 @@ from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.tasks.blobs import blob_of, rows_of, unpacked
 from spark_plugin.tasks.joins import WireTask
 from spark_plugin.tasks.packing import PackTask
-from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import (
     CODED,
     HASHES,

@@ -13,7 +13,7 @@ from coincide.model.units import TIME_LIMIT
 from spark_plugin.tasks.labels import labels_of_cells
 from spark_plugin.tasks.packing import runs_of
 from spark_plugin.tasks.samples import Reach, shifted
-from spark_plugin.tasks.slices import Places, within_runs
+from spark_plugin.tasks.slice_plan import Places, within_runs
 
 _HALF_MILLISECOND = 2_000_000
 """Half ticks times the nanoseconds of a tick that are a millisecond."""

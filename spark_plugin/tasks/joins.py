@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.events.sides import Side
+from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.matched import emission_of
 from coincide.engine.join.spec import AnySpec, output_schema
 from coincide.engine.reports.metrics import COUNTERS
 from coincide.model.counters import JoinCounters

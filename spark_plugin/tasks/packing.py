@@ -15,7 +15,7 @@ from coincide.engine.events.timestamps import SideModel
 from coincide.model.options import SideName
 from spark_plugin.tasks.blobs import column_of, packed
 from spark_plugin.tasks.connection import begin_task
-from spark_plugin.tasks.slices import CellPlan, Places, SlicePlan
+from spark_plugin.tasks.slice_plan import CellPlan, Places, SlicePlan
 from spark_plugin.tasks.wire import (
     CODED,
     KEY_HASH,

@@ -21,7 +21,7 @@ from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.tasks.grid import Grid, Slices
 from spark_plugin.tasks.joins import joined
 from spark_plugin.tasks.packing import EVENTS, Packing, bounded, taken
-from spark_plugin.tasks.slices import Places
+from spark_plugin.tasks.slice_plan import Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
 
 BOUNDS = FIRST, LAST, DUE_FIRST, DUE_LAST = "first", "last", "due_first", "due_last"

@@ -48,7 +48,7 @@ from spark_plugin.tasks.samples import (
     shifted,
     weight_between,
 )
-from spark_plugin.tasks.slices import CellPlan, SlicePlan
+from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.both import BothPlan, both_join, dealt
 from spark_plugin.ways.broadcast.collecting import collected_sides

@@ -39,7 +39,7 @@ from spark_plugin.frames.stage import (
     observed_numbers,
 )
 from spark_plugin.frames.statistics import JobStatistics, SideStatistics
-from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan

@@ -33,6 +33,7 @@ ASKED: dict[str, tuple[list[str], list[str]]] = {
     "in common": (["overlapping", "--min-overlap", "15"], ["1,7", "2,8"]),
     "a share": (["overlapping", "--share", "0.7,0"], ["1,7"]),
     "shares": (["overlapping", "--share", "0.3"], ["1,7", "2,8"]),
+    "an exact third": (["overlapping", "--share", "1/3"], ["1,7", "2,8"]),
     "a gap": (["overlapping", "--gap", "20"], ["1,7", "1,8", "2,8", "2,9"]),
     "containing": (["containing"], ["1,7"]),
     "inside": (["inside"], []),
@@ -76,6 +77,7 @@ REFUSED = {
         ["meets", "--share", "0.5"],
         "--share belongs to --relation overlapping",
     ),
+    "a share of nothing": (["overlapping", "--share", "1/0"], "--share takes numbers"),
     "no relation": (["near"], "--relation must be one of overlapping, containing"),
     "three columns": (
         ["inside", "--right-time", "a,b,c"],

@@ -23,7 +23,6 @@ from coincide import (
 from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.spaces import PlacedEvents
 from coincide.model.units import Tick
-from cpu_fallback import blocks
 from cpu_fallback.causality import CausalityJoin
 from cpu_fallback.reference import causality as reference
 from tests.helpers.causality_cases import Case, Pairs, exact_pairs, plane_cases, sides_of
@@ -218,7 +217,7 @@ def brute(causes: PlacedEvents, effects: PlacedEvents, model: CausalityModel) ->
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_many_cells_runs_and_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_SMALLEST_BLOCK", 16)
+    monkeypatch.setattr("coincide.model.threads._SMALLEST_BLOCK", 16)
     causes, effects = some_events(1, 1500), some_events(2, 1800)
     model = CausalityCondition([Temporal(0, 4000), Spatial(0.7)]).model(Tick())
     expected = brute(causes, effects, model)

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
-from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.slice_plan import SlicePlan
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pair_ids
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu_fallback import blocks
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES, check_case
 from tests.helpers.strategies import JoinCase, huge_join_cases, join_cases, random_cases
 
@@ -26,7 +25,7 @@ shapes = st.sampled_from(SHAPES)
 )
 def test_random_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """1,200 cases in 8 blocks; shapes, classes, batches and threads go round with the case."""
-    monkeypatch.setattr(blocks, "_SMALLEST_BLOCK", 1)
+    monkeypatch.setattr("coincide.model.threads._SMALLEST_BLOCK", 1)
     huge = block % 4 == 3
     for i, case in enumerate(random_cases(2010 + block, BLOCK, max_size=16, huge=huge)):
         n = i + block

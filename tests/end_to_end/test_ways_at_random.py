@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, correlate, correlate_files, correlate_tables, within
-from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.ways import choosing
 from spark_plugin.ways.choosing import plan_unseen
 

@@ -33,7 +33,7 @@ from coincide import (
 )
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
-from coincide.engine.join.filtered import ranked_sides
+from coincide.engine.join.derived_joins import ranked_sides
 from gpu_kernels.device import usable
 
 NEAR = CausalityCondition([Temporal(0, 10), Spatial(5)])

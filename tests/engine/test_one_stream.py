@@ -26,9 +26,9 @@ from coincide import (
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.files.planning import LocalFilesJoin
-from coincide.engine.join import filtered
+from coincide.engine.join import derived_joins
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.filtered import numbered, window_once
+from coincide.engine.join.derived_joins import numbered, window_once
 from coincide.model.condition import Window
 from cpu_fallback.reference.join import Asked, mutual_pairs, others
 from tests.helpers.comparison import OF_ONE_STREAM, assert_answer, condition_of, ticks_of
@@ -442,5 +442,5 @@ def test_pairs_are_tested_again_where_there_are_too_many_to_keep_which_passed(
     given["options"] = CorrelateOptions(batch_pairs=40)
     expected = correlate_tables(table, **given)
     assert expected.num_rows >= 150
-    monkeypatch.setattr(filtered, "_MOST_BITS", 0)
+    monkeypatch.setattr(derived_joins, "_MOST_BITS", 0)
     assert correlate_tables(table, **given).equals(expected)

@@ -29,7 +29,7 @@ from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.tasks.joins import partial_spec
 from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.samples import Reach
-from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import CODED, TIME, Shipment, WireLayout
 from tests.helpers.comparison import SHAPES
 from tests.helpers.interval_sides import interval_side

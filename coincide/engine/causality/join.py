@@ -22,9 +22,9 @@ from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.sides import Side, read_side
 from coincide.engine.events.timestamp_names import GivenTimes
+from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.emission import Emission
 from coincide.engine.join.join import TableJoin, TablePlan, joined
-from coincide.engine.join.matched import emission_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.emptiness import NoPairs, evidence_of

@@ -12,7 +12,7 @@ import numpy as np
 from coincide.engine.backends import load_task_backend, resilient
 from coincide.engine.events.sides import Side, grouped_events, tie_ranks
 from coincide.engine.events.timestamps import table_of
-from coincide.engine.join.filtered import filtered, numbered
+from coincide.engine.join.derived_joins import filtered, numbered
 from coincide.engine.join.spec import AnySpec, Pairing, Rows
 from coincide.engine.join.timing import arrow_int64
 from coincide.model.causality.condition import CausalityModel

@@ -16,7 +16,7 @@ from coincide.engine.events.sides import Side, concatenated
 from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
 from coincide.engine.files.footers import FileStamps, Footer, check_unchanged, open_footer, stamp_of
 from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, needed_groups
-from coincide.engine.join.filtered import ROW_NUMBERS
+from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.join import Joined, TablePlan
 from coincide.model.sides import LEFT, RIGHT
 

@@ -14,7 +14,7 @@ from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, numbers_in_runs, total_bytes
 from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
-from coincide.engine.join.filtered import in_order_of_left
+from coincide.engine.join.derived_joins import in_order_of_left
 from coincide.engine.join.spec import Pairing, Rows
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument

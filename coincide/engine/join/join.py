@@ -27,9 +27,9 @@ from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.chosen_pairs import emission_of
+from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.emission import check_preferred
-from coincide.engine.join.filtered import ROW_NUMBERS
-from coincide.engine.join.matched import emission_of
 from coincide.engine.join.pair_arguments import (
     GivenWindow,
     PairArguments,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, get_args
 
 from coincide.engine.events.corrected import named_clock
@@ -119,10 +120,10 @@ def _entries(option: str, words: Sequence[str] | None) -> list[str]:
 
 
 def numbers(option: str, text: str) -> list[float]:
-    """Numbers, separated by commas."""
+    """Numbers, or fractions such as 1/3, separated by commas."""
     try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
+        return [float(Fraction(w)) if "/" in w else float(w) for w in text.split(",")]
+    except (ValueError, ZeroDivisionError):
         raise ConditionError(
             f"{argument(option)} takes numbers, separated by commas (found {text!r})."
         ) from None

@@ -12,7 +12,13 @@ import pyarrow as pa
 from coincide.engine.backends import load_task_backend, resilient
 from coincide.engine.events.sides import Side, grouped_events, tie_ranks
 from coincide.engine.events.timestamps import Pairs, pair_model
-from coincide.engine.join.filtered import doubt_of_order, filtered, numbered, stamps_of, window_once
+from coincide.engine.join.derived_joins import (
+    doubt_of_order,
+    filtered,
+    numbered,
+    stamps_of,
+    window_once,
+)
 from coincide.engine.join.spec import AnySpec, Pairing, Rows
 from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters

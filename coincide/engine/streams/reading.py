@@ -16,7 +16,7 @@ from coincide.engine.events.sides import Side, read_side
 from coincide.engine.events.time_columns import resolve_tick, scale_of
 from coincide.engine.events.timestamp_names import arrow_clocks
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.filtered import ROW_NUMBERS
+from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.join import TablePlan
 from coincide.engine.streams.live import Part, marks_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument

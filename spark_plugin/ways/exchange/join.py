@@ -22,7 +22,7 @@ from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import DealtSliceTask, Room, SliceTask, needs_adding_up
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
-from spark_plugin.tasks.slices import CellPlan, SlicePlan
+from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import CODED, HASHES, KEY_HASH, LABEL, SALT, TIME, Shipment, WireLayout
 from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
 from spark_plugin.ways.join_sides import Job

@@ -14,7 +14,7 @@ from coincide.model.errors import CopiedRowsWarning, MemoryBudgetError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import RIGHT
 from spark_plugin.tasks.samples import Reach, Sample, expected_matches, lengths_between
-from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.slice_plan import SlicePlan
 
 MOST_TIME_SLICES = 16_384
 MOST_SLICES = 100_000

@@ -27,7 +27,7 @@ from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import Room
 from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.packing import IS_LEFT
-from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.streaming import (
     LATE,
     ClosedSliceTask,

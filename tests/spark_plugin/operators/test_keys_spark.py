@@ -22,7 +22,7 @@ from coincide import (
 )
 from coincide.engine.join.arguments import JoinArguments
 from spark_plugin.frames import evidence
-from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.ways.correlation import plan_correlation
 from tests.helpers.spark_cases import frame
 

@@ -10,7 +10,7 @@ import pytest
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.tasks.grid import Grid, Slices
 from spark_plugin.tasks.samples import Reach
-from spark_plugin.tasks.slices import Places
+from spark_plugin.tasks.slice_plan import Places
 
 LONGEST = 40
 """Of an event, half ticks, which is how far its max_time is from its midpoint at most."""

@@ -30,7 +30,7 @@ from coincide import (
 )
 from coincide.engine.events.invalid_rows import SideCounts
 from spark_plugin.frames.estimates import Estimate
-from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.ways import choosing
 from spark_plugin.ways.choosing import _WAVES_OF_FILTERED, LARGE_FILTERED_BYTES
 from spark_plugin.ways.correlation import Correlation

@@ -16,7 +16,7 @@ from spark_plugin.tasks.blobs import packed, unpacked
 from spark_plugin.tasks.exchange import Room, SliceTask, _divided
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.samples import Reach
-from spark_plugin.tasks.slices import CellPlan, Places
+from spark_plugin.tasks.slice_plan import CellPlan, Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED, wire_layout
 
 FARTHEST = 2 * TIME_LIMIT - 2

@@ -29,7 +29,7 @@ from coincide.engine.join.timing import JoinSpec
 from coincide.model.condition import Window
 from coincide.model.units import Tick
 from spark_plugin.tasks.samples import Reach, Sample
-from spark_plugin.tasks.slices import Places, SlicePlan
+from spark_plugin.tasks.slice_plan import Places, SlicePlan
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.ways.exchange import planning
 from spark_plugin.ways.exchange.planning import (

@@ -13,7 +13,7 @@ from spark_plugin.tasks import blobs, packing
 from spark_plugin.tasks.blobs import blob_of, packed, unpacked
 from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.samples import Reach, Step
-from spark_plugin.tasks.slices import CellPlan, Places, SlicePlan
+from spark_plugin.tasks.slice_plan import CellPlan, Places, SlicePlan
 from spark_plugin.tasks.wire import (
     CODED,
     KEY_HASH,

@@ -12,7 +12,7 @@ import pytest
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.options import CorrelateOptions
 from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, shifted
-from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.ways.exchange import planning as planner
 from spark_plugin.ways.exchange.planning import plan_slices
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,14 @@ def test_nulls_and_groups_of_nulls(tmp_path: Path) -> None:
     data = table(pa.int64(), [None, 4, None, None], [3, 5, 6, 7])
     found = spans(write(tmp_path / "a.parquet", data), "us")
     assert found == [(4, 5), None]
+
+
+def test_groups_of_nans_are_no_groups_of_nulls(tmp_path: Path) -> None:
+    """Their rows are invalid, so they must be read and counted."""
+    times = [1.0, 2.0, math.nan, math.nan]
+    known, unknown = spans(write(tmp_path / "a.parquet", table(pa.float64(), times, times)), "us")
+    assert known == (1_000, 2_000)
+    assert unknown is not None
 
 
 def test_no_statistics(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.sides import Side
+from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
-from coincide.engine.join.filtered import stamps_of
 from coincide.engine.join.spec import AnySpec, Rows
 from coincide.model.errors import DataError, argument
 from coincide.model.options import Emit, Matching
