@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coincide.command_line.interruption import raise_if_interrupted
-from coincide.command_line.outputs import LocalOutput, local_output, spark_output
+from coincide.command_line.outputs import local_output, spark_output
 from coincide.command_line.problems import warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import Request
@@ -153,28 +152,14 @@ def _in_process(request: Request, sources: list[Source], progress: Progress) -> 
         work = request.in_process(sources, progress)
         progress.show(request.doing)
 
-        def say(rows: int) -> None:
-            progress.show(f"{request.doing}: {rows:,} rows written")
-
-        rows = _written(work.batches, work.schema, output, say)
+        with output.rows_writer(work.schema) as groups:
+            for batch in work.batches:
+                raise_if_interrupted()
+                groups.write(batch)
+                progress.show(f"{request.doing}: {groups.rows:,} rows written")
+        raise_if_interrupted()
         output.publish()
-        return Summary(work.counted(), rows, time.perf_counter() - started)
-
-
-def _written(
-    batches: Iterable[pa.RecordBatch],
-    schema: pa.Schema,
-    output: LocalOutput,
-    say: Callable[[int], None],
-) -> int:
-    """Write batches to the file that becomes the output, and tell how many rows they had."""
-    with output.rows_writer(schema) as groups:
-        for batch in batches:
-            raise_if_interrupted()
-            groups.write(batch)
-            say(groups.rows)
-    raise_if_interrupted()
-    return groups.rows
+        return Summary(work.counted(), groups.rows, time.perf_counter() - started)
 
 
 def _on_spark(request: Request, sources: list[Source], progress: Progress) -> Summary:

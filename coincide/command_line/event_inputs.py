@@ -77,7 +77,8 @@ def _with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Reque
                 f"{given.source.side}: '*' and --where need the names of the columns, but only"
                 f" Spark can read {given.source.text}. Name the columns, and filter the result."
             )
-    return request.of(request.arguments.settled(*(given.schema for given in inputs)))
+    arguments = request.arguments.settled(*(given.schema for given in inputs))
+    return replace(request, arguments=arguments)
 
 
 def _needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:

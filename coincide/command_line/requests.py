@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -136,10 +136,6 @@ class EventRequest(Request):
     @abstractmethod
     def job(self, arguments: PairArguments, tables: list[pa.Table]) -> Any:
         """What answers it, of one table or two; wrong columns show here, of tables without rows, too."""
-
-    def of(self, arguments: PairArguments) -> Self:
-        """The same with other arguments."""
-        return replace(self, arguments=arguments)
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:

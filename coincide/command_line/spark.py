@@ -18,7 +18,7 @@ from coincide.command_line.problems import Problem, explain
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings
 from coincide.engine.files.footers import read_footers
-from coincide.engine.files.source import Source, path_columns
+from coincide.engine.files.source import path_columns
 from coincide.model.errors import SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.session import active_session, local_session
@@ -135,13 +135,6 @@ def spark_frame(
     return with_file_name(_parquet(spark, given, columns, types or {}), columns)
 
 
-def _paths(source: Source) -> list[str]:
-    """As Spark wants them: no character read as a glob, no file system other than this one's."""
-    if source.is_uri:
-        return [source.text]
-    return ["file://" + path.translate(_GLOB_CHARACTERS) for path in source.paths]
-
-
 def _parquet(
     spark: SparkSession, given: ArrowInput, columns: list[str], types: Mapping[str, pa.DataType]
 ) -> DataFrame:
@@ -149,11 +142,13 @@ def _parquet(
     if source.is_uri:
         if holds_settings(source.text):
             raise Problem(f"{source.side}: {source.text} {NOT_FOR_SPARK}")
-        return spark.read.parquet(*_paths(source))
+        return spark.read.parquet(source.text)
     # Spark has no nanoseconds: it reads such columns as integers, if it is told to.
     spark.conf.set(_NANOS_AS_LONG, "true")
+    # No character is to be read as a glob, nor another file system than this one's.
+    paths = ["file://" + path.translate(_GLOB_CHARACTERS) for path in source.paths]
     subfolders = str(has_plain_subfolders(source)).lower()
-    frame = spark.read.option("recursiveFileLookup", subfolders).parquet(*_paths(source))
+    frame = spark.read.option("recursiveFileLookup", subfolders).parquet(*paths)
     told = given.told(columns)
     _refuse_beyond_microseconds(given, told)
     unknown = [

@@ -124,6 +124,12 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         )
 
 
+def check_truth(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ConditionError(f"{argument(name)} must be True or False (found {brief(value)}).")
+
+
 def check_options(given: object, kind: type) -> None:
     """Refuse what are no options of a kind."""
     if not isinstance(given, kind):

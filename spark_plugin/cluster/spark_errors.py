@@ -91,8 +91,6 @@ def _file_of_overflow(text: str) -> str | None:
 @contextmanager
 def spark_errors_as_ours() -> Iterator[None]:
     """Raise what Spark says of the data as errors of this package; others pass."""
-    from spark_plugin.cluster.spark_errors import SPARK_ERRORS
-
     try:
         yield
     except SPARK_ERRORS as error:

@@ -103,12 +103,9 @@ class Grid:
         ]
         return np.flatnonzero(first <= until), pieces
 
-    def _homes(self, midpoints: np.ndarray) -> np.ndarray:
-        return midpoints // self.length
-
     def due(self, midpoints: np.ndarray, *, is_left: bool) -> np.ndarray:
         """The slice of each event that makes it late if it is closed: int64 array, shape as theirs."""
-        home = self._homes(midpoints)
+        home = midpoints // self.length
         first, _ = self._visited(midpoints, is_left)
         if self.is_one_stream:  # an event is late as left and as right
             return np.minimum(home, shifted(midpoints, -self.reach.last) // self.length)
@@ -157,7 +154,7 @@ class Grid:
         self, midpoints: np.ndarray, is_left: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Events once a block of slices: which, the block, whether it is its own."""
-        events, home = np.arange(midpoints.size), self._homes(midpoints)
+        events, home = np.arange(midpoints.size), midpoints // self.length
         if is_left and not self.keeps_right:
             return events, home // self.together, np.ones(home.size, np.bool_)
         first, last = self._visited(midpoints, is_left)
@@ -182,7 +179,7 @@ class Grid:
             whole = np.broadcast_to(np.asarray(blocks, np.int64), midpoints.shape)
             return whole, whole
         if is_left:
-            home = self._homes(midpoints)
+            home = midpoints // self.length
             return home, home
         first, last = self._visited(midpoints, is_left)
         start = blocks * self.together

@@ -185,9 +185,6 @@ def _of_values(seen: Seen, queries: Queries, arguments: BorderArguments) -> Iter
         yield f"{argument('pass_through', True)} finds a move over a whole range"
 
 
-" counts, too"
-
-
 def _touches(seen: Seen, queries: Queries, query: int, k: int) -> bool:
     """Whether a range that meets the values in its border holds that."""
     bits = int(queries.closed[query])

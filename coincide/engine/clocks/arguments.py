@@ -15,7 +15,7 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.clocks.errors import Limits
 from coincide.model.errors import ConditionError, argument, brief, said_of
-from coincide.model.options import How
+from coincide.model.options import How, check_truth
 from coincide.model.units import Duration, Tick, size_of
 
 MAX_DRIFT = 200e-6
@@ -67,10 +67,7 @@ class ClockArguments(PairArguments):
             )
         with said_of("match"):
             key_pairs(self.match)
-        if not isinstance(self.jumps, bool):
-            raise ConditionError(
-                f"{argument('jumps')} must be True or False (found {brief(self.jumps)})."
-            )
+        check_truth("jumps", self.jumps)
         self.check_pairs()
 
     def _check_drift(self) -> None:

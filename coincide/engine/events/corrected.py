@@ -18,11 +18,12 @@ from coincide.engine.events.intervals import ReadAround
 from coincide.engine.events.keys import Keys, key_pairs
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array
 from coincide.engine.events.ticks import Ticks, contiguous
+from coincide.engine.events.time_arguments import check_name
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import INTERVALS, IntervalModel
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
-from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument
 from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
 SIDE = "errors"
@@ -89,10 +90,7 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
 
 def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> CorrectedClock:
     """As `corrected_clock`, for a front end that calls `by` something else."""
-    if not isinstance(time, str) or not time:
-        raise ConditionError(
-            f"{argument('time')} must be the name of a column (found {brief(time)})."
-        )
+    check_name("time", time)
     if callable(collect := getattr(errors, "toArrow", None)):
         errors = collect()
     if not offers_arrow(errors):

@@ -19,7 +19,7 @@ _EXACT_DIGITS = 15
 """Floats tell decimals of this many digits apart."""
 _MOST_PLACES = 18
 _WIDE = 38
-_NOT_FINITE = r"(?i)^[-+]?(nan|inf|infinity)$"
+_NOT_FINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 _OUT_OF_RANGE = "1e19"
 """Stands for what is larger, and may be larger than any decimal."""
 _NEAR_ZERO = 1e-19
@@ -115,7 +115,6 @@ _MONTHS = [
     "november", "december",
 ]  # fmt: skip
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
-_NOT_FINITE_TEXT = r"^[+-]?(?i:inf|infinity|nan)$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -228,7 +227,7 @@ def numbers_among(
 ) -> pa.ChunkedArray:
     """Texts of numbers; null where one is of none."""
     plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), decimal, ".")
-    pattern = f"{_NUMBER}|{_NOT_FINITE_TEXT}" if may_be_infinite else _NUMBER
+    pattern = f"{_NUMBER}|{_NOT_FINITE}" if may_be_infinite else _NUMBER
     return pc.if_else(pc.match_substring_regex(plain, pattern), texts, pa.scalar(None, texts.type))
 
 
@@ -241,9 +240,7 @@ def first_that_tells(texts: pa.Array) -> int:
         tells = pc.or_(tells, pc.is_valid(times))
     row: int = pc.index(tells, True).as_py()
     return (
-        row
-        if row >= 0
-        else pc.index(pc.match_substring_regex(plain, _NOT_FINITE_TEXT), False).as_py()
+        row if row >= 0 else pc.index(pc.match_substring_regex(plain, _NOT_FINITE), False).as_py()
     )
 
 

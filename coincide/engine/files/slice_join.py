@@ -46,10 +46,6 @@ class DirectJoin:
         """Of the left and the right files."""
         return self.files[LEFT].schema, self.files[RIGHT].schema
 
-    def with_tables(self, tables: TablePlan) -> DirectJoin:
-        """The same, computed differently."""
-        return replace(self, tables=tables)
-
     def with_spec(self, **changes: Any) -> DirectJoin:
         """The same, with another spec, also of `alone`."""
         alone = None if self.alone is None else self.alone.with_spec(**changes)

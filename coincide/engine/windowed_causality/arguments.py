@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -91,10 +90,6 @@ class WindowArguments:
         """Options of reading times."""
         given = self.options
         return CorrelateOptions(unit=given.unit, tick=given.tick, invalid=given.invalid)
-
-    def with_options(self, **changes: Any) -> WindowArguments:
-        """The same with other options."""
-        return replace(self, options=replace(self.options, **changes))
 
     def model(self, tick: Tick) -> CausalityModel:
         """The condition in ticks."""

@@ -84,7 +84,8 @@ def _recalls(
         found: list[tuple[str, int]] = []
         for policy in policies:
             stay = arguments.options.max_stay if policy == "fcfo" else None
-            chosen = arguments.with_options(window=window, policy=policy, max_stay=stay)
+            options = replace(arguments.options, window=window, policy=policy, max_stay=stay)
+            chosen = replace(arguments, options=options)
             join = windowed.WindowJoin(chosen.terms(model, tick))
             taken = join.take(arriving.times, arriving.clocks, points, arriving.roles)
             found.append((policy, sum(part.causes.size for part in taken)))

@@ -13,7 +13,14 @@ import numpy as np
 from coincide.model.borders.index import Closed
 from coincide.model.borders.moves import EITHER, PEAKS, WALK
 from coincide.model.errors import ConditionError, argument, brief
-from coincide.model.options import Backend, Invalid, check_choice, check_count, check_options
+from coincide.model.options import (
+    Backend,
+    Invalid,
+    check_choice,
+    check_count,
+    check_options,
+    check_truth,
+)
 from coincide.model.units import as_float, name_units
 
 First = Literal["ignore", "outside"]
@@ -82,10 +89,7 @@ class BorderOptions:
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("backend", self.backend, get_args(Backend))
         for name in ("pass_through", "interpolate"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise ConditionError(
-                    f"{argument(name)} must be True or False (found {brief(value)})."
-                )
+            check_truth(name, getattr(self, name))
         name_units(self, "unit", "tick")
         check_count("batch_events", self.batch_events)
         check_count("threads", self.threads)

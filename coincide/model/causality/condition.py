@@ -22,6 +22,7 @@ from coincide.model.causality.limits import (
 from coincide.model.causality.spaces import Plane, Space, Sphere, checked_number
 from coincide.model.condition import SMALLEST_CONFIDENCE
 from coincide.model.errors import ConditionError, argument, brief, percent
+from coincide.model.options import check_truth
 from coincide.model.units import Duration, Tick, as_float, size_of, unit_name
 
 
@@ -163,7 +164,7 @@ class Temporal:
             raise ConditionError(
                 "Temporal needs at least one bound (found no bound). Give one, or remove Temporal."
             )
-        _check_strict(self.strict)
+        check_truth("strict", self.strict)
 
     def limits(self, tick: Tick) -> Limits:
         """What it asks of a pair, in ticks.
@@ -201,7 +202,7 @@ class Spatial:
     def __post_init__(self) -> None:
         radius = checked_number("radius", self.radius, zero=True)
         object.__setattr__(self, "radius", radius)
-        _check_strict(self.strict)
+        check_truth("strict", self.strict)
 
     def limits(self, tick: Tick) -> Limits:
         """What it asks of a pair, in ticks."""
@@ -244,7 +245,7 @@ class Propagation:
         if self.speed is not None:
             object.__setattr__(self, "speed", checked_number("speed", self.speed))
         _check_per(self)
-        _check_strict(self.strict)
+        check_truth("strict", self.strict)
 
     def limits(self, tick: Tick) -> Limits:
         """What it asks of a pair, in ticks.
@@ -316,7 +317,7 @@ class SpeedRange:
             )
         _check_duration("slack", self.slack, least=0)
         _check_per(self)
-        _check_strict(self.strict)
+        check_truth("strict", self.strict)
 
     def limits(self, tick: Tick) -> Limits:
         """As `Propagation.limits`."""
@@ -357,7 +358,7 @@ class Ellipsoidal:
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", checked_number("radius", self.radius))
         _check_duration("duration", self.duration, least=1)
-        _check_strict(self.strict)
+        check_truth("strict", self.strict)
 
     def limits(self, tick: Tick) -> Limits:
         """As `Temporal.limits`."""
@@ -389,8 +390,3 @@ def _check_per(predicate: Propagation | SpeedRange) -> None:
                 f"{argument('per')} must be a unit of time, or None (found {brief(predicate.per)})."
             )
         object.__setattr__(predicate, "per", unit_name(predicate.per))
-
-
-def _check_strict(strict: object) -> None:
-    if not isinstance(strict, bool):
-        raise ConditionError(f"{argument('strict')} must be True or False (found {brief(strict)}).")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from coincide.model.errors import ConditionError, DataError, argument, brief
-from coincide.model.options import check_choice, check_count
+from coincide.model.options import check_choice, check_count, check_truth
 from coincide.model.templates.template import GivenTemplate, Templates
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
 
@@ -59,8 +59,7 @@ def fitted_to_delays(
     check_count("buckets", buckets)
     check_count("fewest", fewest)
     check_choice("method", method, ("quantile", "width"))
-    if not isinstance(pool, bool):
-        raise ConditionError(f"{argument('pool')} must be True or False (found {brief(pool)}).")
+    check_truth("pool", pool)
     few = {name for name, values in delays.items() if values.size < fewest}
     if few and not pool:
         name = min(few)

@@ -173,7 +173,7 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     if alone is not None:
         assert isinstance(alone.tables, AlonePlan)
         pairs = direct_frame(spark, replace(join, alone=None), report)
-        rights = direct_frame(spark, alone.with_tables(alone.tables.bare), None)
+        rights = direct_frame(spark, replace(alone, tables=alone.tables.bare), None)
         return with_rights(pairs, rights, len(tables.by[0]), len(tables.spec.measures))
     observed_by = _observation(spark, join, report)
     by, left, right = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -77,33 +77,20 @@ def register_source(spark: SparkSession) -> None:
     spark.dataSource.register(CoincideSource)
 
 
-def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
+@contextmanager
+def _in_few_words() -> Iterator[None]:
     """Raise our errors alone: Spark shows all of a chain, and each function that was on the way."""
-
-    @wraps(method)
-    def brief(*given: Any, **named: Any) -> R:
-        try:
-            return method(*given, **named)
-        except CoincideError as error:
-            _hide_trace()
-            raise type(error)(_in_options(error)) from None
-
-    return brief
+    try:
+        yield
+    except CoincideError as error:
+        if IN_WORKER:  # which ends here: Spark tells an error of it by its words alone
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise type(error)(worded(error, as_source_option)) from None
 
 
 def as_source_option(argument: Argument) -> str:
     """What an argument is called here: ``unit 'us'``."""
     return f"{argument.name} '{argument.typed}'" if argument.shown else argument.name
-
-
-def _in_options(error: CoincideError) -> str:
-    return worded(error, as_source_option)
-
-
-def _hide_trace() -> None:
-    """Let Spark tell an error by its words alone; in its workers, which end where something failed."""
-    if IN_WORKER:
-        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
 class CoincideSource(DataSource):
@@ -125,13 +112,13 @@ class CoincideSource(DataSource):
         """The planned join."""
         return _planned(dict(self.options))
 
-    @_in_few_words
+    @_in_few_words()
     def schema(self) -> T.StructType:
         """Columns of the result."""
         fields = [T.StructField(f.name, _kind(f)) for f in self.join.tables.schema]
         return T.StructType(fields)
 
-    @_in_few_words
+    @_in_few_words()
     def reader(self, schema: T.StructType) -> DataSourceReader:
         """Reads the slices."""
         return CoincideReader(self.join, schema)
@@ -160,11 +147,9 @@ class CoincideReader(DataSourceReader):
         narrow = [field.with_type(narrow_type(field.type)) for field in join.tables.schema]
         tables = replace(join.tables, schema=pa.schema(narrow))
         try:
-            for batch in join_slice(replace(join, tables=tables), read_slice(join, number)):
-                yield _in_spark(batch, wanted)
-        except CoincideError as error:
-            _hide_trace()
-            raise type(error)(_in_options(error)) from None
+            with _in_few_words():
+                for batch in join_slice(replace(join, tables=tables), read_slice(join, number)):
+                    yield _in_spark(batch, wanted)
         finally:
             release_gpu()
 
