@@ -17,7 +17,7 @@ from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.grid import Slices
 from spark_plugin.tasks.packing import EVENTS
 from spark_plugin.tasks.streaming import IS_LATE, StreamPackTask
-from spark_plugin.tasks.wire import CODED, TIME
+from spark_plugin.tasks.wire import CODED, TIME, as_stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +103,10 @@ class FoundTask:
 
 def row_of(columns: dict[str, pa.Array]) -> bytes:
     """Columns of any lengths as Arrow's stream: a list each, in one row."""
-    lists = [
-        pa.ListArray.from_arrays(pa.array([0, len(column)], pa.int32()), column)
-        for column in columns.values()
-    ]
-    batch = pa.RecordBatch.from_arrays(lists, names=list(columns))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
+    ends = {name: pa.array([0, len(column)], pa.int32()) for name, column in columns.items()}
+    return as_stream(
+        pa.table({n: pa.ListArray.from_arrays(ends[n], column) for n, column in columns.items()})
+    )
 
 
 def columns_of_row(row: bytes) -> dict[str, pa.Array]:

@@ -322,11 +322,10 @@ class LazyCorrelator(StreamCorrelator):
     Or, with live blocks that use a look-up table, Algorithms 6 and 7.
     """
 
-    def __init__(self, options: StreamOptions, live: LiveBlockStep) -> None:
-        self._start(options, max_time_regions(options), live)
-
-    def _start(self, options: StreamOptions, regions: Regions, live: LiveBlockStep) -> None:
-        super().__init__(options, regions)
+    def __init__(
+        self, options: StreamOptions, live: LiveBlockStep, regions: Regions | None = None
+    ) -> None:
+        super().__init__(options, max_time_regions(options) if regions is None else regions)
         self._live = live
         self._waiting = new_waiting()
 
@@ -372,7 +371,7 @@ class ClassedCorrelator(LazyCorrelator):
     def __init__(self, options: StreamOptions, live: LiveBlockStep) -> None:
         self._classes = (one_class(options.limits[LEFT]), one_class(options.limits[RIGHT]))
         self._is_cut = [False, False]
-        self._start(options, key_regions(options, self._classes), live)
+        super().__init__(options, live, key_regions(options, self._classes))
 
     def _evaluate(self) -> None:
         if not all(self._is_cut):
