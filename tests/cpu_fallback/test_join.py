@@ -9,8 +9,9 @@ import pytest
 
 from coincide import Window
 from coincide.model.counters import JoinCounters
+from coincide.model.threads import blocks_of
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
-from cpu_fallback import EventJoin, blocks, event_probabilities
+from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.reference import join as reference
 from tests.helpers.comparison import (
     PROBABILITY_TOLERANCE,
@@ -54,7 +55,7 @@ def check_join(join: EventJoin, expected: Pairs, n_left: int) -> None:
 
 
 def blocks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_SMALLEST_BLOCK", 1)
+    monkeypatch.setattr("coincide.model.threads._SMALLEST_BLOCK", 1)
 
 
 @pytest.mark.parametrize("classes", [None, 1, 2, 3, 5, 16])
@@ -73,7 +74,7 @@ def test_threads_in_tiny_blocks(
         join = EventJoin(
             *sides_of(case), IntervalPairs(window_of(case)), classes=2, threads=threads
         )
-        assert len(blocks.blocks_of(40, threads)) == threads * 4
+        assert len(blocks_of(40, threads)) == threads * 4
         check_join(join, expected, len(case.left))
 
 
@@ -205,7 +206,7 @@ def naive_pairs(left: IntervalEvents, right: IntervalEvents, window: Window) -> 
 @pytest.mark.parametrize("groups", [1, 5, 300])
 @pytest.mark.parametrize("window", [Window(-200, 150, 0.7), Window(30, 60, 0.2)])
 def test_many_events(groups: int, window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_SMALLEST_BLOCK", 64)
+    monkeypatch.setattr("coincide.model.threads._SMALLEST_BLOCK", 64)
     left, right = lognormal_side(1, 2000, groups), lognormal_side(2, 1500, groups)
     expected = naive_pairs(left, right, window)
     assert len(expected) > 100
