@@ -23,7 +23,7 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "7",
     "spark.sql.shuffle.partitions": "3",
 }
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """Jobs are too short for Java's second compiler, and for threads that collect garbage."""
 _ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
