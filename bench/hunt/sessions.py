@@ -24,7 +24,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "3",
 }
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-"""Jobs are too short for Java's second compiler, and for threads that collect garbage."""
+"""Jobs are too short for Java's second compiler, and for threads that collect garbage. Without it
+Java has little room for code, and stops compiling when that is full."""
 _ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 

@@ -78,6 +78,7 @@ REFUSED = {
         "--share belongs to --relation overlapping",
     ),
     "a share of nothing": (["overlapping", "--share", "1/0"], "--share takes numbers"),
+    "a share beyond floats": (["overlapping", "--share", f"{10**400}/1"], "--share takes numbers"),
     "no relation": (["near"], "--relation must be one of overlapping, containing"),
     "three columns": (
         ["inside", "--right-time", "a,b,c"],

@@ -18,7 +18,7 @@ from coincide.engine.events.intervals import ReadAround
 from coincide.engine.events.keys import Keys, key_pairs
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array
 from coincide.engine.events.ticks import Ticks, contiguous
-from coincide.engine.events.time_arguments import check_name
+from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import INTERVALS, IntervalModel
 from coincide.model.clocks.correction import Segments, bounds_of, correct
@@ -90,7 +90,7 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
 
 def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> CorrectedClock:
     """As `corrected_clock`, for a front end that calls `by` something else."""
-    check_name("time", time)
+    check_column_name("time", time)
     if callable(collect := getattr(errors, "toArrow", None)):
         errors = collect()
     if not offers_arrow(errors):

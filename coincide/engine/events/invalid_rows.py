@@ -1,4 +1,4 @@
-"""Invalid rows: why each is invalid, and whether it is refused, in words, or skipped and counted."""
+"""Invalid rows: each under one reason, counted where they are skipped, and in words where refused."""
 
 from __future__ import annotations
 

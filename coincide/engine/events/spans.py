@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, get_args
 
 from coincide.engine.events.intervals import IntervalColumns, IntervalNames
-from coincide.engine.events.time_arguments import check_name
+from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import LengthModel, Pairs, SideModel
 from coincide.model.condition import Closed, Window
@@ -83,8 +83,8 @@ def spans(
     >>> spans("begin", "end", closed="left")
     Spans(start='begin', end='end', closed='left', around=(0, 0))
     """
-    check_name("start", start)
-    check_name("end", end)
+    check_column_name("start", start)
+    check_column_name("end", end)
     check_choice("closed", closed, get_args(Closed))
     return Spans(start, end, closed, _widths(around))
 

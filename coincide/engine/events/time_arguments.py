@@ -121,7 +121,7 @@ def around(
     >>> around("t", "10ms")
     Around(time='t', before='10ms', after='10ms')
     """
-    check_name("time", time)
+    check_column_name("time", time)
     if column is not None:
         if not (width is None and before is None and after is None):
             raise ConditionError(
@@ -176,7 +176,7 @@ def resolution(time: str, step: Duration) -> Around:
     >>> resolution("t", "1s")
     Around(time='t', before=0, after='1s')
     """
-    check_name("time", time)
+    check_column_name("time", time)
     if size_of(step) < 0:
         raise ConditionError(f"{argument('step')} must not be negative (found {brief(step)}).")
     return Around(time, 0, plain(step))
@@ -191,7 +191,7 @@ def intervals(earliest: str, latest: str) -> tuple[str, str]:
     ('min_time', 'max_time')
     """
     for name in (earliest, latest):
-        check_name("time", name)
+        check_column_name("time", name)
     return earliest, latest
 
 
@@ -203,7 +203,7 @@ def instants(time: str) -> str:
     >>> instants("t")
     't'
     """
-    check_name("time", time)
+    check_column_name("time", time)
     return time
 
 
@@ -215,7 +215,7 @@ def _by_row(time: str, column: str | tuple[str, str], unit: str | None) -> Aroun
             f" (found {brief(column)})."
         )
     for name in names:
-        check_name("column", name)
+        check_column_name("column", name)
     return AroundByRow(time, names[0], names[1], None if unit is None else unit_name(unit))
 
 
@@ -227,7 +227,7 @@ def _checked(found: Around) -> Around:
     return found
 
 
-def check_name(name: str, given: object) -> None:
+def check_column_name(name: str, given: object) -> None:
     """Refuse what names no column."""
     if not isinstance(given, str) or not given:
         raise ConditionError(
@@ -295,8 +295,8 @@ def histograms(
     >>> histograms("seen_at", template="device", templates=phi).time
     'seen_at'
     """
-    check_name("time", time)
-    check_name("template", template)
+    check_column_name("time", time)
+    check_column_name("template", template)
     from coincide.engine.events.template_frames import templates_of  # loads readers of files
 
     return Histograms(time, template, templates_of(templates, unit))

@@ -78,7 +78,7 @@ def merged(
     >>> merged([{"start": 0, "end": 5}, {"start": 3, "end": 9}, {"start": 12, "end": 14}]).to_pylist()
     [{'start': 0, 'end': 9, 'spans': 2}, {'start': 12, 'end': 14, 'spans': 1}]
     """
-    rows = _read(_UnitedArguments.of(time, by, case_fold, options, gap), events)
+    rows = _read(_CoverageArguments.of(time, by, case_fold, options, gap), events)
     group, start, end = rows.group, rows.start, rows.end
     latest = latest_so_far(group, end)
     least = _TOUCHING if time.closed != "neither" else _OVERLAPPING
@@ -134,7 +134,7 @@ def coverage(
     >>> [tuple(row.values()) for row in found.to_pylist()]
     [(0, 3, 1), (3, 5, 2), (5, 9, 1)]
     """
-    rows = _read(_UnitedArguments.of(time, by, case_fold, options), events)
+    rows = _read(_CoverageArguments.of(time, by, case_fold, options), events)
     at = np.concatenate([rows.start, rows.end])
     group = np.tile(rows.group, 2)
     row = np.tile(np.arange(rows.start.size), 2)
@@ -156,7 +156,7 @@ def coverage(
 
 
 @dataclass(frozen=True)
-class _UnitedArguments(JoinArguments):
+class _CoverageArguments(JoinArguments):
     """What is asked of the spans of one table, as a join of them with themselves."""
 
     prefixes: ClassVar[tuple[str, str]] = (_EVENTS, _EVENTS)
@@ -169,7 +169,7 @@ class _UnitedArguments(JoinArguments):
         case_fold: bool,
         options: CorrelateOptions,
         gap: Duration | None = None,
-    ) -> _UnitedArguments:
+    ) -> _CoverageArguments:
         if not isinstance(time, Spans) or time.are_uncertain:
             raise ConditionError(
                 f"{argument('time')} must be spans('start', 'end'), whose ends are known (found"
@@ -211,7 +211,7 @@ class _Rows(NamedTuple):
         return pa.table([*keys, start, end, pa.array(count)], names=names)
 
 
-def _read(arguments: _UnitedArguments, events: Any) -> _Rows:
+def _read(arguments: _CoverageArguments, events: Any) -> _Rows:
     (table,) = given_tables(events, None, arguments)
     schema, time = table.schema, arguments.left_time
     assert isinstance(time, Spans)

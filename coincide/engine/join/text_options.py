@@ -123,7 +123,7 @@ def numbers(option: str, text: str) -> list[float]:
     """Numbers, or fractions such as 1/3, separated by commas."""
     try:
         return [float(Fraction(w)) if "/" in w else float(w) for w in text.split(",")]
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         raise ConditionError(
             f"{argument(option)} takes numbers, separated by commas (found {text!r})."
         ) from None

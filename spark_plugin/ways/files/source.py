@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -40,7 +40,6 @@ from spark_plugin.frames.columns import arrow_schema, spark_type
 from spark_plugin.tasks import IN_WORKER
 
 _log = logging.getLogger(__name__)
-R = TypeVar("R")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
