@@ -103,10 +103,11 @@ class FoundTask:
 
 def row_of(columns: dict[str, pa.Array]) -> bytes:
     """Columns of any lengths as Arrow's stream: a list each, in one row."""
-    ends = {name: pa.array([0, len(column)], pa.int32()) for name, column in columns.items()}
-    return as_stream(
-        pa.table({n: pa.ListArray.from_arrays(ends[n], column) for n, column in columns.items()})
-    )
+    lists = [
+        pa.ListArray.from_arrays(pa.array([0, len(column)], pa.int32()), column)
+        for column in columns.values()
+    ]
+    return as_stream(pa.table(lists, names=list(columns)))
 
 
 def columns_of_row(row: bytes) -> dict[str, pa.Array]:
