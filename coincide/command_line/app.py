@@ -18,6 +18,8 @@ from coincide.command_line import help_texts, options
 _BOUND = re.compile(r"[+-]?\.?\d|\s*$")
 """How a bound of a window begins; an empty one is an error of its own."""
 _TRUTHS = ("true", "false", "yes", "no")
+_SHARES = ("--confidence", "--confidences")
+"""Options whose numbers may be percentages."""
 
 
 class _Conversion:
@@ -74,7 +76,7 @@ class Command(_Plain, TyperCommand):
 
 
 def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
-    """The words, with both ends of a window of one duration."""
+    """The words, with both ends of a window of one duration, and numbers for percentages."""
     by_name = {name: option for option in options for name in option.opts}
     words = list(args)
     while words:
@@ -90,7 +92,19 @@ def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
             continue
         if option is not None and option.is_flag:
             _check_alone(name, value if sign else next(iter(words), ""), bool(sign))
+        if option is not None and name in _SHARES and (sign or words):
+            yield from (name, _numbers(value if sign else words.pop(0)))
+            continue
         yield word
+
+
+def _numbers(text: str) -> str:
+    """Numbers, separated by commas, of which some may be percentages."""
+    if "%" not in text:
+        return text
+    from coincide.model.condition import of_percent
+
+    return ",".join(str(of_percent(each)) for each in text.split(","))
 
 
 def _check_alone(flag: str, value: str, is_meant: bool) -> None:

@@ -230,7 +230,7 @@ _PROPAGATION = {
     "--tolerance D": "With --propagation-time or --propagation-speed: how much later is still in time.",
     "--ellipsoid R D: two": "(distance / R)² + (delta / D)² ≤ 1, D a duration.",
     "--strict": "Exclude the bounds: < instead of ≤.",
-    "--confidence CT: float = 1.0": "How probable a pair of uncertain times must be, 0 < CT ≤ 1.",
+    "--confidence CT: float = 1.0": "How probable a pair of uncertain times must be, such as 0.9 or 90%.",
 }
 
 
@@ -335,8 +335,8 @@ JOIN = [
     *_group(
         "Condition",
         {
-            "--confidence CT: float": "How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not."
-            " Exact times, of one column a side, need none.",
+            "--confidence CT: float": "How probable a pair must be, such as 0.9 or 90%. 0.5: more likely"
+            " than not. Exact times, of one column a side, need none.",
             **_SPANS,
         },
     ),
@@ -437,7 +437,7 @@ EXPLORE = [
     *_group(
         "Result",
         {
-            "--confidence CT: float = 0.5": "At which delays are shown, 0 < CT ≤ 1.",
+            "--confidence CT: float = 0.5": "At which delays are shown, such as 0.9 or 90%.",
             "--confidences CT,CT,…": "At which matches are counted by event, at most six. Default:"
             " 0.1,0.5,0.9.",
             "--shifts D,D,…: list": "Show how many pairs chance alone makes, at each confidence: with the"
@@ -633,8 +633,8 @@ TRANSITIONS = [
         "Meaning",
         {
             "--within D = !": "The longest time of a transition, such as [cyan]3min[/cyan], or ticks.",
-            "--confidence CT: float": "How probable a transition or a stay must be, 0 < CT ≤ 1. Exact"
-            " times need none.",
+            "--confidence CT: float": "How probable a transition or a stay must be, such as 0.9 or 90%."
+            " Exact times need none.",
             "--until TIME": "Up to when the data are known, which decides stays of last events: a time like"
             " those of the column, or a duration such as [cyan]90s[/cyan]. Default: the largest max_time.",
             "--repeated raise|first|last = raise": "An I after an I, or an O after an O: an error; left"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal, get_args
 
@@ -13,6 +15,9 @@ from coincide.model.units import Duration, Tick, as_float, plain, size_of
 
 SMALLEST_CONFIDENCE = 2.0**-49
 """Below this the decision's slack would let impossible pairs through."""
+Confidence = float | str
+"""What users may say of a confidence: a number, or a percentage such as ``"90%"``."""
+_PERCENT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,8 @@ class TimingCondition:
     ----------
     predicate : Within
         Made by `within`, `mutual_deadline`, `deadline` or `delay`.
-    confidence : float
-        The confidence threshold ct, 0 < ct <= 1.
+    confidence : float or str
+        The confidence threshold ct, 0 < ct <= 1, or a percentage such as ``"90%"``.
     """
 
     predicate: Within
@@ -91,11 +96,18 @@ class TimingCondition:
         return TimingCondition(self.predicate.mirrored(), self.confidence)
 
 
+def of_percent(given: Any) -> Any:
+    """The number that a percentage such as ``"90%"`` is; all else as it is."""
+    found = _PERCENT.fullmatch(given) if isinstance(given, str) else None
+    return given if found is None else float(Decimal(found[1]).scaleb(-2))
+
+
 def checked_confidence(given: Any) -> float:
     """A confidence threshold as a float, if it is one."""
+    given = of_percent(given)
     if isinstance(given, bool) or not isinstance(given, Real):
         raise ConditionError(
-            f"the confidence must be a number, such as 0.9 (found {brief(given)})."
+            f"the confidence must be a number, such as 0.9, or '90%' (found {brief(given)})."
         )
     confidence = as_float(given)
     if math.isnan(confidence) or not 0.0 < confidence <= 1.0:

@@ -14,7 +14,7 @@ from coincide.engine.join.pair_arguments import GivenWindow, check_second, condi
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.join_report import JoinReport
-from coincide.model.condition import TimingCondition
+from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.errors import ConditionError, SchemaError, argument
 from coincide.model.options import (
     LARGEST_GROUP,
@@ -40,7 +40,7 @@ def correlate(
     condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),
@@ -210,7 +210,7 @@ def correlate_files(
     condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     report: JoinReport | None = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
-from coincide.model.condition import TimingCondition
+from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.relations import SpanRelation
 from coincide.model.units import Duration
 
@@ -20,7 +20,7 @@ def correlate_streams(
     condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     left_delay: Duration,
     right_delay: Duration | None = None,
     late: Literal["count", "rows"] = "count",

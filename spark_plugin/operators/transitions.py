@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from coincide.engine.transitions.arguments import TransitionArguments
 from coincide.engine.transitions.reports import TransitionReport
+from coincide.model.condition import Confidence
 from coincide.model.options import CorrelateOptions
 from coincide.model.transitions import Repeated
 from coincide.model.units import Duration
@@ -19,7 +20,7 @@ def transitions(
     events: DataFrame,
     *,
     within: Duration,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     until: Any = None,
     query: str = "query_id",
     stream: str | None = "stream_id",
@@ -88,7 +89,7 @@ def transition_streams(
     events: DataFrame,
     *,
     within: Duration,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     delay: Duration,
     longest: Duration | None = None,
     clock: DataFrame | None = None,

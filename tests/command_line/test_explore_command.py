@@ -50,6 +50,18 @@ def test_page_and_summary(explorer: Explorer) -> None:
     assert f"-o {explorer.page} --within -3 5 --by key --confidences 0.2,0.7" in page
 
 
+def test_confidences_may_be_percentages(explorer: Explorer) -> None:
+    pages = []
+    for confidence, several in (("70%", "20%,0.7"), ("0.7", "0.2,0.7")):
+        assert explorer.run("--confidence", confidence, "--confidences", several)[0] == 0
+        pages.append(explorer.page.read_text(encoding="utf-8"))
+        explorer.page.unlink()
+    assert pages[0] == pages[1]
+    found = explore_tables(events(), within=(-3, 5), confidences=["20%", 0.7], confidence="70%")
+    assert (found.confidence, found.confidences) == (0.7, (0.2, 0.7))
+    assert found.pairs_at("70%") == found.pairs_at(0.7)
+
+
 def test_json_has_the_numbers_of_the_function(explorer: Explorer) -> None:
     code, out, _ = explorer.run("--json", "--shifts", "100,-100", "--most-pairs", "1000")
     told = json.loads(out)

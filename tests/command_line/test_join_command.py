@@ -36,6 +36,15 @@ def test_a_window_may_begin_with_a_minus(work, window):
     assert rows(work.result()) == rows(work.expected())
 
 
+@pytest.mark.parametrize("words", [("--confidence", "90%"), ("--confidence=90%",)], ids=" ".join)
+def test_a_confidence_may_be_a_percentage(work, words):
+    assert work.join("--within", "-1", "2", *words)[0] == 0
+    few = rows(work.result())
+    assert few == rows(work.expected(-1, 2, confidence=0.9))
+    assert work.join("--within", "-1", "2", "--confidence", "0.3", "--overwrite")[0] == 0
+    assert len(few) < len(rows(work.result()))
+
+
 def test_durations_with_a_unit_before_or_after_other_options(work):
     assert work.join("--unit", "ms", "--confidence", "0.5", "--within", "-3ms", "0.005s")[0] == 0
     assert rows(work.result()) == rows(work.expected())

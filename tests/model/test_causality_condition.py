@@ -65,7 +65,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: CausalityCondition([]), "found no predicate"),
     (lambda: CausalityCondition([Spatial]), "found <class"),
     (lambda: CausalityCondition(Spatial(1), space="plane"), "space must be"),
-    (lambda: CausalityCondition(Spatial(1), confidence=0), "confidence must lie"),
+    (lambda: CausalityCondition(Spatial(1), confidence=0), "confidence threshold must lie"),
 ]
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from coincide import Tick, TimingCondition, Window, deadline, within
+from coincide import (
+    CausalityCondition,
+    Spatial,
+    Tick,
+    TimingCondition,
+    Window,
+    deadline,
+    overlapping,
+    within,
+)
 from coincide.model.condition import SMALLEST_CONFIDENCE
 from coincide.model.errors import ConditionError
 
@@ -34,6 +44,22 @@ def test_confidence_out_of_range(confidence: float) -> None:
 def test_confidence_of_a_wrong_type(confidence: object) -> None:
     with pytest.raises(ConditionError, match="must be a number"):
         TimingCondition(within(0, 1), confidence)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("90%", 0.9), (" 99.9 % ", 0.999), ("+.5%", 0.005), ("100%", 1.0), ("33%", 0.33)],
+)
+def test_a_confidence_may_be_a_percentage(text: str, share: float) -> None:
+    assert TimingCondition(within(0, 1), text).confidence == share
+    assert CausalityCondition(Spatial(1), confidence=text).confidence == share
+    assert replace(overlapping(), confidence=text).confidence == share
+
+
+@pytest.mark.parametrize("text", ["0%", "101%", "-5%"])
+def test_a_percentage_out_of_range(text: str) -> None:
+    with pytest.raises(ConditionError, match="confidence threshold"):
+        TimingCondition(within(0, 1), text)
 
 
 def test_the_smallest_confidence_keeps_impossible_pairs_out() -> None:

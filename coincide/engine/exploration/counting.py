@@ -38,7 +38,13 @@ from coincide.engine.reports.emptiness import (
 )
 from coincide.engine.reports.join_report import side_warnings
 from coincide.engine.reports.warnings import warn, warn_of_losses
-from coincide.model.condition import TimingCondition, Window, Within
+from coincide.model.condition import (
+    Confidence,
+    TimingCondition,
+    Window,
+    checked_confidence,
+    of_percent,
+)
 from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
 from coincide.model.options import Backend, CorrelateOptions, check_count
 from coincide.model.probability import DECISION_SLACK
@@ -373,7 +379,7 @@ class ExploreArguments:
     """What is asked of `coincide.explore_tables`."""
 
     join: JoinArguments
-    confidences: Sequence[float] = (0.1, 0.5, 0.9)
+    confidences: Sequence[Any] = (0.1, 0.5, 0.9)
     most_pairs: int = 20_000_000
 
     def __post_init__(self) -> None:
@@ -382,9 +388,7 @@ class ExploreArguments:
                 f"{argument('confidences')} must be a sequence of numbers, such as (0.1, 0.5,"
                 f" 0.9) (found {brief(self.confidences)})."
             )
-        for each in self.confidences:
-            TimingCondition(Within(0, 0), each)
-        chosen = tuple(sorted({float(each) for each in self.confidences}))
+        chosen = tuple(sorted({*map(checked_confidence, self.confidences)}))
         if not 1 <= len(chosen) <= _MOST_CONFIDENCES:
             raise ConditionError(
                 f"{argument('confidences')} takes 1 to {_MOST_CONFIDENCES} numbers (found"
@@ -479,7 +483,7 @@ class Exploration:
         *others, certain = self.probabilities["pairs"].to_pylist()
         return 0 < _DWARFED * max(others) < certain
 
-    def pairs_at(self, confidence: float) -> int:
+    def pairs_at(self, confidence: Confidence) -> int:
         """Pairs that qualify at a confidence of whole hundredths, as `curve` has them.
 
         Raises
@@ -487,7 +491,7 @@ class Exploration:
         ConditionError
             If the curve has no such confidence.
         """
-        steps = self.curve["confidence"].to_pylist()
+        confidence, steps = of_percent(confidence), self.curve["confidence"].to_pylist()
         if confidence not in steps:
             raise ConditionError(
                 "the curve has the confidences 0.01, 0.02, ... 1, and 0 for all candidates (found"
@@ -629,8 +633,8 @@ def explore_tables(
     by: Keys = (),
     case_fold: bool = False,
     where: GivenWhere = None,
-    confidence: float = 0.5,
-    confidences: Sequence[float] = (0.1, 0.5, 0.9),
+    confidence: Confidence = 0.5,
+    confidences: Sequence[Confidence] = (0.1, 0.5, 0.9),
     shifts: Sequence[int | str] | None = None,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
@@ -650,9 +654,9 @@ def explore_tables(
         The window on T_right - T_left: durations.
     left_time, right_time, by, case_fold, where, backend, options
         As in `coincide.correlate_tables`.
-    confidence : float
-        At which delays are shown.
-    confidences : sequence of float
+    confidence : float or str
+        At which delays are shown, such as 0.9 or ``"90%"``.
+    confidences : sequence of float or str
         At which matches are counted by event; at most six.
     shifts : sequence of int and str, optional
         Durations by which right times are moved to learn how many pairs chance alone makes, at each
@@ -682,7 +686,8 @@ def explore_tables(
     cure = "Name one column of each side, such as the start."
     check_no_spans("explore_tables", cure, within, left_time, right_time)
     join = JoinArguments(
-        TimingCondition(window_of(within), confidence), left_time=left_time, right_time=right_time,
+        TimingCondition(window_of(within), checked_confidence(confidence)),
+        left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=(), right_columns=(), probability=True,
         backend=backend, options=options, shifts=shifts, where=where, is_one_stream=right is None,
     )  # fmt: skip

@@ -51,7 +51,7 @@ from coincide.engine.reports.emptiness import (
     nearest_miss,
 )
 from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, JoinSummary
-from coincide.model.condition import TimingCondition
+from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
 from coincide.model.options import (
@@ -395,7 +395,7 @@ def correlate_tables(
     condition: TimingCondition | SpanRelation | None = None,
     *,
     within: GivenWindow | None = None,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),

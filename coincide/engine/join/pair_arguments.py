@@ -34,7 +34,14 @@ from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, whe
 from coincide.engine.join.shifts import Shifts, check_shifts
 from coincide.engine.join.spec import AnySpec, outputs_matches
 from coincide.engine.join.where import SIDES_ALONE, PairColumns
-from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
+from coincide.model.condition import (
+    Confidence,
+    TimingCondition,
+    Within,
+    checked_confidence,
+    mutual_deadline,
+    within,
+)
 from coincide.model.errors import ConditionError, argument, brief, said_of
 from coincide.model.options import (
     LARGEST_GROUP,
@@ -415,7 +422,7 @@ _EXAMPLE = f"{argument('within', ('0s', '30s'))}, {argument('confidence', 0.9)}"
 def condition_of(
     condition: TimingCondition | SpanRelation | None,
     window: GivenWindow | None,
-    confidence: float | None,
+    confidence: Confidence | None,
     times: Sequence[GivenTimes],
 ) -> TimingCondition | SpanRelation:
     """The condition that is meant: as it was given, or of a window and a confidence."""
@@ -432,7 +439,7 @@ def condition_of(
         if window is None and confidence is None:
             return condition
         if isinstance(condition, SpanRelation) and window is None:
-            return replace(condition, confidence=confidence)
+            return replace(condition, confidence=checked_confidence(confidence))
         given = "within" if window is not None else "confidence"
         raise ConditionError(
             f"{argument('condition')} and {argument(given)} both give the condition of pairs."
@@ -450,7 +457,7 @@ def condition_of(
         raise ConditionError(f"{argument(lacking)} is missing. Give both, for example {_EXAMPLE}.")
     with said_of("within"):
         window = window_of(window)
-    return TimingCondition(window, confidence)
+    return TimingCondition(window, checked_confidence(confidence))
 
 
 def _check_relation(condition: object, window: object, times: Sequence[GivenTimes]) -> None:

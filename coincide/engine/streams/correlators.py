@@ -22,7 +22,7 @@ from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
 from coincide.model.classes import ShapeClasses
-from coincide.model.condition import TimingCondition, Window
+from coincide.model.condition import Confidence, TimingCondition, Window
 from coincide.model.errors import (
     ConditionError,
     MemoryBudgetError,
@@ -193,7 +193,7 @@ def stream_tables(
     condition: TimingCondition | None = None,
     *,
     within: GivenWindow | None = None,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     left_delay: Duration,
     right_delay: Duration | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),

@@ -20,7 +20,7 @@ from coincide.engine.events.schemas import (
     type_of,
 )
 from coincide.engine.events.time_columns import resolve_tick, scale_of
-from coincide.model.condition import TimingCondition, Within
+from coincide.model.condition import Confidence, TimingCondition, Within, checked_confidence
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, said_of
 from coincide.model.options import CorrelateOptions, check_choice, check_options
 from coincide.model.transitions import REPEATED, DwellRule, Repeated
@@ -42,7 +42,7 @@ class TransitionArguments:
     """What is asked of region transitions: the arguments of `coincide.transition_tables`."""
 
     within: Duration
-    confidence: float | None = None
+    confidence: Confidence | None = None
     query: str = "query_id"
     stream: str | None = "stream_id"
     event: str = "event"
@@ -96,9 +96,8 @@ class TransitionArguments:
     @property
     def _condition(self) -> TimingCondition:
         """A dwell time is a difference of times like any other; of exact ones, P is 0 or 1."""
-        return TimingCondition(
-            Within(0, self.within), 1.0 if self.confidence is None else self.confidence
-        )
+        confidence = 1.0 if self.confidence is None else checked_confidence(self.confidence)
+        return TimingCondition(Within(0, self.within), confidence)
 
     def times(self, schema: pa.Schema) -> IntervalColumns:
         """How the two time columns become ticks."""

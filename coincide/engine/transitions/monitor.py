@@ -29,6 +29,7 @@ from coincide.engine.transitions.reports import (
     TransitionSummary,
     warn_of_both,
 )
+from coincide.model.condition import Confidence
 from coincide.model.errors import ConditionError, DataError, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.ordering import latest_so_far, stable_order
@@ -70,7 +71,7 @@ class TransitionMonitor:
         self,
         *,
         within: Duration,
-        confidence: float | None = None,
+        confidence: Confidence | None = None,
         query: str = "query_id",
         stream: str | None = "stream_id",
         event: str = "event",
@@ -361,7 +362,7 @@ def transition_tables(
     events: Any,
     *,
     within: Duration,
-    confidence: float | None = None,
+    confidence: Confidence | None = None,
     until: Any = None,
     query: str = "query_id",
     stream: str | None = "stream_id",
@@ -386,9 +387,10 @@ def transition_tables(
         midpoints of their timestamps; of equal ones the row that comes first is the first.
     within : int or str
         The longest dwell time of a transition, 0 or more: ticks, or with a unit, as ``"3min"``.
-    confidence : float, optional
-        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals. Up to 0.5 an event
-        may be reported as crossed and as stayed. This is counted (`both`), with a warning.
+    confidence : float or str, optional
+        The confidence threshold ct, 0 < ct <= 1, such as 0.9 or ``"90%"``; needed where timestamps are
+        intervals. Up to 0.5 an event may be reported as crossed and as stayed. This is counted (`both`),
+        with a warning.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it: no event that is missing
         lies before it. By default the largest max_time of all events.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 
 from coincide.model.causality.deciding import PairRule, pair_rule
 from coincide.model.causality.limits import (
@@ -20,10 +19,10 @@ from coincide.model.causality.limits import (
     ticks_per,
 )
 from coincide.model.causality.spaces import Plane, Space, Sphere, checked_number
-from coincide.model.condition import SMALLEST_CONFIDENCE
-from coincide.model.errors import ConditionError, argument, brief, percent
+from coincide.model.condition import checked_confidence
+from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import check_truth
-from coincide.model.units import Duration, Tick, as_float, size_of, unit_name
+from coincide.model.units import Duration, Tick, size_of, unit_name
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,10 @@ class CausalityCondition:
         they must bound the time or the distance.
     space : Plane or Sphere
         What coordinates are, and what the distance of two places is.
-    confidence : float
+    confidence : float or str
         The least probability, 0 < confidence <= 1, that delta lies in the window that the predicates
-        leave at the pair's distance. A pair of exact instants has probability 0 or 1.
+        leave at the pair's distance; or a percentage such as ``"90%"``. A pair of exact instants has
+        probability 0 or 1.
     """
 
     predicates: tuple[Predicate, ...]
@@ -62,7 +62,7 @@ class CausalityCondition:
                 f" {brief(self.space)})."
             )
         object.__setattr__(self, "predicates", given)
-        object.__setattr__(self, "confidence", _checked_confidence(self.confidence))
+        object.__setattr__(self, "confidence", checked_confidence(self.confidence))
 
     @property
     def needs_places(self) -> bool:
@@ -114,21 +114,6 @@ class CausalityModel:
     deltas: tuple[int, int]  # The same, exactly
     is_forward: bool = False  # As in `Limits`
     is_symmetric: bool = False  # As in `Limits`
-
-
-def _checked_confidence(given: object) -> float:
-    if isinstance(given, bool) or not isinstance(given, Real):
-        raise ConditionError(
-            f"the confidence must be a number, such as 0.9 (found {brief(given)})."
-        )
-    confidence = as_float(given)
-    if math.isnan(confidence) or not SMALLEST_CONFIDENCE < confidence <= 1.0:
-        raise ConditionError(
-            "the confidence must lie in (0, 1], above 2^-49 (found"
-            f" {confidence}{percent(confidence)}). Use 0.5 for pairs that are more likely than"
-            " not."
-        )
-    return confidence
 
 
 Speed = float | str | None

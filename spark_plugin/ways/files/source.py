@@ -26,6 +26,7 @@ from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
 from coincide.engine.files.source import FORMATS, as_parquet
 from coincide.engine.join.pair_arguments import EVENT
 from coincide.engine.join.text_options import both_ends, names, worded_join
+from coincide.model.condition import of_percent
 from coincide.model.errors import (
     Argument,
     CoincideError,
@@ -227,7 +228,7 @@ def _read(name: str, text: str) -> Any:
     if name in _WHOLES:
         return _number(name, text, int)
     if name == "confidence":
-        return _number(name, text, float)
+        return _number(name, of_percent(text), float)
     if name in _TRUTHS:
         return _truth(name, text)
     return _two(text) if name == "within" else text
