@@ -59,9 +59,10 @@ def _inputs(request: EventRequest, sources: Sequence[Source]) -> list[ArrowInput
             request.engine == "local" and "ns" in (options.unit_of(source.side), options.tick),
             tuple(times),
             tuple(names),
+            numbered=numbered and request.engine == "local",
         )
-        for source, times, names in zip(
-            sources, arguments.time_columns, arguments.coordinates, strict=False
+        for source, times, names, numbered in zip(
+            sources, arguments.time_columns, arguments.coordinates, arguments.numbered, strict=False
         )
     ]
     return [found[0], found[-1]]

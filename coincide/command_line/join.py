@@ -16,6 +16,7 @@ from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, OnSpark, checked
 from coincide.command_line.summary import Counted, counted_pairs
+from coincide.engine.events.row_numbers import ID
 from coincide.engine.files.common_schema import MissingColumn
 from coincide.engine.files.planning import LocalFilesJoin, NotDirect
 from coincide.engine.files.source import Source, path_columns
@@ -24,7 +25,7 @@ from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import shifts, worded_join
 from coincide.engine.reports.join_report import JoinSummary
-from coincide.model.errors import SchemaError, marked
+from coincide.model.errors import SchemaError, argument, marked
 from coincide.model.options import Way, check_choice
 
 if TYPE_CHECKING:
@@ -164,12 +165,20 @@ def _closed(asked: Prepared[JoinRequest]) -> str | None:
     request, inputs, types = asked
     if request.way not in ("auto", "files"):
         return "as asked"
-    for given, columns, unknown in zip(inputs, request.columns, types, strict=True):
+    prefixes = request.arguments.prefixes
+    for given, columns, unknown, prefix in zip(
+        inputs, request.columns, types, prefixes, strict=True
+    ):
         source = given.source
         if not source.format.has_row_groups:
             return f"{source.side} is not Parquet."
         if source.is_uri and not opens(source.side, source.text):
             return f"PyArrow cannot open {source.text}."
+        if given.makes_ids(columns):
+            return (
+                f"{source.side} has no column {ID!r}, and slices do not number rows. Name columns with"
+                f" {argument(f'{prefix}_columns')}."
+            )
         if unknown or path_columns(source).intersection(columns):
             return f"{source.side} has columns that its files do not hold or give no type."
     return None

@@ -108,7 +108,8 @@ _SIDED = {
     "place X,Y,…: list": "Where it happened: one to three columns; a number instead of a name holds"
     " for all, such as 0 for a depth.",
     "unit UNIT": "Like --unit, for {of} alone, where the sides differ.",
-    "columns A,B,…: list": "Columns of {of} in the output. Default: id.",
+    "columns A,B,…: list": "Columns of {of} in the output. Default: id; without such a column, the number"
+    " of the row, from 0 (not on Spark).",
     "longest D": "Declare the longest timestamp of {of}; a longer one is invalid.",
     "schema SCHEMA": "What records of {of} hold: columns, such as [cyan]'id BIGINT, time TIMESTAMP'[/cyan],"
     " or a file with them, of Parquet or of Avro (.avsc). Records are JSON, or Avro if that is the schema.",

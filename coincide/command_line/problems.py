@@ -33,7 +33,7 @@ _CURES = {
     "Missing option '--output'": "Name the output, for example -o out.parquet, or -o - for standard output",
     "Missing argument 'RIGHT'": "Give two inputs, LEFT and RIGHT, for example a.parquet b.parquet",
     "No such option: --png": "coincide explore writes a page. For pictures use Exploration.save in Python",
-    "'--confidence'": "Write a number between 0 and 1, such as 0.9",
+    "'--confidence'": "Write a number between 0 and 1, such as 0.9, or 90%",
     "valid number": "Write digits without a unit, such as 0.5",
     "valid integer": "Write it as 8",
 }

@@ -38,7 +38,7 @@ def border_crossings(
     ----------
     readings : DataFrame
         In any order.
-    queries : DataFrame, pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    queries : DataFrame, pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         As in `coincide.border_crossing_tables`. On Spark Connect they travel with the plan, which bounds
         their size.
     stream, time, values, query, closed_column, words
@@ -109,7 +109,7 @@ def border_crossing_streams(
     ----------
     readings : DataFrame
         A stream. Its times need a unit.
-    queries : DataFrame, pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    queries : DataFrame, pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         As in `coincide.border_crossing_tables`. They are collected at once, and are the same after a
         restart.
     delay : int, str or timedelta

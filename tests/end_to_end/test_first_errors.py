@@ -67,8 +67,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: joined(LEFT.drop_columns(["min_time"])),
         "no column 'min_time'.*Name another one with left_time",
     ),
-    "no column id": (
-        lambda: joined(right=LEFT.drop_columns(["id"])),
+    "no column id among others": (
+        lambda: joined(right=LEFT.drop_columns(["id"]), right_columns=["id", "key"]),
         "right has no column 'id'.*Name another one with right_columns",
     ),
     "an output column misspelt": (lambda: joined(left_columns=["nam"]), "found 'id', 't'"),
@@ -110,7 +110,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "options as a dict": (lambda: joined(options={"unit": "us"}), "must be CorrelateOptions"),
     "invalid rows ignored": (lambda: c.CorrelateOptions(invalid="ignore"), "one of raise, drop"),
     "an array for a table": (lambda: joined(np.zeros(3)), "such as those of pyarrow, pandas"),
-    "a dict for a table": (lambda: joined({"id": [1]}), "of a Spark DataFrame, or pyarrow.table for a"),
+    "a row for a table": (lambda: joined({"id": 1}), "or a list .found int.. Give a dict for each row"),
+    "a dict of other columns": (lambda: joined({"id": [1]}), "left has no column 'min_time' .found 'id'"),
     "names of files that are not there": (lambda: joined("a.parquet"), "a.parquet does not exist"),
     "tables for Spark DataFrames": (
         lambda: c.correlate(LEFT, LEFT, CONDITION),
@@ -147,9 +148,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         (*BOTH, *WINDOW, "--overwrite", "true"),
         "--overwrite takes no value .found 'true'.. Write --overwrite alone, or remove it",
     ),
-    "90 %": (
-        (*BOTH, *WINDOW[:3], "--confidence", "90%"),
-        "Write a number between 0 and 1, such as 0.9",
+    "a confidence in words": (
+        (*BOTH, *WINDOW[:3], "--confidence", "high"),
+        "Write a number between 0 and 1, such as 0.9, or 90%",
     ),
     "an option misspelt": ((*BOTH, *WINDOW, "--bye", "key"), "--by"),
     "a file that is not there": (("join", "lft.parquet", *BOTH[2:], *WINDOW), "does not exist"),

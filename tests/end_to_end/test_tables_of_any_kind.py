@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
@@ -13,6 +17,7 @@ import pytest
 
 import coincide as c
 from coincide import DataError, SchemaError
+from coincide.engine.events.frames import arrow_table
 
 EVENTS = pa.table(
     {"id": [1, 2, 3], "t": [0.5, 5.25, 7.125], "key": ["007", "7", "7"], "x": [0.5, 1.25, 9.0]}
@@ -98,7 +103,18 @@ def as_dicts(table: pa.Table, folder: Path) -> Any:
     return table.to_pylist()
 
 
-@pytest.mark.parametrize("given", [as_parquet, as_glob, as_paths, as_csv, as_dicts])
+def as_arrays(table: pa.Table, folder: Path) -> Any:
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def as_lists(table: pa.Table, folder: Path) -> Any:
+    return {name: tuple(values) for name, values in table.to_pydict().items()}
+
+
+GIVEN = [as_parquet, as_glob, as_paths, as_csv, as_dicts, as_arrays, as_lists]
+
+
+@pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_answer_is_that_of_tables(name: str, given: Any, tmp_path: Path) -> None:
     operator, tables = OPERATORS[name]
@@ -116,6 +132,36 @@ def test_paths_that_name_nothing() -> None:
         c.correlate_tables("nothing.parquet", EVENTS, **NEAR)
     with pytest.raises(SchemaError, match=r"a list of dicts, or the path of files .found int"):
         c.correlate_tables(3, EVENTS, **NEAR)
+
+
+def test_arrays_of_all_kinds() -> None:
+    """Units of time that Arrow does not know, other byte orders, masks, columns of frames."""
+    hours = np.array(["2026-03-01T08", "2026-03-01T09"], "M8[h]")
+    start = pa.scalar(hours[0].astype("M8[s]"), pa.timestamp("s"))
+    for given, expected in (
+        (hours, [start.as_py(), start.as_py() + timedelta(hours=1)]),
+        (np.array([1, 2], ">i8"), [1, 2]),
+        (np.arange(4)[::2], [0, 2]),
+        (np.ma.masked_array([1, 2], [False, True]), [1, None]),
+        (pd.Series([1, None], dtype="Int64"), [1, None]),
+        (pl.Series([3, 4]), [3, 4]),
+        (pa.chunked_array([[5], [6]]), [5, 6]),
+        (range(2), [0, 1]),
+    ):
+        found = arrow_table("left", {"t": given, "other": ["not", "needed", "at all"]}, ["t"])
+        assert found["t"].to_pylist() == expected
+    zoned = pd.Series(pd.to_datetime(["2026-03-01"]).tz_localize("Europe/Rome"))
+    assert arrow_table("left", {"t": zoned}, ["t"])["t"].type.tz == "Europe/Rome"
+
+
+def test_dicts_that_are_no_columns() -> None:
+    for given, words in (
+        ({"t": np.zeros((2, 2))}, r"one dimension, or a list .found the shape \(2, 2\)"),
+        ({"t": "2026"}, "one dimension, or a list .found str"),
+        ({"t": [1, 2], "key": ["a"]}, "as many values .found 2 of 't', 1 of 'key'"),
+    ):
+        with pytest.raises(SchemaError, match=words):
+            c.correlate_tables(given, EVENTS, by="key", **NEAR)
 
 
 def pushed(make: Callable[[], Any], *tables: Any) -> Any:

@@ -58,7 +58,7 @@ class BorderMonitor:
 
     Parameters
     ----------
-    queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    queries : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         The first ones; it may have no rows. As in `coincide.border_crossing_tables`.
     stream, time, values, query, closed_column, options, words
         As in `coincide.border_crossing_tables`.
@@ -124,7 +124,7 @@ class BorderMonitor:
 
         Parameters
         ----------
-        queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        queries : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
             As the first ones, with other ids than all live ones. An empty list adds nothing.
 
         Raises
@@ -202,7 +202,7 @@ class BorderMonitor:
 
         Parameters
         ----------
-        readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        readings : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
             The first table, which may be empty, says of which types the columns are. An empty list is
             nothing, and says nothing.
 

@@ -36,7 +36,7 @@ def border_crossing_tables(
 
     Parameters
     ----------
-    readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    readings : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         In any order. If readings have the same stream and time, that with the least values counts, and the
         others are skipped and counted.
     queries : as readings

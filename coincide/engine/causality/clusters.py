@@ -53,7 +53,7 @@ def clusters(
 
     Parameters
     ----------
-    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
     condition : CausalityCondition
     time, place
         As `cause_time` and `cause_place` of `causality_tables`.

@@ -130,7 +130,7 @@ def causality_tables(
 
     Parameters
     ----------
-    causes : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    causes : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         Events: time columns (timestamps, integers or floats), coordinates, key columns, output
         columns. In options and units causes are the left side.
     effects : as causes, or None

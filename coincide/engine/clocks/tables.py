@@ -56,7 +56,7 @@ def clock_error_tables(
 
     Parameters
     ----------
-    left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    left, right : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         Events: a column of exact times, key columns.
     max_offset : int, str or timedelta
         The largest offset to look for, in either direction. The larger it is, the more pairs are needed.

@@ -66,7 +66,8 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
     ----------
     time : str
         Column of the stamps.
-    errors : pa.Table, whatever offers Arrow's C stream, list of dicts, path, or DataFrame of Spark
+    errors : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, path, or
+        DataFrame of Spark
         As `coincide.clock_error_tables` and `coincide.clock_errors` give them: ``status``, ``start``,
         ``end``, ``offset``, ``drift``. A DataFrame is collected. Only rows that are ``"found"`` count. If
         times are numbers, the join needs the same unit and tick. Offsets may be texts, such as ``"1.5s"``.

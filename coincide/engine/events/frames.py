@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.schemas import can_be_width, check_name, in_usable_types
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from coincide.engine.files.finding import Given
 
 TABLES = (
-    "a table that offers Arrow's C stream, such as those of pyarrow, pandas, Polars and DuckDB, a list of"
-    " dicts, or the path of files"
+    "a table that offers Arrow's C stream, such as those of pyarrow, pandas, Polars and DuckDB, a dict of"
+    " arrays, a list of dicts, or the path of files"
 )
 """What `arrow_table` takes, in words."""
 
@@ -38,7 +39,7 @@ _COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
 def offers_arrow(given: object) -> bool:
     """Whether `arrow_table` can make a table of it."""
     offers = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
-    return offers or _is_rows(given) or _names_files(given)
+    return offers or isinstance(given, Mapping) or _is_rows(given) or _names_files(given)
 
 
 def arrow_table(
@@ -49,20 +50,31 @@ def arrow_table(
     first: pa.Schema | None = None,
     *,
     drops: bool = False,
+    may_lack: str | None = None,
 ) -> pa.Table:
     """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
 
-    `drops`: lines of CSV that are malformed, or have no time, are skipped with a warning.
+    `drops`: lines of CSV that are malformed, or have no time, are skipped with a warning. `may_lack`: the
+    one of `names` that may be missing.
     """
     if _names_files(given):
-        table = _of_files(side, given, list(dict.fromkeys(names)), numbers, drops)
+        table = _of_files(side, given, list(dict.fromkeys(names)), numbers, drops, may_lack)
     elif _is_rows(given):
-        table = _of_rows(side, given, first)
+        table = _like(_of_rows(side, given), first)
+    elif isinstance(given, Mapping):
+        table = _like(_of_columns(side, given, names), first)
     elif isinstance(given, pa.Table):
         table = given
     else:
+        has = may_lack is None or may_lack in [*getattr(given, "columns", ()), *_in_index(given)]
+        names = names if has else [name for name in names if name != may_lack]
         table = _converted(side, _narrowed(side, given, names))
     return in_usable_types(table)
+
+
+def _in_index(given: object) -> Sequence[str]:
+    """The names in the index of a pandas frame, which become columns."""
+    return getattr(getattr(given, "index", None), "names", ())
 
 
 def _names_files(given: object) -> TypeGuard[Given]:
@@ -71,12 +83,20 @@ def _names_files(given: object) -> TypeGuard[Given]:
     return isinstance(given, (str, os.PathLike))
 
 
-def _of_files(side: str, given: Given, names: list[str], numbers: Numbers, drops: bool) -> pa.Table:
+def _of_files(
+    side: str,
+    given: Given,
+    names: list[str],
+    numbers: Numbers,
+    drops: bool,
+    may_lack: str | None,
+) -> pa.Table:
     from coincide.engine.files.arrow_inputs import input_of
     from coincide.engine.reports.warnings import warn
 
     read = input_of(side, given, *numbers, drops=drops)
-    table = read.table(names)
+    has = may_lack is None or may_lack in read.schema.names
+    table = read.table(names if has else [name for name in names if name != may_lack])
     if lost := sum(read.source.skipped.values()):
         lines = f"{lost:,} {'line' if lost == 1 else 'lines'}"
         warn(
@@ -96,7 +116,7 @@ def is_nothing(given: object) -> bool:
     return isinstance(given, (list, tuple)) and not given
 
 
-def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], first: pa.Schema | None) -> pa.Table:
+def _of_rows(side: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """A row for each dict, of all their columns."""
     if is_nothing(rows):
         raise SchemaError(
@@ -104,7 +124,54 @@ def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], first: pa.Schema | No
             " schema, such as schema.empty_table() of a pyarrow.Schema."
         )
     own = dict.fromkeys(name for row in rows for name in row)
-    table = _converted(side, {name: [row.get(name) for row in rows] for name in own})
+    return _converted(side, {name: [row.get(name) for row in rows] for name in own})
+
+
+def _of_columns(side: str, columns: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
+    """A column for each array, or each that is needed."""
+    wanted = [name for name in columns if name in names] or [*columns]
+    found = {name: _as_column(side, name, columns[name]) for name in wanted}
+    lengths = {name: len(column) for name, column in found.items()}
+    if len({*lengths.values()}) > 1:
+        words = ", ".join(f"{length:,} of {name!r}" for name, length in lengths.items())
+        raise SchemaError(
+            f"{side}: all columns of a dict must have as many values (found {words}). Give each row"
+            " a value in each of them, such as None."
+        )
+    return _converted(side, found)
+
+
+_COARSE_UNITS = ("Y", "M", "W", "h", "m")
+"""Units of NumPy's times that Arrow does not know."""
+
+
+def _as_column(side: str, name: str, given: Any) -> Any:
+    """An array or a list as Arrow takes it."""
+    if hasattr(given, "__array__") and not _is_of_frames(given):
+        given = np.asanyarray(given)
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        if given.dtype.kind in "mM" and np.datetime_data(given.dtype)[0] in _COARSE_UNITS:
+            return given.astype(f"{given.dtype.kind}8[s]")
+        return given.astype(given.dtype.newbyteorder("="), copy=False)
+    is_listing = not isinstance(given, (np.ndarray, str, bytes, Mapping)) and hasattr(
+        given, "__len__"
+    )
+    if is_listing:
+        return given
+    found = f"the shape {given.shape}" if isinstance(given, np.ndarray) else kind_of(given)
+    raise SchemaError(
+        f"{side}: the column {name!r} of a dict must be an array of one dimension, or a list (found"
+        f" {found}). Give a dict for each row in a list, or an array for each column."
+    )
+
+
+def _is_of_frames(given: object) -> bool:
+    """Whether Arrow knows more of a column than its values, such as a time zone."""
+    return hasattr(given, "__arrow_array__") or _library(given) in (*_FRAMES, "pyarrow")
+
+
+def _like(table: pa.Table, first: pa.Schema | None) -> pa.Table:
+    """A table of what names no types, its numbers as in the first one."""
     for i, field in enumerate(table.schema):
         if first is not None and field.name in first.names:
             column = _as_number(table.column(i), first.field(field.name).type)
@@ -128,6 +195,8 @@ def own_names(given: object, side: str = "table") -> list[str]:
         from coincide.engine.files.arrow_inputs import input_of
 
         return input_of(side, given).schema.names
+    if isinstance(given, Mapping):
+        return [*given]
     return [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
 
 
@@ -152,8 +221,7 @@ def needed_among(names: Sequence[str], words: str | None) -> list[str]:
 
 def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:
     """Of a frame the needed columns, if they are all there and not, say, in its index."""
-    libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
-    if libraries.isdisjoint(_FRAMES) or not hasattr(given, "columns"):
+    if _library(given) not in _FRAMES or not hasattr(given, "columns"):
         return given
     own = list(given.columns)
     if not set(names) <= set(own):
@@ -161,6 +229,12 @@ def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:
     for name in names:
         check_name(side, name, own)
     return given[list(names)]
+
+
+def _library(given: object) -> str | None:
+    """The library whose frames and columns these are, or those of a subclass."""
+    found = (kind.__module__.partition(".")[0] for kind in type(given).__mro__)
+    return next((name for name in found if name in (*_FRAMES, "pyarrow")), None)
 
 
 def _converted(side: str, given: Any) -> pa.Table:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from coincide.engine.events.frames import TABLES, Numbers, arrow_table, offers_arrow
+from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import other_types, with_first_types
 from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.options import Invalid
@@ -20,7 +21,8 @@ class Pushes(Generic[C]):
     """What the columns of all tables mean, once the first one was taken. It pickles.
 
     `names` are the columns that are needed, `numbers` those that CSV may write as numbers. `invalid` is as
-    `CorrelateOptions.invalid`, of lines of CSV, too.
+    `CorrelateOptions.invalid`, of lines of CSV, too. `numbered`: rows have their numbers as ids where
+    they have none.
     """
 
     def __init__(
@@ -30,23 +32,29 @@ class Pushes(Generic[C]):
         numbers: Numbers,
         columns_of: Callable[[pa.Schema], C],
         invalid: Invalid,
+        *,
+        numbered: bool = False,
     ) -> None:
         self.columns: C | None = None
         self._drops = invalid == "drop"
         self._side, self._names, self._numbers = side, list(dict.fromkeys(names)), numbers
         self._columns_of = columns_of
         self._first: pa.Schema | None = None
+        self._may_lack, self._rows = ID if numbered else None, 0
 
     def read(self, given: Any) -> tuple[pa.Table, C]:
         """The table of what was pushed, and what its columns mean; `keep` them once they are taken."""
-        if not (offers_arrow(given) or isinstance(given, Mapping)):
+        if not offers_arrow(given):
             raise SchemaError(
                 f"{self._side} must be {TABLES} (found {type(given).__name__}). Use .collect() of"
                 " a Polars LazyFrame, or .toArrow() of a Spark DataFrame."
             )
         table = arrow_table(
-            self._side, given, self._names, self._numbers, self._first, drops=self._drops
-        )
+            self._side, given, self._names, self._numbers, self._first, drops=self._drops,
+            may_lack=self._may_lack,
+        )  # fmt: skip
+        if self._may_lack is not None:
+            table = with_row_numbers(table, self._names, self._rows)
         table = with_first_types(table, self._first)
         if self.columns is not None and table.schema == self._first:
             return table, self.columns
@@ -57,6 +65,7 @@ class Pushes(Generic[C]):
 
     def keep(self, table: pa.Table, columns: C) -> None:
         """A table was taken; the types of the first one hold for all."""
+        self._rows += table.num_rows
         if self.columns is None:
             self.columns = columns
             self._first = pa.schema([table.schema.field(name) for name in self._names])

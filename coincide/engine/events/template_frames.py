@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from coincide.engine.events.frames import arrow_table, offers_arrow
+from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow
 from coincide.engine.events.schemas import can_be_label, check_name, plain_type
 from coincide.engine.events.ticks import contiguous
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
@@ -334,11 +334,8 @@ def templates_from_delays(
     DataError
         If delays are null, not finite or too few.
     """
-    if not (offers_arrow(table) or isinstance(table, Mapping)):
-        raise SchemaError(
-            "delays must be a table that offers Arrow's C stream, such as those of pyarrow,"
-            f" pandas and Polars (found {brief(table)})."
-        )
+    if not offers_arrow(table):
+        raise SchemaError(f"delays must be {TABLES} (found {brief(table)}).")
     rows = arrow_table("delays", table, [delay] if by is None else [delay, by])
     values, edge_unit = _whole_delays(_column(rows, delay), delay, unit, tick)
     alone = {_ALL: values} if values.size else {}

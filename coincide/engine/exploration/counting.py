@@ -647,7 +647,7 @@ def explore_tables(
 
     Parameters
     ----------
-    left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    left, right : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         As in `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
         stream, each once, as by `coincide.correlate_tables`.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import pyarrow as pa
 
+from coincide.engine.events.row_numbers import ID, with_number, with_row_numbers
 from coincide.engine.events.schemas import check_name, with_types
 from coincide.engine.files.common_schema import check_files
 from coincide.engine.files.csv_rules import CsvRules
@@ -31,10 +32,15 @@ def arrow_input(
     nanoseconds: bool = False,
     times: tuple[str, ...] = (),
     floats: tuple[str, ...] = (),
+    *,
+    numbered: bool = False,
 ) -> ArrowInput:
-    """The reader of an input; `times` and `floats` are what columns of texts shall be."""
+    """The reader of an input; `times` and `floats` are what columns of texts shall be.
+
+    `numbered`: without a column of ids, the numbers of rows are these.
+    """
     reader: type[ArrowInput] = import_module(source.format.module, __package__).Reader
-    return reader(source, nanoseconds, times, floats)
+    return reader(source, nanoseconds, times, floats, numbered)
 
 
 def input_of(
@@ -62,6 +68,7 @@ class ArrowInput(ABC):
     nanoseconds: bool = False
     times: tuple[str, ...] = ()
     floats: tuple[str, ...] = ()
+    numbered: bool = False
 
     @abstractmethod
     def file_schema(self, file: str) -> pa.Schema:
@@ -74,8 +81,17 @@ class ArrowInput(ABC):
     @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of all columns, as the first file tells them."""
+        return with_number(self.stored) if self.numbered else self.stored
+
+    @cached_property
+    def stored(self) -> pa.Schema:
+        """Those that files have."""
         with reading(self.source):
             return self.first_schema()
+
+    def makes_ids(self, columns: Collection[str]) -> bool:
+        """Whether ids are asked for, and are numbers of rows."""
+        return self.numbered and ID in columns and ID not in self.stored.names
 
     def first_schema(self) -> pa.Schema:
         """As `schema`."""
@@ -107,9 +123,9 @@ class ArrowInput(ABC):
             if self.lacks_name(columns):
                 of_files.remove(FILENAME)
             check_files(self.source.side, self.file_schemas, of_files, of_files & set(self.times))
-        names = self.schema.names
+        names, made = self.stored.names, self.makes_ids(columns)
         for name in columns:
-            if name != FILENAME or name in names:
+            if (name != FILENAME or name in names) and not (made and name == ID):
                 check_name(self.source.side, name, names)
 
     def lacks_name(self, columns: Collection[str]) -> bool:
@@ -137,8 +153,11 @@ class ArrowInput(ABC):
     def table(self, columns: list[str], types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
         """The rows, with some of the columns."""
         schema = self.typed(columns, types or {})
+        made = self.makes_ids(columns)
+        stored = pa.schema([f for f in schema if f.name != ID]) if made else schema
         with reading(self.source):
-            return self.whole_table(schema)
+            table = self.whole_table(stored)
+        return with_row_numbers(table, ()).select(columns) if made else table
 
     def own(self, schema: pa.Schema) -> pa.Schema:
         """What of a schema files hold."""

@@ -101,7 +101,7 @@ class Reader(ArrowInput):
 
     def check_columns(self, columns: list[str]) -> None:
         """As of all formats; one column may be several, separated otherwise."""
-        names = self.schema.names
+        names = self.stored.names
         if len(names) == 1 and set(columns) - {*names}:
             self._check_separator(names[0])
         super().check_columns(columns)

@@ -45,7 +45,7 @@ def merged(
 
     Parameters
     ----------
-    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
     gap : int, str or timedelta, optional
         The most time between spans that are united all the same.
     time : Spans

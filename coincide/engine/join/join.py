@@ -13,6 +13,7 @@ import pyarrow as pa
 from coincide.engine.events.frames import TABLES, arrow_table, kind_of, needed_names, offers_arrow
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
+from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import (
     can_be_key,
     check_foldable,
@@ -384,9 +385,7 @@ def _fields(
     return [keys, *columns]
 
 
-_TO_ARROW = (
-    "Use .collect() of a LazyFrame, .toArrow() of a Spark DataFrame, or pyarrow.table for a dict."
-)
+_TO_ARROW = "Use .collect() of a LazyFrame, or .toArrow() of a Spark DataFrame."
 
 
 def correlate_tables(
@@ -422,7 +421,7 @@ def correlate_tables(
 
     Parameters
     ----------
-    left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    left, right : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, output columns. Without
         `right` the stream `left` is joined with itself, like `coincide.correlate` does. If two events have
@@ -435,7 +434,8 @@ def correlate_tables(
     by, case_fold
         As in `coincide.correlate`.
     left_columns, right_columns : str or sequence of str
-        Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys. Where a
+        side has no column ``"id"``, the number of the row is its id: int64, from 0.
         `right_columns` have no effect, and need not exist, with ``how="semi"``, ``how="anti"`` and
         ``emit="counts"``, whose output has no column of a match.
     how, emit
@@ -511,13 +511,15 @@ def given_tables(left: Any, right: Any, arguments: PairArguments) -> list[pa.Tab
     tables = []
     inputs = (left,) if right is None else (left, right)
     sides = SIDES if of_sides else arguments.sides
-    asked = zip(sides, inputs, arguments.columns, arguments.numbers, strict=False)
-    for side, given, names, numbers in asked:
+    of_each = arguments.columns, arguments.numbers, arguments.numbered
+    for side, given, names, numbers, numbered in zip(sides, inputs, *of_each, strict=False):
         if not offers_arrow(given):
             called = side if of_sides else f"{side.removesuffix('s')}s"
             raise SchemaError(f"{called} must be {TABLES} (found {kind_of(given)}). {_TO_ARROW}")
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)
         drops = arguments.options.invalid == "drop"
-        tables.append(arrow_table(side, given, names, numbers, drops=drops))
+        may_lack = ID if numbered else None
+        table = arrow_table(side, given, names, numbers, drops=drops, may_lack=may_lack)
+        tables.append(with_row_numbers(table, names) if numbered else table)
     return tables

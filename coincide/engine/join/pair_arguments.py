@@ -20,6 +20,7 @@ from coincide.engine.events.keys import (
     key_pairs,
     names_of,
 )
+from coincide.engine.events.row_numbers import ID, are_default
 from coincide.engine.events.spans import Spans
 from coincide.engine.events.time_arguments import Around
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
@@ -295,6 +296,19 @@ class PairArguments(ABC):
         """Columns of both sides that are times or coordinates, however CSV writes their numbers."""
         own, others = map(Numbers, self.time_columns, self.coordinates)
         return own, others
+
+    @property
+    def numbered(self) -> tuple[bool, bool]:
+        """Whether rows of both sides, in this process, have their numbers as ids where they have none."""
+        # As long as nothing but the output needs that column.
+        own, others = (
+            are_default(output) and ID in needed and ID not in {*times, *keys}
+            for output, needed, times, keys in zip(
+                self.given_columns, self.columns, self.timestamp_columns,
+                (self.keys, self.right_keys), strict=True,
+            )
+        )  # fmt: skip
+        return (own or others,) * 2 if self.is_one_stream else (own, others)
 
     @property
     def timestamp_columns(self) -> tuple[list[str], list[str]]:

@@ -15,6 +15,7 @@ from coincide.engine.events.frames import (
     offers_arrow,
 )
 from coincide.engine.events.intervals import instant_of
+from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import narrowed, with_like_keys
 from coincide.engine.join.join import plan_tables
 from coincide.engine.reports.warnings import warn_of_late
@@ -78,7 +79,7 @@ class StreamJoin:
         Parameters
         ----------
         side : {"left", "right"}
-        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
             In order of arrival. The first table of a side, which may be empty, says of which types its
             columns are. Until that is known of both sides, by a table or by ``left_schema`` and
             ``right_schema``, events are kept, and what is given out has no columns. An empty list is
@@ -124,7 +125,7 @@ class StreamJoin:
             names = needed_names(events, names, join.words_of_needed)
         table = arrow_table(
             words, events, names, join.numbers[number], self._schemas[number],
-            drops=join.options.invalid == "drop",
+            drops=join.options.invalid == "drop", may_lack=ID if join.numbered[number] else None,
         )  # fmt: skip
         with self._lock:
             self._check_open()
@@ -236,6 +237,8 @@ class StreamJoin:
 
     def _take(self, number: int, table: pa.Table) -> pa.Table:
         schema, side = self._schemas[number], self._sides[number]
+        if self._arguments.join.numbered[number]:
+            table = with_row_numbers(table, self._columns[number], self._rows_of(number))
         if schema is None:
             names = open_names(table.schema, number, self._arguments.join)
             schema = needed_schema(side, table.schema, names)
@@ -255,6 +258,12 @@ class StreamJoin:
             return pa.table({})
         self._given[number] = schema
         return self._begin([s for s in schemas if s is not None], held)
+
+    def _rows_of(self, number: int) -> int:
+        """The rows of a side that were pushed."""
+        if self._running is None:
+            return sum(table.num_rows for table in self._held[number])
+        return self._running.streams[number].counts.rows
 
     def _begin(self, found: list[pa.Schema], held: list[list[pa.Table]]) -> pa.Table:
         """Join what waited until the columns of all sides were known."""

@@ -98,7 +98,7 @@ class TransitionMonitor:
 
         Parameters
         ----------
-        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
             Those of one query and stream in order of the midpoints of their timestamps, also across
             pushes. None that begins before the time that `advance` was given. The first table, which
             may be empty, says of which types the columns are. An empty list is nothing, and says nothing.
@@ -382,7 +382,7 @@ def transition_tables(
 
     Parameters
     ----------
-    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         Border crossings, in any order. Those of one query and stream are taken in order of the
         midpoints of their timestamps; of equal ones the row that comes first is the first.
     within : int or str

@@ -135,7 +135,7 @@ def window_recall(
 
     Parameters
     ----------
-    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+    events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         Tuples in the order in which they arrived.
     condition, time, place, arrival, role, home
         As in `coincide.WindowedCausality`.

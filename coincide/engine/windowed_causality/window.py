@@ -26,6 +26,7 @@ from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Names
 from coincide.engine.events.pushes import Pushes
+from coincide.engine.events.row_numbers import ID, are_default
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array, type_of
 from coincide.engine.events.sides import Side
@@ -288,7 +289,7 @@ class WindowedCausality:
 
         Parameters
         ----------
-        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        events : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
             The first table, which may be empty, says of which types the columns are. An empty list is
             nothing, and says nothing.
 
@@ -414,7 +415,7 @@ def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
     columns_of = partial(WindowColumns, arguments=arguments)
     return Pushes(
         f"{EVENT}s", [*names, *arguments.payload], Numbers(arguments.clocks, places), columns_of,
-        arguments.options.invalid,
+        arguments.options.invalid, numbered=are_default(arguments.columns) and ID not in names,
     )  # fmt: skip
 
 

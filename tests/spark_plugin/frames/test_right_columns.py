@@ -36,8 +36,8 @@ def test_tables(shape: dict[str, str]) -> None:
     want = correlate_tables(LEFT, RIGHT, CONDITION, **shape)
     assert rows(correlate_tables(LEFT, BARE, CONDITION, **shape)) == rows(want)
     assert correlate_tables(LEFT, BARE, CONDITION, right_columns=["no"], **shape).equals(want)
-    with pytest.raises(SchemaError, match="right has no column 'id'"):
-        correlate_tables(LEFT, BARE, CONDITION)
+    with pytest.raises(SchemaError, match="right has no column 'no'"):
+        correlate_tables(LEFT, BARE, CONDITION, right_columns=["no"])
 
 
 @pytest.mark.parametrize("name", ["right.parquet", "right.csv", "right.arrow"])
@@ -59,7 +59,7 @@ def check_command_line(work: Workplace, shape: dict[str, str], name: str, engine
     code, _, err = work.join(*WINDOW, *words, "--overwrite", engine=engine)
     assert code == 0, err
     assert rows(work.result()) == rows(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
-    assert "has no column 'id'" in work.refused(*WINDOW, "--overwrite")
+    assert "has no column 'no'" in work.refused(*WINDOW, "--right-columns", "no", "--overwrite")
 
 
 @pytest.mark.spark
