@@ -101,6 +101,9 @@ _SIDED = {
     " --{side}time is the one column of these stamps.",
     "clock-by A,B,…: list": "Columns that name the clock; [cyan]unit=device[/cyan] where that of ERRORS has"
     " another name.",
+    "duration COLUMN": "With --relation: how long each event of {of} lasts, in place of END. --{side}time"
+    " is the one column of starts.",
+    "duration-unit UNIT": "What the numbers in that column count, such as ms.",
     "template COLUMN": "Column that names the template of each event of {of}, whose timestamps are"
     " histograms then. --{side}time is the one column of the times at which they were seen.",
     "templates FILE": "The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
@@ -320,6 +323,7 @@ _SPANS = {
     " is [cyan]following[/cyan] left; or one of Allen's relations holds, such as [cyan]meets[/cyan]."
     " --closed applies to both sides. Where starts and ends are uncertain, --left-around and --right-around"
     " say by how much (START,END where the two differ), and --confidence how probable a pair must be.",
+    "--open-ends": "With --relation: an empty end, or duration, is that of an event that goes on.",
     "--min-overlap D": "With --relation overlapping: the least time in common.",
     "--share S": "With --relation overlapping: the least share of both that it is, such as 0.5 or 1/3, or"
     " LEFT,RIGHT.",
@@ -341,6 +345,7 @@ JOIN = [
             **_SPANS,
         },
     ),
+    *_sided("Timestamps", _JOIN, "duration", "duration-unit"),
     *_results(
         _JOIN,
         "left event",

@@ -29,6 +29,11 @@ class Span(NamedTuple):
         return frozenset(inner)
 
 
+def lasting(start: int, length: int | None, closed: str, last: int) -> Span:
+    """An event that is so long, or goes on until the last time that there is."""
+    return Span(start, last if length is None else start + length, closed)
+
+
 def overlap(left: Span, right: Span) -> int:
     """Ticks in common; of spans that are apart, or touch, less the ticks between them."""
     return sum(point % 2 for point in left.points & right.points) or -_apart(left, right)

@@ -26,7 +26,7 @@ from spark_plugin.frames.columns import (
     rounding,
 )
 from spark_plugin.frames.plain_reads import NO_MORE_ROWS, is_made_of, plan_of
-from spark_plugin.frames.timestamps import TimestampSql, timestamp_sql
+from spark_plugin.frames.timestamps import TimestampSql, read_scales, timestamp_sql
 from spark_plugin.tasks.wire import HASHES, IDENTITY
 
 REASONS = ("ok", "null", *INVALID_REASONS)
@@ -213,13 +213,13 @@ class EventFrame:
     @property
     def rounding(self) -> str:
         """By how many ticks the times of a valid row are rounded: double, over the source."""
-        low, high = map(rounding, self.times.scales)
-        return low if low == high else f"greatest({low}, {high})"
+        each = list(dict.fromkeys(map(rounding, read_scales(self.times))))
+        return each[0] if len(each) == 1 else f"greatest({', '.join(each)})"
 
     @property
     def has_floats(self) -> bool:
         """Whether times can be rounded at all."""
-        return any(scale.column.family == "float" for scale in self.times.scales)
+        return any(scale.column.family == "float" for scale in read_scales(self.times))
 
     @property
     def coordinates(self) -> int:

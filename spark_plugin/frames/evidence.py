@@ -20,6 +20,7 @@ from coincide.engine.reports.emptiness import (
     NearestMiss,
     NoPairs,
     explain_emptiness,
+    holds_no_instant,
     key_overlap,
     nearest_miss,
 )
@@ -63,7 +64,14 @@ class FrameEvidence:
         self, statistics: tuple[SideStatistics, SideStatistics], keys: KeyOverlap | None
     ) -> NoPairs:
         left, right = (
-            Evidence(side.times.scales[0], s.matchable, s.shortest, s.first, s.last)
+            Evidence(
+                side.times.scales[0],
+                s.matchable,
+                s.shortest,
+                s.first,
+                s.last,
+                empty=_empty(s) if holds_no_instant(side.times.model) else None,
+            )
             for side, s in zip(self.sides, statistics, strict=True)
         )
         return explain_emptiness(left, right, self.spec, keys, self._nearest(statistics))
@@ -101,6 +109,14 @@ class FrameEvidence:
         shared = frames[0].intersect(frames[1]).count()
         left, right = (frame.count() for frame in frames)
         return KeyOverlap(found.names, left, right, shared, True)
+
+
+def _empty(side: SideStatistics) -> int | None:
+    """How many events have no length, where that is known: all, none, or each was looked at."""
+    if side.longest == 0 or side.shortest > 0:
+        return side.matchable if side.longest == 0 else 0
+    is_all = side.shapes.size == side.matchable
+    return int((side.shapes == 0).sum()) if is_all else None
 
 
 def _distinct_keys(side: EventFrame) -> DataFrame:

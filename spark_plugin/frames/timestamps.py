@@ -15,6 +15,8 @@ from coincide.engine.events.corrected import CorrectedColumns
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.intervals import AroundColumns, AroundRowsColumns, IntervalColumns
 from coincide.engine.events.schemas import check_label, check_width
+from coincide.engine.events.span_ends import OPEN_END
+from coincide.engine.events.spans import SpanColumns, SpanNames
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamp_names import TimestampNames
 from coincide.engine.events.timestamps import TimestampColumns
@@ -69,6 +71,8 @@ def _(columns: IntervalColumns) -> TimestampSql:
         next((name for name, own in made.items() if own == scale), ticks(scale))
         for scale in columns.scales
     )
+    if isinstance(columns, SpanColumns):
+        high = _end_of_span(columns, high)
     not_finite = literal(NOT_FINITE)
     shortest = columns.shortest
     too_short = f"high - low < {literal(shortest)}" if shortest else "low > high"
@@ -82,6 +86,18 @@ def _(columns: IntervalColumns) -> TimestampSql:
         ("length", too_long),
     )
     return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
+def _end_of_span(columns: SpanColumns, end: str) -> str:
+    """SQL of when a span ends, of the column of its end or of its length: as `SpanEnds` has it."""
+    if columns.length is not None:
+        until = f"least(greatest({_LOW} + {_AFTER}, {literal(-TIME_LIMIT)}), {literal(TIME_LIMIT)})"
+        # What is out of range stays, and says what is wrong.
+        end = (
+            f"CASE WHEN NOT ({in_range(_AFTER)}) THEN {_AFTER} WHEN NOT ({in_range(_LOW)}) THEN {_LOW}"
+            f" WHEN {_AFTER} IS NOT NULL THEN {until} END"
+        )
+    return f"coalesce({end}, {literal(OPEN_END)})" if columns.open_ends else end
 
 
 @timestamp_sql.register
@@ -249,6 +265,8 @@ def _of_its_type(scale: TimeScale, source: DataFrame) -> TimeScale:
 def _made(columns: IntervalColumns) -> dict[str, TimeScale]:
     """Ends of intervals that need columns of their own, each once."""
     lower, upper = columns.scales
+    if isinstance(columns, SpanColumns) and columns.length is not None:
+        return {_LOW: lower, _AFTER: columns.length}
     ends = {_LOW: lower} if lower == upper else {_LOW: lower, _HIGH: upper}
     return {name: scale for name, scale in ends.items() if reads_decimals(scale)}
 
@@ -261,8 +279,14 @@ def _check_free(source: DataFrame, *names: str) -> None:
 
 def finiteness(columns: TimestampColumns) -> str:
     """What is wrong with a time that is `NOT_FINITE`."""
-    floats = any(scale.column.family == "float" for scale in columns.scales)
+    floats = any(scale.column.family == "float" for scale in read_scales(columns))
     return "not_finite" if floats else "range"
+
+
+def read_scales(columns: TimestampColumns) -> tuple[TimeScale, ...]:
+    """How the columns of times, and of how long events last, become ticks."""
+    length = columns.length if isinstance(columns, SpanColumns) else None
+    return columns.scales if length is None else (columns.scales[0], length)
 
 
 def in_range(name: str) -> str:
@@ -278,7 +302,10 @@ def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[Ti
     for name in names.widths:
         kind = field_of(source, side, name).dataType
         check_width(side, name, kind.simpleString(), isinstance(kind, T.NumericType))
-    return [spark_time_column(side, field_of(source, side, name)) for name in names.clocks]
+    found = [spark_time_column(side, field_of(source, side, name)) for name in names.clocks]
+    if not isinstance(names, SpanNames) or names.duration is None:
+        return found
+    return names.clocks_of(found, spark_time_column(side, field_of(source, side, names.duration)))
 
 
 def window_probability(s: Column, l1: Column, l2: Column, lo: int, hi: int) -> Column:

@@ -56,6 +56,46 @@ def test_relations(join: Any, name: str) -> None:
     assert sorted(said.splitlines()[1:]) == rows
 
 
+OPEN = "id,start,end,ms\n1,0,,\n2,60,90,30000\n"
+
+
+def test_events_that_go_on_or_have_a_duration(tmp_path: Path, capfd: Any) -> None:
+    (tmp_path / "runs.csv").write_text(OPEN)
+    (tmp_path / "shifts.csv").write_text(SHIFTS)
+    files = [str(tmp_path / name) for name in ("runs.csv", "shifts.csv")]
+    asked = ["join", *files, "-o", "-", "--relation", "overlapping", "--pair-columns", "overlap"]
+    for times in (
+        ["--left-time", "start,end"],
+        [
+            "--left-time",
+            "start",
+            "--left-duration",
+            "ms",
+            "--left-duration-unit",
+            "ms",
+            "--tick",
+            "s",
+        ],
+    ):
+        unit = ["--unit", "s", "--right-time", "start,end", "--open-ends"]
+        code = run([*asked, *times, *unit])
+        said, told = capfd.readouterr()
+        is_refused = "--tick" in times
+        assert code == 2 * is_refused, told
+        if is_refused:
+            assert "left.ms counts ms, which ticks of 1 s would round. Use --tick ms" in told
+            code = run([*asked, *times[:-1], "ms", *unit])
+            said, told = capfd.readouterr()
+        scale = "000" if is_refused else ""
+        rows = [f"1,7,30{scale}", f"1,8,45{scale}", f"1,9,5{scale}", f"2,8,15{scale}", "2,9,0"]
+        assert sorted(said.splitlines()[1:]) == rows
+    code = run(["join", files[0], "-o", "-", "--relation", "meets", "--left-time", "start", "--open-ends",
+                "--left-duration", "end"])  # fmt: skip
+    said, told = capfd.readouterr()
+    assert code == 0, told
+    assert "pairs found" in told or "no pair" in told
+
+
 def test_one_column_is_an_instant(join: Any) -> None:
     times = ["--left-time", "start,end", "--right-time", "start"]
     _, said, _ = join("--relation", "containing", times=times)
@@ -71,6 +111,14 @@ REFUSED = {
     "no confidence": (["overlapping", "--left-around", "3"], "Give --confidence 0.5 for pairs"),
     "three widths": (["overlapping", "--left-around", "3,4,5"], "takes a duration, or START,END"),
     "a clock": (["overlapping", "--left-resolution", "3"], "--left-resolution applies to instants"),
+    "a unit alone": (
+        ["overlapping", "--left-duration-unit", "ms"],
+        "--left-duration-unit needs --left-duration",
+    ),
+    "an end and a duration": (
+        ["overlapping", "--left-duration", "end"],
+        "--left-time takes the one column of their starts (found 'start,end')",
+    ),
     "no bound": (["following"], "needs a bound. Add --gap D"),
     "a bound": (["meets", "--gap", "3"], "--relation meets takes no bound. Remove --gap"),
     "a share of Allen's": (

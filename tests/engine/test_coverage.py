@@ -154,6 +154,44 @@ def test_times_come_out_as_they_went_in(name: str) -> None:
     assert again["spans"].to_pylist() == [3]
 
 
+LASTED: dict[str, tuple[pa.Array, pa.Array, dict[str, Any], CorrelateOptions, list[Any]]] = {
+    "whole numbers": (pa.array([0, 3]), pa.array([4, None]), {}, CorrelateOptions(), [3, 4, None]),
+    "floats": (pa.array([0.1, 0.3]), pa.array([0.6, None]), {}, SECONDS, [0.3, 0.7, None]),
+    "timestamps": (
+        pa.array([0, 3], pa.timestamp("s", "UTC")), pa.array([4, None]), {"unit": "s"}, CorrelateOptions(),
+        pa.array([3, 4, None], pa.timestamp("s", "UTC")).cast(pa.timestamp("us", "UTC")).to_pylist(),
+    ),
+    "finer": (
+        pa.array([0, 3]), pa.array([4000, None]), {"unit": "ms"}, CorrelateOptions(unit="s", tick="ms"),
+        [3, 4, None],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LASTED)
+def test_ends_of_durations_and_of_events_that_go_on(name: str) -> None:
+    start, lasted, said, options, ends = LASTED[name]
+    side = pa.table({"from": start, "lasted": lasted})
+    time = spans("from", duration="lasted", open_ends=True, **said)
+    found = merged(side, time=time, options=options)
+    assert [list(row.values()) for row in found.to_pylist()] == [[start[0].as_py(), None, 2]]
+    depth = coverage(side, time=time, options=options)
+    assert depth["end"].to_pylist() == ends
+    assert depth["depth"].to_pylist() == [1, 2, 1]
+    given = side.append_column("end", pa.array([ends[1], None], depth["end"].type))
+    time = spans("from", "end", open_ends=True)
+    assert merged(given, time=time, options=options)["end"].to_pylist() == [None]
+
+
+def test_ends_between_whole_numbers_are_refused() -> None:
+    side = pa.table({"start": [0], "ms": [1500]})
+    time = spans("start", duration="ms", unit="ms")
+    with pytest.raises(
+        coincide.DataError, match=r"start do not say \(found 1,500 ms\). Cast start"
+    ):
+        merged(side, time=time, options=CorrelateOptions(unit="s", tick="ms"))
+
+
 def test_types_of_nothing_in_common_are_refused() -> None:
     side = pa.table({"start": pa.array([0], pa.duration("s")), "end": [9]})
     assert merged(side, options=SECONDS).num_rows == 1

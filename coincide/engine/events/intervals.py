@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import arrow_time_column, column_of, plain_type
+from coincide.engine.events.span_ends import SpanEnds
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import Around, AroundByRow
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, scale_of
@@ -60,7 +61,7 @@ class IntervalColumns:
     """The reason why a row is invalid whose length is below `shortest`."""
     scales: tuple[TimeScale, TimeScale]
     longest: int | None = None
-    beyond: tuple[int, int] = (0, 0)
+    beyond: tuple[int, int] | None = (0, 0)
 
     @property
     def names(self) -> tuple[str, ...]:  # noqa: D102
@@ -95,7 +96,12 @@ class ReadIntervals:
     """Intervals of rows: `coincide.engine.events.timestamps.ReadTimes`."""
 
     def __init__(
-        self, lower: Ticks, upper: Ticks, longest: int, shortest: int = 0, disorder: str = "order"
+        self,
+        lower: Ticks,
+        upper: Ticks | SpanEnds,
+        longest: int,
+        shortest: int = 0,
+        disorder: str = "order",
     ) -> None:
         self._lower, self._upper, self._longest, self._shortest = lower, upper, longest, shortest
         self._disorder = disorder

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, get_args
 
-from coincide.engine.events.intervals import IntervalColumns, IntervalNames
+import pyarrow as pa
+
+from coincide.engine.events.intervals import IntervalColumns, IntervalNames, ReadIntervals
+from coincide.engine.events.schemas import column_of
+from coincide.engine.events.span_ends import duration_scale, read_ends
+from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import check_column_name
-from coincide.engine.events.time_columns import TimeScale
+from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.events.timestamps import LengthModel, Pairs, SideModel
 from coincide.model.condition import Closed, Window
-from coincide.model.errors import ConditionError, argument, brief, said_of
-from coincide.model.options import check_choice
+from coincide.model.errors import ConditionError, argument, brief, call, option, said_of
+from coincide.model.options import check_choice, check_truth
 from coincide.model.relations import SpanRelation, SpanWindow
 from coincide.model.timestamps.spans import SpanPairs
-from coincide.model.units import TIME_LIMIT, Duration, plain, size_of
+from coincide.model.units import TIME_LIMIT, Duration, plain, size_of, unit_name
 
 _WIDEST = 2**58
 """Sums of times and of this many ticks do not overflow."""
@@ -26,18 +32,34 @@ class Spans:
 
     Parameters
     ----------
-    start, end : str
-        Columns.
+    start : str
+        Column.
+    end : str or None
+        Column; None where `duration` says how long events last.
     closed : {"both", "left", "right", "neither"}
         Which ends belong to the spans.
     around : (int or str, int or str)
         By how much the start and the end may be off.
+    open_ends : bool
+        Whether a null end is that of an event that goes on.
+    duration, unit : str or None
+        Column of how long events last, and what its numbers count.
     """
 
     start: str
-    end: str
+    end: str | None = None
     closed: Closed = "both"
     around: tuple[Duration, Duration] = (0, 0)
+    open_ends: bool = False
+    duration: str | None = None
+    unit: str | None = None
+
+    def __repr__(self) -> str:
+        said = [repr(self.start), *([] if self.end is None else [repr(self.end)])]
+        for each in fields(self)[2:]:
+            value = getattr(self, each.name)
+            said += [f"{each.name}={value!r}"] if value != each.default else []
+        return f"spans({', '.join(said)})"
 
     @property
     def are_uncertain(self) -> bool:
@@ -47,10 +69,13 @@ class Spans:
 
 def spans(
     start: str,
-    end: str,
+    end: str | None = None,
     *,
     closed: Closed = "both",
     around: Duration | tuple[Duration, Duration] | None = None,
+    open_ends: bool = False,
+    duration: str | None = None,
+    unit: str | None = None,
 ) -> Spans:
     """Say that the events of a side last, from a start to an end.
 
@@ -60,6 +85,15 @@ def spans(
     ----------
     start, end : str
         Columns of times. A start must not be after its end; a null matches nothing.
+    duration : str, optional
+        In place of `end`: the column of how long events last, durations or numbers. None may be negative.
+    unit : str, optional
+        What the numbers in `duration` count. Default: what the numbers in `start` count; timestamps need
+        it.
+    open_ends : bool
+        Whether a null end, or a null duration, says that the event goes on. Such an end is after all
+        others, at the last time that there is: 2^61 - 1 ticks, in the year 75,041 where a tick is 1 µs, and
+        in 2043 where it is 1 ns.
     closed : {"both", "left", "right", "neither"}
         Which ends belong to the spans, as pandas says it. A span of length 0 without both ends holds no
         time, and matches nothing.
@@ -76,17 +110,35 @@ def spans(
     Raises
     ------
     ConditionError
-        If a column is no name, `closed` is another word, or a width is negative.
+        If a column is no name, both or neither of `end` and `duration` are given, `closed` is another
+        word, or a width is negative.
 
     Examples
     --------
     >>> spans("begin", "end", closed="left")
-    Spans(start='begin', end='end', closed='left', around=(0, 0))
+    spans('begin', 'end', closed='left')
+    >>> spans("begin", duration="lasted", unit="ms", open_ends=True)
+    spans('begin', open_ends=True, duration='lasted', unit='ms')
     """
     check_column_name("start", start)
-    check_column_name("end", end)
+    if (end is None) == (duration is None):
+        found = "neither" if end is None else "both"
+        raise ConditionError(
+            f"{call('spans', start)} needs the column {argument('end')}, or {argument('duration')},"
+            f" which says how long events last (found {found}). Name one of them."
+        )
+    for name, column in (("end", end), ("duration", duration)):
+        if column is not None:
+            check_column_name(name, column)
+    if unit is not None and duration is None:
+        raise ConditionError(
+            f"{argument('unit')} says what numbers in {argument('duration')} count (found no such"
+            f" column). Remove it; of starts and ends {option('unit', unit)} tells."
+        )
     check_choice("closed", closed, get_args(Closed))
-    return Spans(start, end, closed, _widths(around))
+    check_truth("open_ends", open_ends)
+    unit = None if unit is None else unit_name(unit)
+    return Spans(start, end, closed, _widths(around), open_ends, duration, unit)
 
 
 def _widths(given: Any) -> tuple[Duration, Duration]:
@@ -109,10 +161,7 @@ def check_no_spans(operator: str, cure: str, *given: object) -> None:
     """Refuse spans, or a relation of them, among arguments of an operator that takes none."""
     for each in given:
         if isinstance(each, (Spans, SpanRelation)):
-            found = (
-                each if isinstance(each, SpanRelation) else f"spans({each.start!r}, {each.end!r})"
-            )
-            raise ConditionError(f"{operator} takes no spans (found {found}). {cure}")
+            raise ConditionError(f"{operator} takes no spans (found {each}). {cure}")
 
 
 @dataclass(frozen=True)
@@ -121,11 +170,28 @@ class SpanNames(IntervalNames):
 
     closed: Closed = field(default="both", kw_only=True)
     around: tuple[Duration, Duration] = field(default=(0, 0), kw_only=True)
+    open_ends: bool = field(default=False, kw_only=True)
+    duration: str | None = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, given: Spans) -> SpanNames:
         """What is meant by `spans`."""
-        return cls(given.start, given.end, closed=given.closed, around=given.around)
+        return cls(
+            given.start, given.start if given.end is None else given.end, closed=given.closed,
+            around=given.around, open_ends=given.open_ends, duration=given.duration, unit=given.unit,
+        )  # fmt: skip
+
+    def check_longest(self, name: str) -> None:  # noqa: D102
+        if self.open_ends:
+            raise ConditionError(
+                f"{argument(name)} declares the longest event, but {argument('open_ends', True)} lets"
+                f" events go on. Remove {argument(name)}, or give such events an end."
+            )
+
+    def clocks_of(self, found: Sequence[TimeColumn], duration: TimeColumn) -> list[TimeColumn]:
+        """What the clocks mean as times, where the ends are so long after the starts."""
+        return [found[0], replace(found[1], duration=duration)]
 
     def resolved(  # noqa: D102
         self, scales: tuple[TimeScale, TimeScale], longest: int | None
@@ -136,7 +202,17 @@ class SpanNames(IntervalNames):
             raise ConditionError(
                 f"{argument('around')} must be below 2^58 ticks (found {brief(self.around)})."
             )
-        return SpanColumns(scales, longest, closed=self.closed, around=(start, end))
+        column = scales[1].column.duration
+        length = None if column is None else duration_scale(scales[0], column, self.unit)
+        beyond = None if self.open_ends else (0, 0)
+        if length is not None:
+            # Two scales of one column are one to whom it matters.
+            scales = scales[0], scales[0]
+            beyond = None if beyond is None or longest is None else (0, longest)
+        return SpanColumns(
+            scales, longest, beyond, closed=self.closed, around=(start, end),
+            open_ends=self.open_ends, length=length,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -146,11 +222,31 @@ class SpanColumns(IntervalColumns):
     disorder: ClassVar[str] = "ends"
     closed: Closed = field(default="both", kw_only=True)
     around: tuple[int, int] = field(default=(0, 0), kw_only=True)  # of start and end, ticks
+    open_ends: bool = field(default=False, kw_only=True)
+    length: TimeScale | None = field(default=None, kw_only=True)  # in place of a column of ends
+
+    @property
+    def names(self) -> tuple[str, ...]:  # noqa: D102
+        if self.length is None:
+            return super().names
+        return self.scales[0].column.name, self.length.column.name
 
     @property
     def shortest(self) -> int:
         """The latest start is not after the earliest end."""
         return sum(self.around)
+
+    def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
+        if self.length is None and not self.open_ends:
+            return super().read(table)
+        start = self.scales[0]
+        starts = Ticks(column_of(table, start.column.side, start.column.name), start)
+        ends = read_ends(
+            table, self.length or self.scales[1], starts,
+            are_lengths=self.length is not None, are_open=self.open_ends,
+        )  # fmt: skip
+        longest = 2 * TIME_LIMIT if self.longest is None else self.longest
+        return ReadIntervals(starts, ends, longest, self.shortest, self.disorder)
 
     @property
     def model(self) -> SpanModel:  # type: ignore[override]  # noqa: D102

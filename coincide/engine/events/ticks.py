@@ -168,10 +168,14 @@ def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
     finer = values[values % scale.factor.denominator != 0]
     if not finer.size:
         return
-    column, example = scale.column, time_words(int(finer[0]), replace(scale, tick=Tick("ns")))
+    column = scale.column
+    own = {size: unit for unit, size in NANOSECONDS_PER_UNIT.items()}
+    as_stored = replace(scale, factor=Fraction(1), tick=Tick(own[column.nanoseconds or 1]))
+    example = time_words(int(finer[0]), as_stored)
+    what = "durations" if column.family == "duration" else "timestamps"
     far = int(((finer >= TIME_LIMIT) | (finer <= -TIME_LIMIT)).sum())
     raise DataError(
-        f"{column.side}.{column.name} has timestamps finer than 1 us in"
+        f"{column.side}.{column.name} has {what} finer than 1 us in"
         f" {several(finer.size, 'row')} (found {example}). Round them, or count in nanoseconds"
         f" with {option('unit', 'ns')}"
         + (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -70,7 +71,9 @@ def timestamp_names(name: str, given: GivenTimes) -> TimestampNames:
 
 def all_columns(names: TimestampNames) -> list[str]:
     """The columns that are needed, each once."""
-    return list(dict.fromkeys((*names.clocks, *names.widths, *names.labels)))
+    duration = names.duration if isinstance(names, SpanNames) else None
+    lengths = () if duration is None else (duration,)
+    return list(dict.fromkeys((*names.clocks, *lengths, *names.widths, *names.labels)))
 
 
 def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[TimeColumn]:
@@ -81,4 +84,15 @@ def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[Ti
     for name in names.widths:
         kind = type_of(schema, side, name)
         check_width(side, name, str(kind), can_be_width(kind))
-    return [arrow_time_column(side, name, type_of(schema, side, name)) for name in names.clocks]
+    kinds = [type_of(schema, side, name) for name in names.clocks]
+    if not isinstance(names, SpanNames):
+        return list(map(partial(arrow_time_column, side), names.clocks, kinds))
+    if names.open_ends and pa.types.is_null(kinds[1]):  # events that all go on
+        kinds[1] = kinds[0]
+    found = list(map(partial(arrow_time_column, side), names.clocks, kinds))
+    if names.duration is None:
+        return found
+    kind = type_of(schema, side, names.duration)
+    if names.open_ends and pa.types.is_null(kind):
+        kind = pa.int64()
+    return names.clocks_of(found, arrow_time_column(side, names.duration, kind))

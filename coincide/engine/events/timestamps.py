@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.span_ends import SpanEnds
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import INVALID_REASONS, TimeScale, range_hint
 from coincide.model.bands import longest_useful
@@ -258,7 +259,7 @@ class TimestampColumns(Protocol):
         """The timestamps of a table's rows."""
 
 
-def most_rounded(columns: Sequence[Ticks], valid: np.ndarray | None) -> float:
+def most_rounded(columns: Sequence[Ticks | SpanEnds], valid: np.ndarray | None) -> float:
     """The largest change of a time in the valid rows, or in all."""
     changes = [column.rounding for column in columns if column.rounding is not None]
     return max(

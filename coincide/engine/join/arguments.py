@@ -22,7 +22,7 @@ from coincide.model.options import How, Way
 from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
 from coincide.model.uncertain_ends import Widths
-from coincide.model.units import Duration, Tick
+from coincide.model.units import Duration, Tick, size_of
 
 TIMES = ("min_time", "max_time")
 _OF_LEFT: dict[str, How] = {"right": "inner", "full": "left"}
@@ -100,6 +100,7 @@ class JoinArguments(PairArguments):
                     f"{argument(name)} must be spans('start', 'end'), or one column of exact times,"
                     f" for {self.condition} (found {brief(given)}). Name its columns in spans()."
                 )
+        self._check_open_ends()
         self._check_uncertain_ends()
         if self.probability and self.condition.confidence is None:
             raise ConditionError(
@@ -116,6 +117,31 @@ class JoinArguments(PairArguments):
             raise ConditionError(
                 f"{argument('matching', 'optimal')} assigns instants to each other, but"
                 f" {self.condition} relates spans. Use {argument('matching', 'mutual')}."
+            )
+
+    def _check_open_ends(self) -> None:
+        """Refuse what no span without an end has, or what two ends that are open leave unknown."""
+        assert isinstance(self.condition, SpanRelation)
+        both = {"left_time": self.left_time, "right_time": self.right_time}
+        are_open = [isinstance(given, Spans) and given.open_ends for given in both.values()]
+        for name, is_open, share in zip(both, are_open, self.condition.share, strict=True):
+            if is_open and share:
+                raise ConditionError(
+                    f"no time is a share of a span that goes on, but {self.condition} asks for one"
+                    f" (found {argument('open_ends', True)} in {argument(name)}). Give"
+                    f" {argument('share')} as a pair with 0 for this side, or use"
+                    f" {argument('min_overlap')}."
+                )
+        widths = [given.around[1] for given in both.values() if isinstance(given, Spans)]
+        if (
+            all(are_open)
+            and any(map(size_of, widths))
+            and self.condition.kind in ("containing", "inside")
+        ):
+            raise ConditionError(
+                f"{self.condition} compares ends, and two ends that are open are not off by some"
+                f" time (found {argument('open_ends', True)} and {argument('around')} on both"
+                f" sides). Give the widths of starts alone, {argument('around', ('10ms', 0))}."
             )
 
     def _check_uncertain_ends(self) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.schemas import check_name, one_array, plain_type
 from coincide.engine.events.sides import grouped_events
+from coincide.engine.events.span_ends import ends_of
 from coincide.engine.events.spans import Spans
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TablePlan, given_tables, resolved
@@ -62,7 +63,8 @@ def merged(
     pa.Table
         Columns `by`, the start and the end, and ``spans``: int64, how many rows it unites. In the order of
         keys as they first come, then of time. Spans that hold no moment, and rows without a time or a
-        key, are left out. Each start and each end is one of `events`, of the same type.
+        key, are left out. Each start and each end is one of `events`, of the same type; without a column
+        of ends they are computed, in a column ``end``. The end of what goes on is null.
 
     Raises
     ------
@@ -205,7 +207,7 @@ class _Rows(NamedTuple):
         self, of: np.ndarray, start: pa.Array, end: pa.Array, name: str, count: np.ndarray
     ) -> pa.Table:
         """Stretches of time, each with the key of one of the rows."""
-        names = [*self.keys.column_names, self.names.start, self.names.end, name]
+        names = [*self.keys.column_names, self.names.start, self.names.end or "end", name]
         check_output_names(names)
         keys = self.keys.take(pa.array(of)).columns
         return pa.table([*keys, start, end, pa.array(count)], names=names)
@@ -215,14 +217,15 @@ def _read(arguments: _CoverageArguments, events: Any) -> _Rows:
     (table,) = given_tables(events, None, arguments)
     schema, time = table.schema, arguments.left_time
     assert isinstance(time, Spans)
-    for name in (time.start, time.end):
+    columns = [time.start, time.duration or time.end or time.start]
+    for name in columns:
         check_name(_EVENTS, name, schema.names, _NAMING)
     arguments = arguments.settled(schema, schema)
     spec, times = resolved(schema, schema, arguments)
     keys = arguments.keys
     plan = TablePlan(
         (keys, keys),
-        ([time.start, time.end], []),
+        (columns, []),
         times,
         arguments.options.invalid,
         spec,
@@ -238,6 +241,8 @@ def _read(arguments: _CoverageArguments, events: Any) -> _Rows:
     holds = np.flatnonzero((group >= 0) & ((time.closed == "both") | (start < end)))
     order = holds[stable_order(start[holds], group[holds])]
     starts, ends = (column.take(pa.array(order)) for column in side.payload)
+    if time.duration is not None:
+        ends = ends_of(end[order], starts, times[0].scales[0])
     return _Rows(
         group[order], start[order], end[order], pa.table(side.keys, names=keys).take(pa.array(order)),
         time, (starts, ends), plan.tick,

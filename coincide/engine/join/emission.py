@@ -15,7 +15,7 @@ from coincide.engine.events.rows import Gather, cuts, numbers_in_runs, total_byt
 from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.derived_joins import in_order_of_left
-from coincide.engine.join.spec import Pairing, Rows
+from coincide.engine.join.spec import NO_NUMBER, Pairing, Rows
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
@@ -295,7 +295,7 @@ class Emission(ABC):
         left_rows, right_rows = rows
         for part in self._cut(left_rows, right_rows):
             is_alone = right_rows[part] < 0 if lonely.size else None
-            others = [pa.array(each[part], mask=is_alone) for each in measured]
+            others = [_with_nulls(each[part], is_alone) for each in measured]
             yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
 
     def _matched_batch(
@@ -316,6 +316,14 @@ class Emission(ABC):
     def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
         left = [column(left_rows) for column in self._left_columns]
         return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
+
+
+def _with_nulls(values: np.ndarray, is_null: np.ndarray | None = None) -> pa.Array:
+    """A column of pairs, in which some have no value: `NO_NUMBER` is null, too."""
+    if values.dtype == np.int64:
+        has_none = values == NO_NUMBER
+        is_null = has_none if is_null is None else is_null | has_none
+    return pa.array(values, mask=is_null)
 
 
 class Counts(Emission):
@@ -398,7 +406,7 @@ class Pairs(Emission):
         values = [side.ordered(order) for side, order in sides]
         *pairs, known = self._joined(start, stop, *values)
         columns = [side.wrap(each) for (side, _), each in zip(sides, pairs, strict=True)]
-        columns += [pa.array(known[name]) for name in self._spec.measures]
+        columns += [_with_nulls(known[name]) for name in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _joined(
@@ -493,7 +501,7 @@ class Lists(Emission):
     ) -> pa.RecordBatch:
         inside = slice(bounds[0], bounds[-1])
         values = [column.list_of(right_rows[inside]) for column in self._right_columns]
-        values += [pa.array(each[inside]) for each in measured]
+        values += [_with_nulls(each[inside]) for each in measured]
         return self._batch(rows, [_lists_of(bounds - bounds[0], value) for value in values])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.sides import Side
+from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.model.condition import Window
@@ -23,6 +24,8 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 
+NO_NUMBER = int(np.iinfo(np.int64).min)
+"""What a column of pairs holds where its value is null."""
 DELTA = "delta"
 OVERLAP = "overlap"
 DELTA_NAMES = (DELTA, *(f"{DELTA}_{unit}" for unit in NANOSECONDS_PER_UNIT))
@@ -220,8 +223,13 @@ class Pairing(ABC):
         spec, rows = self.spec, (left_rows, right_rows)
         found = {} if spec.delta_name is None else {spec.delta_name: self.deltas(*rows)}
         if spec.overlap_name is not None:
-            found[spec.overlap_name] = self.overlaps(*rows)
+            found[spec.overlap_name] = np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
         return found
+
+    def _go_on(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        """Whether neither span of a pair has an end: bool array."""
+        left, right = self.left.max_time == OPEN_END, self.right.max_time == OPEN_END
+        return left[left_rows] & right[right_rows]
 
     def deltas(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """T_right - T_left between stamps, or midpoints, half a tick left off: int64 array, ticks."""

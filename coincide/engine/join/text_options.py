@@ -40,7 +40,9 @@ _AS_GIVEN = (
     "where",
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
-_OF_SPANS = ("min_overlap", "share", "gap")
+_AMOUNTS = ("min_overlap", "share", "gap")
+_LASTING = tuple(f"{side}_{name}" for side in SIDES for name in ("duration", "duration_unit"))
+_OF_SPANS = (*_AMOUNTS, "open_ends", *_LASTING)
 _BOUNDED = ("following", "before", "after")
 """Relations that need the most time between two spans."""
 _TIMES = "min_time,max_time"
@@ -84,8 +86,10 @@ def keys(words: Sequence[str] | None, option: str = "by") -> list[Key]:
 
 def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
     """What is said of one stream holds for both sides."""
-    check_one_stream(words, SIDES, "RIGHT", (*CLOCKS, "unit", "longest"))
-    own = {f"right_{name}": words.get(f"left_{name}") for name in CLOCKS}
+    once = (*CLOCKS, "unit", "longest", "duration", "duration_unit")
+    check_one_stream(words, SIDES, "RIGHT", once)
+    own = {name: words.get(name.replace("right", "left")) for name in _LASTING if "right" in name}
+    own |= {f"right_{name}": words.get(f"left_{name}") for name in CLOCKS}
     if words.get("right_time", _TIMES) == _TIMES:
         own["right_time"] = words.get("left_time", _TIMES)
     return {**words, **own}
@@ -151,7 +155,7 @@ _Asked = tuple[TimingCondition | SpanRelation, tuple[GivenTimes, GivenTimes]]
 
 def _of_instants(words: dict[str, Any]) -> _Asked:
     for name in _OF_SPANS:
-        if words.get(name) is not None:
+        if words.get(name):
             raise ConditionError(
                 f"{argument(name)} applies to spans. Add {argument('relation', 'overlapping')}, or"
                 f" remove {argument(name)}."
@@ -170,7 +174,7 @@ def _of_spans(words: dict[str, Any]) -> _Asked:
                 " last. Remove one."
             )
     left, right = (_lasting(side, words, words.get("closed") or "both") for side in SIDES)
-    asked = _relation(words["relation"], *(words.get(name) for name in _OF_SPANS))
+    asked = _relation(words["relation"], *(words.get(name) for name in _AMOUNTS))
     return replace(asked, confidence=words.get("confidence")), (left, right)
 
 
@@ -178,15 +182,30 @@ def _lasting(side: str, words: dict[str, Any], closed: Closed) -> GivenTimes:
     word, around = f"{side}_time", words.get(f"{side}_around")
     given = words.get(word, _TIMES)
     columns = names(word, [given])
+    length, unit = (words.get(f"{side}_{name}") for name in ("duration", "duration_unit"))
+    if length is not None and len(columns) > 1:
+        raise ConditionError(
+            f"{argument(f'{side}_duration')} says when events end, so {argument(word)} takes the one"
+            f" column of their starts (found {given!r})."
+        )
+    if unit is not None and length is None:
+        raise ConditionError(
+            f"{argument(f'{side}_duration_unit')} needs {argument(f'{side}_duration')}. Remove it, or"
+            " name the column."
+        )
     if len(columns) > 2:
         raise ConditionError(
             f"{argument(word)} takes the columns START,END, or one column of exact times (found"
             f" {given!r})."
         )
-    if len(columns) == 1 and around is None:
+    if len(columns) == 1 and around is None and length is None:
         return columns[0]
     widths = None if around is None else _both_durations(f"{side}_around", around, "START,END")
-    return spans(columns[0], columns[-1], closed=closed, around=widths)
+    is_open = bool(words.get("open_ends")) and (length is not None or len(columns) > 1)
+    return spans(
+        columns[0], None if length is not None else columns[-1], closed=closed, around=widths,
+        open_ends=is_open, duration=length, unit=unit,
+    )  # fmt: skip
 
 
 def _relation(

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 from coincide.engine.events.invalid_rows import readable
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.sides import Side, grouped_events
+from coincide.engine.events.span_ends import OPEN_END
+from coincide.engine.events.spans import SpanModel
 from coincide.engine.events.ticks import length_words, time_words
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import Bounds
+from coincide.engine.events.timestamps import Bounds, SideModel
 from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import Window
 from coincide.model.errors import Words, argument
@@ -151,6 +153,7 @@ class Evidence:
     last: int = 0
     is_all: bool = True
     typical: int | None = None
+    empty: int | None = None  # Spans that hold no moment; None where that is not known
 
     @property
     def words(self) -> str:
@@ -161,7 +164,20 @@ class Evidence:
     @property
     def words_of_times(self) -> tuple[str, str]:
         """When it begins and ends."""
-        return time_words(self.first, self.scale), time_words(self.last, self.scale)
+        last = "no end" if self.last == OPEN_END else time_words(self.last, self.scale)
+        return time_words(self.first, self.scale), last
+
+    def words_of_empty(self, model: SideModel) -> str | None:
+        """What there is to say of spans that hold no moment."""
+        if not (self.empty and isinstance(model, SpanModel)):
+            return None
+        side = self.scale.column.side
+        many = "all" if self.empty == self.events else f"{self.empty:,} of"
+        return (
+            f"{many} {self.events:,} spans of {side} end where they begin, and with"
+            f" {argument('closed', model.closed)} such a span holds no moment: it matches nothing. Use"
+            f" {argument('closed', 'both')}, or give them a length"
+        )
 
 
 def evidence_of(side: Side, scale: TimeScale) -> Evidence:
@@ -176,7 +192,13 @@ def evidence_of(side: Side, scale: TimeScale) -> Evidence:
     return Evidence(
         scale, low.size, int(lengths.min()), int(low.min()), int(high.max()),
         typical=int(np.partition(lengths, middle)[middle]),
+        empty=int((lengths == 0).sum()) if holds_no_instant(side.model) else None,
     )  # fmt: skip
+
+
+def holds_no_instant(model: SideModel) -> bool:
+    """Whether an event of no length holds no moment: a span without one of its ends."""
+    return isinstance(model, SpanModel) and model.closed != "both"
 
 
 @dataclass(frozen=True)
@@ -225,7 +247,13 @@ def explain_emptiness(
     if spec.shapes_are_lengths and not any(lengths):
         # Each pair of exact times has a probability of 1 or 0, which says nothing.
         hints_of_lengths = [each for each in hints_of_lengths if each[0]]
+    empty = [
+        (side.empty == side.events, words)
+        for side, model in zip((left, right), spec.models, strict=True)
+        if (words := side.words_of_empty(model))
+    ]
     found = [
+        *dict.fromkeys(empty),
         *hints_of_lengths,
         _of_times(left, right, window),
         *([(keys.is_all and not keys.shared, keys.describe())] if keys else []),

@@ -48,11 +48,12 @@ _TEXTS = (
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
-    "prefer", "relation", "min_overlap", "share", "gap",
+    "prefer", "relation", "min_overlap", "share", "gap", "left_duration", "right_duration",
+    "left_duration_unit", "right_duration_unit",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns", "pair_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads", "k")
-_TRUTHS = ("probability", "case_fold")
+_TRUTHS = ("probability", "case_fold", "open_ends")
 OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_TRUTHS, "within", "confidence")
 """Options of the source, named as those of `coincide join`, with the same defaults."""
 _PARALLELISM = "8"

@@ -89,6 +89,111 @@ def test_as_in_one_process(spark: SparkSession, name: str) -> None:
     assert want.num_rows
 
 
+def going_on(seed: int, size: int) -> pa.Table:
+    """Starts, how many halves of a tick events last, and when they end, as timestamps and numbers."""
+    side, rng = lasting(seed, size), np.random.default_rng(seed)
+    start, end = side["start"].to_numpy(), side["end"].to_numpy()
+    none, nothing = rng.random(size) < 0.1, rng.random(size) < 0.03
+    return pa.table({
+        "id": side["id"], "key": side["key"],
+        "start": pa.array(start, mask=nothing), "end": pa.array(end, mask=none),
+        "halves": pa.array((end - start) * 2.0, mask=none),
+        "at": pa.array(start, pa.timestamp("us", "UTC"), mask=nothing),
+        "lasted": pa.array(end - start, pa.duration("us"), mask=none),
+    })  # fmt: skip
+
+
+GOING = going_on(5, 300), going_on(6, 280)
+OPEN: dict[str, tuple[Any, dict[str, Any], CorrelateOptions]] = {
+    "exchange": (
+        overlapping(gap=30),
+        {
+            "left_time": spans("start", "end", open_ends=True), "right_time": spans("start", "end"),
+            "how": "full",
+        },
+        CorrelateOptions(way="exchange", slices=5),
+    ),
+    "both": (
+        overlapping(),
+        {
+            "left_time": spans("start", "end", open_ends=True, closed="left"),
+            "right_time": spans("start", "end", open_ends=True), "pair_columns": "overlap",
+        },
+        CorrelateOptions(way="exchange", slices=4),
+    ),
+    "durations": (
+        inside(),
+        {
+            "left_time": spans("at", duration="lasted"),
+            "right_time": spans("at", duration="lasted", open_ends=True),
+        },
+        CorrelateOptions(way="broadcast-left"),
+    ),
+    "numbers": (
+        overlapping(min_overlap=2),
+        {
+            "left_time": spans("at", duration="halves", unit="us"),
+            "right_time": spans("at", duration="halves", unit="us", open_ends=True),
+            "emit": "best",
+        },
+        CorrelateOptions(way="exchange", slices=3),
+    ),
+    "one by files": (
+        containing(),
+        {
+            "left_time": spans("start", duration="halves", open_ends=True),
+            "right_time": spans("start", duration="halves"), "how": "left",
+        },
+        CorrelateOptions(unit="ms", tick="us", way="broadcast-right"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_events_that_go_on_or_have_a_duration(spark: SparkSession, name: str) -> None:
+    condition, asked, options = OPEN[name]
+    want = correlate_tables(*GOING, condition, by="key", **asked, options=options)
+    left, right = map(spark.createDataFrame, GOING)
+    found = correlate(left, right, condition, by="key", **asked, options=options)
+    assert in_order(found.toArrow()) == in_order(want)
+    assert want.num_rows > 100
+
+
+def test_from_files_without_an_end(spark: SparkSession, tmp_path: Path) -> None:
+    """Statistics of ends do not bound such events: by files only where the longest is declared."""
+    for side, table in zip(("left", "right"), GOING, strict=True):
+        pq.write_table(table, tmp_path / f"{side}.parquet", row_group_size=40)
+    files = tmp_path / "left.parquet", tmp_path / "right.parquet"
+    for open_ends, longest in ((True, None), (False, 6000)):
+        asked: dict[str, Any] = {
+            "condition": overlapping(), "by": "key",
+            "left_time": spans("start", "end", open_ends=open_ends),
+            "right_time": spans("start", "end"),
+        }  # fmt: skip
+        if not open_ends:
+            asked["left_time"] = spans("at", duration="lasted")
+            asked["right_time"] = spans("at", duration="lasted")
+        options = CorrelateOptions(left_longest=longest, right_longest=longest, slices=4)
+        report = JoinReport()
+        found = correlate_files(spark, *files, **asked, options=options, report=report)
+        assert in_order(found.toArrow()) == in_order(correlate_tables(*GOING, **asked))
+        assert report.summary().way == ("exchange" if open_ends else "files")
+
+
+def test_spans_without_a_moment_are_the_reason(spark: SparkSession) -> None:
+    instants = pa.table({"id": [0, 1], "start": [3, 5], "end": [3, 5]})
+    sides = map(spark.createDataFrame, (instants, pa.table({"id": [0], "start": [0], "end": [9]})))
+    report = JoinReport()
+    found = correlate(
+        *sides, overlapping(), left_time=spans("start", "end", closed="left"),
+        right_time=spans("start", "end"), report=report, options=CorrelateOptions(way="exchange"),
+    )  # fmt: skip
+    assert found.count() == 0
+    no_pairs = report.summary().no_pairs
+    assert no_pairs is not None
+    assert "all 2 spans of left end where they begin" in no_pairs.reasons[0]
+
+
 def test_one_stream(spark: SparkSession) -> None:
     asked: dict[str, Any] = {
         "condition": overlapping(),
