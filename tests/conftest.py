@@ -177,7 +177,6 @@ def _sides_pass_for_large(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """Nothing is collected by itself where the look, the exchange and broadcasts are tested."""
     here = Path(__file__).parent / "spark_plugin"
     if any(request.path.is_relative_to(here / folder) for folder in _OF_LARGE_SIDES):
-        from spark_plugin.ways import choosing
+        from tests.helpers.planning import set_limits
 
-        monkeypatch.setattr(choosing, "BOTH_BYTES", -1)
-        monkeypatch.setattr(choosing, "SMALL_BYTES", -1)
+        set_limits(monkeypatch, both_bytes=-1, small_bytes=-1)

@@ -33,3 +33,12 @@ def bytes_of(setting: str) -> int | None:
     """A size as settings of Spark have it, such as ``"64m"``; None if it is none."""
     told = _SIZE.fullmatch(setting.strip())
     return int(told[1]) * 1024 ** _POWERS.index(told[2].lower()) if told else None
+
+
+def parallelism(spark: SparkSession) -> int:
+    """Tasks at once; where the session cannot say (Spark Connect), what its settings say."""
+    context = context_of(spark)
+    if context is not None:
+        return max(1, context.defaultParallelism)
+    fallback = spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
+    return max(1, int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or fallback))

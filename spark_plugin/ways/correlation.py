@@ -41,17 +41,10 @@ from spark_plugin.frames.stage import (
 from spark_plugin.frames.statistics import JobStatistics, SideStatistics
 from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.tasks.wire import Shipment
+from spark_plugin.ways import limits
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
-from spark_plugin.ways.choosing import (
-    JOINS,
-    WHOLE,
-    AnyPlan,
-    declared_plan,
-    measure_sides,
-    plan_after_job,
-    plan_way,
-)
+from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_way
 from spark_plugin.ways.join_sides import (
     Job,
     Sides,
@@ -64,6 +57,7 @@ from spark_plugin.ways.join_sides import (
     with_filter,
 )
 from spark_plugin.ways.matching import matched_join
+from spark_plugin.ways.planning_job import declared_plan, measure_sides, plan_after_job
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16
@@ -207,7 +201,7 @@ def planned_pairs(
     check_streaming(sides, spec, options)
     check_workers(spark)
     with queries_logged():
-        statistics, plan = plan_way(sides, spec, options)
+        statistics, plan = plan_way(sides, spec, options, limits.LIMITS)
         _log.info("correlate: %s", plan.describe())
         advise_batch_size(spark, are_narrow=are_narrow(sides))
         if None in statistics and not observe and not isinstance(plan, BothPlan):
@@ -297,7 +291,7 @@ def accidental_pairs(
 
 def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: Statistics) -> int:
     """How many pairs a join finds whose rows are counts."""
-    _, plan = plan_after_job(sides, spec, options, statistics)
+    _, plan = plan_after_job(sides, spec, options, limits.LIMITS, statistics)
     profile = gpu_profile(sides[0].spark, spec.backend)
     stage = Stage(options.invalid == "raise", profile, None, None)
     found, shipment = JOINS[type(plan)](

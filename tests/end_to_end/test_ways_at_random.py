@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from coincide import CorrelateOptions, correlate, correlate_files, correlate_tables, within
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.ways import choosing
-from spark_plugin.ways.choosing import plan_unseen
+from spark_plugin.ways.choosing import collected_small
+from tests.helpers.planning import set_limits
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 ROWS = 40
@@ -131,13 +132,12 @@ def test_every_way(
     if not is_one:
 
         def planned(*asked: Any) -> Any:
-            plans.append(plan_unseen(*asked))
+            plans.append(collected_small(*asked))
             return plans[-1]
 
-        monkeypatch.setattr(choosing, "BOTH_BYTES", -1)
+        set_limits(monkeypatch, both_bytes=-1, least_large=0)
         monkeypatch.setattr(choosing, "estimated_bytes", lambda side: 1 + 9 * (side.side != small))
-        monkeypatch.setattr(choosing, "_LEAST_LARGE", 0)
-        monkeypatch.setattr(choosing, "plan_unseen", planned)
+        monkeypatch.setattr(choosing, "collected_small", planned)
         ways["no planning job"] = lambda: correlate(*frames, **words)
     slices, cells = int(random.integers(1, 6)), []
     slice_rows = int(random.choice([4, 1_000_000]))
@@ -145,11 +145,8 @@ def test_every_way(
     def in_cells() -> DataFrame:
         """Both sides pass for large, and slices for smaller than they are."""
         with monkeypatch.context() as patched:
-            patched.setattr(choosing, "SMALL_BYTES", -1)
-            patched.setattr(choosing, "BOTH_BYTES", -1)
-            patched.setattr(choosing, "LARGE_BYTES", 0)
-            patched.setattr(choosing, "FAR_LARGER", 10**9)
-            patched.setattr(choosing, "_slices", lambda *_: slices)
+            set_limits(patched, small_bytes=-1, both_bytes=-1, large_bytes=0, far_larger=10**9)
+            patched.setattr(choosing, "slices_of", lambda *_: slices)
             patched.setattr(choosing, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k)))
             return correlate(*frames, options=CorrelateOptions(slice_rows=slice_rows), **words)
 

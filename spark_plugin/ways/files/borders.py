@@ -24,13 +24,13 @@ from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.stream_parts import AIMED_ROWS, StreamParts, aimed_rows, stream_parts
 from coincide.model.errors import SchemaError, marked
+from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.borders import BorderPlan, plan_of_crossings
 from spark_plugin.frames.columns import check_microseconds, spark_type
 from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.tasks.border_files import PartTask, StreamFiles
 from spark_plugin.tasks.borders import ShippedQueries
-from spark_plugin.ways.choosing import parallelism
 
 _MOST_READS = 2.0
 """How often a row may be read, on average."""

@@ -39,6 +39,7 @@ from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, SchemaError, marked
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.units import NANOSECONDS_PER_UNIT
+from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds, spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
@@ -53,7 +54,6 @@ from spark_plugin.frames.output_columns import (
 )
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.tasks.file_slices import BatchTask, Columns, FileTask, SliceReport
-from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.matching import Counts, check_identifiable, chosen_pairs, output_names
 

@@ -70,7 +70,7 @@ def _together(tasks: int, keeps_right: bool, *, has_keys: bool) -> int:
 
 def _reach(sides: Sides, spec: AnySpec) -> Reach:
     """How far pairs reach, also where nothing can be a pair."""
-    reach = reach_of_any(sides, spec)
+    reach = reach_of_any((sides[0].times, sides[1].times), spec)
     if reach is None:
         lacking = [f"{side.side}_longest" for side in sides if lengths_of(side.times) is None]
         raise ConditionError(

@@ -135,6 +135,7 @@ def run(master: str) -> None:
     import spark_plugin.ways.choosing as choosing
     import spark_plugin.ways.exchange.join as exchange
     import spark_plugin.ways.files.join as direct
+    import spark_plugin.ways.limits as limits
     from spark_plugin.cluster.session import local_session
     from tests.helpers.joins import plan_correlation
 
@@ -167,8 +168,8 @@ def run(master: str) -> None:
         }
     exchange.SliceTask = DyingCellTask  # type: ignore[misc]
     exchange.PackTask = DyingCellPackTask  # type: ignore[misc]
-    choosing.BOTH_BYTES = choosing.SMALL_BYTES = -1
-    choosing.LARGE_BYTES, choosing._slices = 0, lambda *_: 4  # type: ignore[assignment]
+    limits.LIMITS = limits.PlannerLimits(both_bytes=-1, small_bytes=-1, large_bytes=0)
+    choosing.slices_of = lambda *_: 4  # type: ignore[assignment]
     options = CorrelateOptions(slice_rows=200, batch_pairs=50)
     planned = plan_correlation(*frames, CONDITION, observe=True, options=options)
     answer["cells"] = {

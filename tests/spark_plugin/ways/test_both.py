@@ -25,7 +25,6 @@ from coincide import (
 )
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import ConditionError, DataError
-from spark_plugin.frames.estimates import Estimate
 from spark_plugin.tasks.samples import Reach, Sample
 from spark_plugin.ways import choosing
 from spark_plugin.ways.broadcast import both, collecting
@@ -33,6 +32,7 @@ from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
+from tests.helpers.planning import set_limits
 from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, shape_numbers
 
 pytestmark = pytest.mark.spark
@@ -172,39 +172,11 @@ def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    monkeypatch.setattr(choosing, "BOTH_ROWS", 700)
+    set_limits(monkeypatch, both_rows=700)
     assert plan_correlation(left, right, CONDITION).plan.way == "broadcast-both"
-    monkeypatch.setattr(choosing, "BOTH_ROWS", 699)
+    set_limits(monkeypatch, both_rows=699)
     assert plan_correlation(left, right, CONDITION).plan.way != "broadcast-both"
     assert plan_correlation(right, left, CONDITION).plan.way != "broadcast-both"
-
-
-@pytest.mark.parametrize(
-    ("of_left", "way"), [(14 << 20, "broadcast-both"), ((14 << 20) + 1, "broadcast")]
-)
-def test_what_spark_takes_for_large_is_not_collected(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
-) -> None:
-    """28 MiB of both, as docs/planning.md says."""
-    sizes = {"left": of_left, "right": 14 << 20}
-    monkeypatch.setattr(choosing, "estimated_bytes", lambda side: sizes[side.side])
-    assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).plan.way == way
-
-
-@pytest.mark.parametrize(
-    ("of_left", "way"), [((6 << 20) - 1, "broadcast-both"), (6 << 20, "exchange")]
-)
-def test_what_spark_knows_for_large_is_not_collected(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
-) -> None:
-    """6 MiB of each, as docs/planning.md says; asked for, they are."""
-    sizes = {"left": Estimate(of_left, 700), "right": Estimate(6 << 20, 500)}
-    monkeypatch.setattr(choosing, "estimate_of_rows", lambda side: sizes[side.side])
-    monkeypatch.setattr(choosing, "estimated_bytes", lambda side: 6 << 20)
-    left, right = frame(spark, LEFT), frame(spark, RIGHT)
-    assert plan_correlation(left, right, CONDITION).plan.way == way
-    asked = CorrelateOptions(way="broadcast-both")
-    assert plan_correlation(left, right, CONDITION, options=asked).plan.way == "broadcast-both"
 
 
 def test_of_small_sides_no_more_is_asked(
@@ -220,20 +192,6 @@ def test_of_small_sides_no_more_is_asked(
         plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).plan.way
         == "broadcast-both"
     )
-
-
-@pytest.mark.parametrize(
-    ("of_left", "way"), [((2 << 20) - 1, "broadcast-both"), (2 << 20, "broadcast")]
-)
-def test_a_side_far_larger_than_the_other_stays_where_it_is(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
-) -> None:
-    """2 MiB and more, as docs/planning.md says, though both could be collected."""
-    sizes = {"left": of_left, "right": 1 << 19}
-    monkeypatch.setattr(choosing, "estimated_bytes", lambda side: sizes[side.side])
-    monkeypatch.setattr(choosing, "is_surely_larger", lambda side, size: sizes[side.side] >= size)
-    join = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION)
-    assert (join.plan.way, join.left is None) == (way, way == "broadcast")
 
 
 def test_what_the_driver_does_not_take_goes_another_way(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coincide import CorrelateOptions
-from spark_plugin.ways.choosing import _as_transported
+from spark_plugin.ways.planning_job import as_transported
 
 DEFAULT = CorrelateOptions().broadcast_bytes
 
@@ -20,4 +20,4 @@ DEFAULT = CorrelateOptions().broadcast_bytes
 def test_no_more_is_broadcast_than_the_driver_takes(setting: str | None, most: int) -> None:
     told = {} if setting is None else {"spark.driver.maxResultSize": setting}
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: told))
-    assert _as_transported(spark, CorrelateOptions()).broadcast_bytes == most
+    assert as_transported(spark, CorrelateOptions()).broadcast_bytes == most

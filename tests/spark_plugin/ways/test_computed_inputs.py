@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
-from spark_plugin.ways import choosing
+from tests.helpers.planning import set_limits
 from tests.helpers.spark_cases import frame, jobs
 
 pytestmark = pytest.mark.spark
@@ -88,7 +88,7 @@ def test_two_computed_sides_are_computed_once(
 ) -> None:  # fmt: skip
     """Collected in one go, and never again; looked at once where Spark's estimate forbids that."""
     if estimate == "large":
-        monkeypatch.setattr(choosing, "BOTH_BYTES", 0)
+        set_limits(monkeypatch, both_bytes=0)
     sides = computed(spark, table(1)), computed(spark, table(2))
     done = planned(sides, condition)
     assert done.made == [ROWS, ROWS]
@@ -132,7 +132,7 @@ def test_many_rows_are_exchanged_without_a_look(
 def test_a_computed_side_beside_a_large_one(
     spark: SparkSession, planned: Any, caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choosing, "BOTH_BYTES", 0)
+    set_limits(monkeypatch, both_bytes=0)
     side = computed(spark, table(2))
     done = planned((frame(spark, table(1)), side), SURE)
     assert done.made == [ROWS]

@@ -13,7 +13,8 @@ from coincide.model.condition import Window
 from spark_plugin.tasks.broadcast import is_two_step
 from spark_plugin.tasks.samples import Reach, Sample, expected_matches
 from spark_plugin.ways.broadcast.join import BroadcastPlan
-from spark_plugin.ways.choosing import Candidate, choose_small_side
+from spark_plugin.ways.limits import PlannerLimits
+from spark_plugin.ways.planning_job import Candidate, choose_small_side
 
 SPEC = JoinSpec(Window(-10, 10, 0.5))
 REACH = Reach(-20, 20)
@@ -29,7 +30,9 @@ def side(name: str, rows: int, size: int | None, *, partitions: int = 8, apart: 
 
 
 def chosen(left: Candidate, right: Candidate, spec: JoinSpec = SPEC, **options) -> str | None:
-    plan = choose_small_side(left, right, REACH, spec, CorrelateOptions(**options), 8)
+    plan = choose_small_side(
+        left, right, REACH, spec, CorrelateOptions(**options), PlannerLimits(), 8
+    )
     assert plan is None or isinstance(plan, BroadcastPlan)
     return None if plan is None else plan.small
 
@@ -157,7 +160,7 @@ def test_matches_lie_on_their_own_side(reach: Reach, expected: str | None) -> No
     later = replace(right.sample, midpoints=right.sample.midpoints + 30)
     spec = replace(SPEC, emit="lists")
     right = replace(right, sample=later)
-    plan = choose_small_side(left, right, reach, spec, CorrelateOptions(), 8)
+    plan = choose_small_side(left, right, reach, spec, CorrelateOptions(), PlannerLimits(), 8)
     assert (plan and plan.small) == expected
 
 

@@ -31,11 +31,12 @@ from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.plain_reads import plan_of
 from spark_plugin.frames.stage import Stage
 from spark_plugin.frames.statistics import measure
-from spark_plugin.ways import choosing
+from spark_plugin.ways import choosing, planning_job
 from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
+from tests.helpers.planning import set_limits
 from tests.helpers.spark_cases import frame, jobs, pack, rows_of, shape_numbers
 
 pytestmark = pytest.mark.spark
@@ -45,9 +46,7 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 @pytest.fixture(autouse=True)
 def _any_side_may_be_small(monkeypatch: pytest.MonkeyPatch, _sides_pass_for_large: None) -> None:
-    monkeypatch.setattr(choosing, "SMALL_BYTES", 1 << 20)
-    monkeypatch.setattr(choosing, "FAR_LARGER", 1)
-    monkeypatch.setattr(choosing, "_LEAST_LARGE", 0)
+    set_limits(monkeypatch, small_bytes=1 << 20, far_larger=1, least_large=0)
 
 
 def stream(seed: int, n: int) -> pa.Table:
@@ -141,7 +140,7 @@ def test_nobody_looks_at_the_large_side(
 def test_more_rows_than_a_chunk_are_looked_at(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(choosing, "SMALLEST_CHUNK", 150)
+    set_limits(monkeypatch, small_rows=150)
     left, right = (frame(spark, table) for table in SIDES["right"])
     with caplog.at_level(logging.INFO, "coincide"):
         assert plan_correlation(left, right, CONDITION).left is not None
@@ -240,7 +239,7 @@ def test_shifts_look_for_themselves(
         looks.append(asked)
         return measure(*asked)
 
-    monkeypatch.setattr(choosing, "measure", looked)
+    monkeypatch.setattr(planning_job, "measure", looked)
     report, told = JoinReport(), JoinReport()
     options = CorrelateOptions(left_longest=longest, right_longest=longest)
     correlate(
@@ -337,23 +336,6 @@ def test_options(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, case: str
     assert chosen(monkeypatch, left, right, options=CorrelateOptions(**options)) == expected
 
 
-def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside one that is hardly larger, or where it is itself large, a side is looked at."""
-    left, right = (frame(spark, table) for table in SIDES["right"])
-    assert chosen(monkeypatch, left, right).startswith("right")
-    with monkeypatch.context() as patched:
-        patched.setattr(choosing, "FAR_LARGER", 50)
-        assert chosen(patched, left, right) == "look"
-    size = estimates.estimated_bytes(event_frame(left))
-    assert size is not None
-    for more, expected in ((0, "right up to"), (1, "look")):
-        with monkeypatch.context() as patched:
-            patched.setattr(choosing, "_LEAST_LARGE", size + more)
-            assert chosen(patched, left, right).startswith(expected)
-    monkeypatch.setattr(choosing, "SMALL_BYTES", 1000)
-    assert chosen(monkeypatch, left, right) == "look"
-
-
 def joined(spark: SparkSession) -> DataFrame:
     """A few rows, of which Spark's estimate is the product of what they are joined of."""
     others = spark.range(300).withColumnRenamed("id", "other")
@@ -392,18 +374,6 @@ def event_frame(source: DataFrame) -> Any:
 
 def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, frame(spark, SMALL), None) == "look"  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("how", "emit", "expected"),
-    [*((*shape, "look") for shape in SHUFFLED),
-     *((*shape, "left") for shape in (("inner", "pairs"), ("left", "counts"), ("semi", "pairs")))],
-)  # fmt: skip
-def test_pairs_that_are_shuffled(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, how: str, emit: str, expected: str
-) -> None:
-    left, right = (frame(spark, table) for table in SIDES["left"])
-    assert chosen(monkeypatch, left, right, how=how, emit=emit).split()[0] == expected
 
 
 @pytest.mark.parametrize("how", ["inner", "semi"])

@@ -25,18 +25,15 @@ from coincide import (
     around,
     correlate,
     correlate_tables,
-    histograms,
     within,
 )
 from coincide.engine.events.invalid_rows import SideCounts
-from spark_plugin.frames.estimates import Estimate
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.ways import choosing
-from spark_plugin.ways.choosing import _WAVES_OF_FILTERED, LARGE_FILTERED_BYTES
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
-from tests.helpers.histogram_tables import one_bucket
 from tests.helpers.joins import plan_correlation
+from tests.helpers.planning import set_limits
 from tests.helpers.spark_cases import frame, jobs, pack, rows_of, settings, shape_numbers
 
 pytestmark = pytest.mark.spark
@@ -46,11 +43,10 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 @pytest.fixture(autouse=True)
 def _any_sides_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "LARGE_BYTES", 0)
-    monkeypatch.setattr(choosing, "LARGE_FILTERED_BYTES", 0)
-    monkeypatch.setattr(choosing, "_WAVES_OF_FILTERED", 1 << 20)
-    monkeypatch.setattr(choosing, "FAR_LARGER", 1000)
-    monkeypatch.setattr(choosing, "_SMALLEST_SLICE_ROWS", 10)
+    set_limits(
+        monkeypatch, large_bytes=0, large_filtered_bytes=0, waves_of_filtered=1 << 20, far_larger=1000,
+        smallest_slice_rows=10,
+    )  # fmt: skip
 
 
 def stream(seed: int, n: int) -> pa.Table:
@@ -76,7 +72,7 @@ def planned(left: DataFrame, right: DataFrame, **arguments: Any) -> Correlation:
 
 def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptions:
     """Options by which slices hold far more rows than a worker may join at once."""
-    monkeypatch.setattr(choosing, "_slices", lambda *_: slices)
+    monkeypatch.setattr(choosing, "slices_of", lambda *_: slices)
     return CorrelateOptions(slice_rows=10)
 
 
@@ -318,28 +314,6 @@ def test_what_filters_leave(
     assert [summary.left.rows, summary.right.rows] == [table.num_rows for table in tables]
 
 
-def test_filters_that_may_leave_little_of_much_are_looked_at(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """14 MiB of each at least and 16 slices a core at most, as docs/planning.md says."""
-    monkeypatch.setattr(choosing, "_WAVES_OF_FILTERED", _WAVES_OF_FILTERED)
-    monkeypatch.setattr(choosing, "LARGE_FILTERED_BYTES", LARGE_FILTERED_BYTES)
-    most = 16 * spark.sparkContext.defaultParallelism
-    left, right = both(spark)
-
-    def is_cells(size: int, slices: int, is_filtered: bool) -> bool:
-        monkeypatch.setattr(
-            choosing, "estimate_of_rows", lambda side: Estimate(size, 9, is_filtered)
-        )
-        monkeypatch.setattr(choosing, "_slices", lambda *_: slices)
-        return is_unseen(monkeypatch, left, right, CONDITION)
-
-    assert is_cells(14 << 20, most, True)
-    assert not is_cells((14 << 20) - 1, most, True)
-    assert not is_cells(14 << 20, most + 1, True)
-    assert is_cells((14 << 20) - 1, most + 1, False)
-
-
 def test_filters_of_which_spark_has_statistics_are_looked_at(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,88 +347,10 @@ def test_a_list_of_rows_has_no_known_size(
     assert not is_unseen(monkeypatch, rows, rows, CONDITION)
 
 
-WORDS: dict[str, tuple[dict[str, Any], bool]] = {
-    "counts": ({"emit": "counts"}, True),
-    "mutual": ({"matching": "mutual"}, True),
-    "optimal": ({"matching": "optimal"}, False),
-    "dropped": ({"options": CorrelateOptions(invalid="drop")}, False),
-    "slices": ({"options": CorrelateOptions(slices=3)}, False),
-    "exchange": ({"options": CorrelateOptions(way="exchange")}, False),
-    "broadcast": ({"options": CorrelateOptions(way="broadcast")}, False),
-    "one length": ({"options": CorrelateOptions(left_longest=5)}, True),
-}
-
-
-@pytest.mark.parametrize("asked", WORDS)
-def test_what_is_asked_for(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
-    words, expected = WORDS[asked]
-    assert is_unseen(monkeypatch, *both(spark), CONDITION, **words) == expected
-
-
-REACHES: dict[str, tuple[float, dict[str, Any], bool]] = {
-    "as likely as not": (0.5, {}, True),
-    "less likely": (0.499, {}, False),
-    "less likely, one length known": (0.2, {"right_time": "min_time"}, False),
-    "less likely, both known": (0.2, {"left_time": "max_time", "right_time": "min_time"}, True),
-    "less likely, around": (
-        0.2, {"left_time": around("min_time", 3), "right_time": around("max_time", 4)}, True
-    ),
-    "less likely, declared": (
-        0.2, {"options": CorrelateOptions(left_longest=9, right_longest=7)}, True
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", REACHES)
-def test_reach_must_be_known(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
-    confidence, words, expected = REACHES[case]
-    condition = TimingCondition(CONDITION.predicate, confidence)
-    assert is_unseen(monkeypatch, *both(spark), condition, **words) == expected
-
-
-@pytest.mark.parametrize("of_both", [False, True])
-def test_histograms_beside_intervals_of_any_length_are_looked_at(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_both: bool
-) -> None:
-    times = histograms("max_time", template="word", templates=one_bucket())
-    right = times if of_both else ("min_time", "max_time")
-    words: dict[str, Any] = {"left_time": times, "right_time": right}
-    assert is_unseen(monkeypatch, *both(spark), CONDITION, **words) == of_both
-
-
-def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sides that are small, or one beside the other, may be broadcast faster: a look tells."""
-    left, right = both(spark)
-    small = frame(spark, RIGHT.slice(0, 100))
-    assert is_unseen(monkeypatch, left, small, CONDITION)
-    with monkeypatch.context() as patched:
-        patched.setattr(choosing, "FAR_LARGER", 4)
-        assert is_unseen(patched, left, right, CONDITION)
-        assert not is_unseen(patched, left, small, CONDITION)
-        assert not is_unseen(patched, small, left, CONDITION)
-    monkeypatch.setattr(choosing, "LARGE_BYTES", 1 << 20)
-    assert not is_unseen(monkeypatch, left, right, CONDITION)
-
-
-@pytest.mark.parametrize(
-    ("rows", "size", "tasks", "expected"),
-    [(9, 100, 4, 1), (100, 3200, 4, 4), (2_000_000, 64_000_000, 4, 4), (2_100_000, 67_200_000, 4, 8),
-     (10**6, 600_000_000, 4, 8), (35, 1000, 8, 7), (10**8, 10**9, 2, 200)],
-)  # fmt: skip
-def test_slices_follow_from_rows_and_bytes(rows: int, size: int, tasks: int, expected: int) -> None:
-    """Which are taken for twice as many as Spark takes files for: these are packed."""
-    estimate = Estimate(size, rows)
-    assert choosing._slices(estimate, CorrelateOptions(), tasks) == expected
-
-
 def test_columns_that_nobody_asks_for_are_not_counted(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choosing, "_SMALLEST_SLICE_ROWS", 1 << 40)
+    set_limits(monkeypatch, smallest_slice_rows=1 << 40)
     narrow, wide = frame(spark, LEFT.drop_columns("word")), frame(spark, LEFT)
     wide = wide.withColumns({f"other{i}": F.lit("a text") for i in range(40)})
     options = CorrelateOptions(slice_bytes=20_000)
@@ -470,14 +366,6 @@ def test_of_keys_some_are_in_each_slice(spark: SparkSession) -> None:
 
 def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_unseen(monkeypatch, frame(spark, LEFT), None, condition=CONDITION)
-
-
-def test_more_slices_than_are_cut_in_time_are_looked_at(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for slices, expected in ((16_384, True), (16_385, False)):
-        monkeypatch.setattr(choosing, "_slices", lambda *_, n=slices: n)
-        assert is_unseen(monkeypatch, *both(spark), CONDITION) == expected
 
 
 def test_shifts_look_for_themselves(spark: SparkSession) -> None:

@@ -24,7 +24,7 @@ from coincide import (
 from coincide.engine.files.planning import NotDirect
 from coincide.model.errors import SchemaError
 from spark_plugin.frames import plain_reads
-from spark_plugin.ways import choosing
+from tests.helpers.planning import set_limits
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
 
@@ -303,7 +303,7 @@ def test_what_is_dropped_unseen_is_counted_by_a_look(
     spark: SparkSession, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a report nobody asks the direct way how many rows were invalid."""
-    monkeypatch.setattr(choosing, "BOTH_BYTES", -1)  # whose plan is of a range, too
+    set_limits(monkeypatch, both_bytes=-1)  # whose plan is of a range, too
     left, right = read(spark, sides)
     drop = CorrelateOptions(invalid="drop")
     plan = correlate(left, right, CONDITION, options=drop)._jdf.queryExecution().toString()
