@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -31,6 +31,7 @@ from coincide.model.borders.moves import (
     walk_of,
 )
 from coincide.model.compiled import compiled
+from coincide.model.remembered import remembered
 from coincide.model.threads import run_tasks
 
 
@@ -265,7 +266,7 @@ class BorderSearch:
         """Queries that were taken out of the index so far."""
         return int(self.tally[0])
 
-    @cached_property
+    @remembered
     def segments(self) -> np.ndarray:
         """How many borders are at most each value: int32 array, shape (n, d, 2)."""
         count, dimensions = self._values.shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from coincide.model.borders.crossings import Found
 from coincide.model.borders.index import BorderIndex
 from coincide.model.counters import offsets_of, runs_of_about
+from coincide.model.remembered import remembered
 from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current
@@ -201,7 +201,7 @@ class BorderSearch:
         self._index, self._values, self._kinds = index, values, kinds
         self.retrieved = 0
 
-    @cached_property
+    @remembered
     def segments(self) -> np.ndarray:
         """How many borders are at most each value: int32 array, shape (n, d, 2)."""
         return located(self._index, self._values)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from coincide.model.classes import ShapeClasses, checked, length_sample
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.timestamps.protocol import Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
@@ -166,12 +167,12 @@ class BandedSides:
         """K2."""
         return self.bands.shape[1]
 
-    @cached_property
+    @remembered
     def given(self) -> Fixed:
         """As `Placing`."""
         return Fixed(self.sides)
 
-    @cached_property
+    @remembered
     def _given_to_place(self) -> list[Fixed]:
         return list(map(Fixed, (self.sides.base, self.sides.targets, self.bands)))
 
@@ -239,7 +240,7 @@ class Block:
         self._before = exclusive_scan(totals)
         self._places = exclusive_scan(parts)
 
-    @cached_property
+    @remembered
     def matches(self) -> int:
         """Matches of all base events together."""
         return int(self._places[-1])
@@ -371,7 +372,7 @@ class BlockJoin(CountedJoin):
         left, right = self._block(start, stop).fill(given[0], given[1])
         return [right] if left is None else [left, right]
 
-    @cached_property
+    @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
         counts, tally = np.empty(self._size, np.int64), np.zeros(3, np.int64)
@@ -540,13 +541,13 @@ class EventJoin(BlockJoin):
             )
         super().__init__(self._left_order.size, empty)
 
-    @cached_property
+    @remembered
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
         with _DEVICE, translated():
             return self._residents.known(on_host(self._left_order), self._left_order)
 
-    @cached_property
+    @remembered
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
         with _DEVICE, translated():

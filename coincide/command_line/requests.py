@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from coincide.engine.files.source import FORMATS, STANDARD_INPUT, Source, find_s
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import UNSET
 from coincide.model.options import check_choice
+from coincide.model.remembered import remembered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,7 +120,7 @@ class Request(Place, ABC):
                 check_own(side, own, found[i] if i < len(found) else None)
         return found
 
-    @cached_property
+    @remembered
     def hide(self) -> Redactor:
         """Takes the secrets of what was typed out of a text."""
         settings = [f"{key}={value}" for key, value in self.conf.items()]

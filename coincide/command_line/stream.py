@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,6 +34,7 @@ from coincide.engine.join.join import TableJoin
 from coincide.engine.join.text_options import duration, names, worded_join
 from coincide.model.errors import said_of
 from coincide.model.options import check_choice
+from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, parse_duration
 
@@ -71,7 +71,7 @@ class StreamRequest:
         """Of each input."""
         return [self.streamed[f"{side}_delay"] for side, _ in zip(SIDES, self.feeds, strict=False)]
 
-    @cached_property
+    @remembered
     def hide(self) -> Redactor:
         """Takes the secrets of what was typed out of a text."""
         return Redactor.of(self.typed)

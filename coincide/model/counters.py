@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+
+from coincide.model.remembered import remembered
 
 
 class Sums:
@@ -74,7 +75,7 @@ class CountedJoin:
         """What the join looked at and found."""
         return JoinCounters.of_tally(*self._counted[1].tolist())
 
-    @cached_property
+    @remembered
     def offsets(self) -> np.ndarray:
         """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
         return offsets_of(self.counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.places import Way, choose_layout
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.counters import CountedJoin
+from coincide.model.remembered import remembered
 from coincide.model.threads import run_tasks, tally_of_blocks
 from cpu_fallback.causality import kernels
 
@@ -49,7 +50,7 @@ class CausalityJoin(CountedJoin):
         """Row of the effect at each target position: int64 array, shape (effects,)."""
         return self.sides.targets.order
 
-    @cached_property
+    @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         counts = np.zeros(self.left_order.size, np.int64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.threads import run_tasks, tally_of_blocks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
@@ -62,7 +63,7 @@ class EventJoin(CountedJoin):
         """Bounds on the difference of keys by classes; a scan of starts has none."""
         return self._sides.bands
 
-    @cached_property
+    @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
         counts = np.empty(self.left_order.size, np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -13,6 +12,7 @@ from pyspark.sql import types as T
 from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.options import SideName
+from coincide.model.remembered import remembered
 from coincide.model.units import TIME_LIMIT, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
@@ -71,12 +71,12 @@ class EventFrame:
         """As the user gave it."""
         return self.source if self.given is None else self.given
 
-    @cached_property
+    @remembered
     def optimized(self) -> Any:
         """Spark's plan of `plain`: of what is cached every question would make a new one."""
         return plan_of(self.plain)
 
-    @cached_property
+    @remembered
     def is_computed(self) -> bool:
         """Whether rows are made of those that are read: of unknown number, and slow to compute."""
         if context_of(self.source.sparkSession) is None or self.plain.isStreaming:
@@ -285,7 +285,7 @@ class EventFrame:
         """The key of a row's timestamp, if it is valid, by which events are near or far: bigint."""
         return self._sql.midpoint
 
-    @cached_property
+    @remembered
     def _sql(self) -> TimestampSql:
         return timestamp_sql(self.times)
 

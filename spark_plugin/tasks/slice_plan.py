@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from coincide.model.errors import several
 from coincide.model.ordering import stable_order
+from coincide.model.remembered import remembered
 from spark_plugin.tasks.samples import Reach, shifted
 
 _NONE = np.empty(0, np.int64)
@@ -52,7 +52,7 @@ class SlicePlan:
     apart: int | None = None
     way: ClassVar[str] = "exchange"
 
-    @cached_property
+    @remembered
     def first_slices(self) -> np.ndarray:
         """First slice of each cell: int64 array, shape (T * B,)."""
         slices = self.left_parts * self.right_parts
@@ -78,7 +78,7 @@ class SlicePlan:
         """Whether some left events are in several slices, each with some of their matches."""
         return bool((self.right_parts > 1).any())
 
-    @cached_property
+    @remembered
     def first_parts(self) -> np.ndarray:
         """Slices with the first part of a cell's right events; each left event is in one of them."""
         slices = self.left_parts * self.right_parts

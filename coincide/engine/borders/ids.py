@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import as_given, of_one_type, one_array, storage_type, stored
+from coincide.model.remembered import remembered
 
 _SHARE_TO_MERGE = 16
 
@@ -156,11 +156,11 @@ class IdRun:
     def _numbers_of(self, rows: np.ndarray) -> np.ndarray:
         return rows + self.numbers.start if isinstance(self.numbers, range) else self.numbers[rows]
 
-    @cached_property
+    @remembered
     def _gather(self) -> Gather:
         return Gather(self.ids, self.kind)
 
-    @cached_property
+    @remembered
     def _sorted(self) -> tuple[pa.Array, np.ndarray]:
         """The ids in order, equal ones as they came, and their rows: made when first asked for."""
         ids = _ordered(self.ids)

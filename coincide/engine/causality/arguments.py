@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Real
 from typing import ClassVar
 
@@ -43,6 +42,7 @@ from coincide.model.errors import (
     several,
 )
 from coincide.model.options import EffectChoice, MatchChoice
+from coincide.model.remembered import remembered
 from coincide.model.units import Tick
 
 Coordinate = str | float
@@ -162,7 +162,7 @@ class ReadPlaced:
             and not any(mask.any() for mask in self._impossible)
         )
 
-    @cached_property
+    @remembered
     def null(self) -> np.ndarray:  # noqa: D102
         missing = [np.isnan(column) for column in self._columns]
         return np.logical_or.reduce([self._times.null, *missing])
@@ -172,7 +172,7 @@ class ReadPlaced:
         """A missing coordinate excuses no impossible time."""
         return self._times.excused
 
-    @cached_property
+    @remembered
     def _impossible(self) -> list[np.ndarray]:
         limits = self._space.limits(len(self._columns))
         # NaN is missing, no more.
@@ -263,14 +263,14 @@ class CausalityArguments(PairArguments):
                 )
             object.__setattr__(self, f"effect_{name}", own)
 
-    @cached_property
+    @remembered
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of causes and of effects."""
         given = self.cause_time, self.effect_time or self.cause_time
         own, others = map(timestamp_names, self.time_arguments, given)
         return own, others
 
-    @cached_property
+    @remembered
     def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
         """Coordinates of causes and of effects."""
         space = self.condition.space

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps.mixed import around_keys
@@ -125,7 +125,7 @@ class CausalPairing(Pairing):
     ) -> tuple[np.ndarray, np.ndarray]:
         return self._merits.of(left_rows, right_rows)
 
-    @cached_property
+    @remembered
     def _merits(self) -> Merits:
         return Merits(*self.events, deciding_rule(self.spec.model, *self.events))
 

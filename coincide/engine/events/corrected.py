@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from coincide.engine.events.timestamps import INTERVALS, IntervalModel
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument
+from coincide.model.remembered import remembered
 from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
 SIDE = "errors"
@@ -197,12 +197,12 @@ class CorrectedColumns:
     def model(self) -> IntervalModel:  # noqa: D102
         return INTERVALS
 
-    @cached_property
+    @remembered
     def beyond(self) -> tuple[int, int]:
         """What the errors move times by at most, between segments as well."""
         return bounds_of(self.segments)
 
-    @cached_property
+    @remembered
     def declared(self) -> tuple[int, int]:
         """Events are instants, but for those between two segments, where two lines are so far apart."""
         ends, starts, stops, offsets, drifts = self.segments
@@ -216,7 +216,7 @@ class CorrectedColumns:
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return (self.scale.column.name,)
 
-    @cached_property
+    @remembered
     def digest(self) -> str:
         """Of all lines and what names their clocks."""
         told = [*(each.tolist() for each in self.segments), *(key.to_pylist() for key in self.keys)]
@@ -232,7 +232,7 @@ class CorrectedColumns:
         """What names the clock of each segment: texts of each column."""
         return self._lines[1]
 
-    @cached_property
+    @remembered
     def _lines(self) -> tuple[Segments, list[pa.Array], list[pa.Array], np.ndarray]:
         """The segments by clock, their keys, the values of each, and the number of each clock's keys."""
         errors, scale = self.given.errors, self.scale
@@ -277,7 +277,7 @@ class ReadCorrected(ReadAround):
     def are_valid(self) -> bool:  # noqa: D102
         return super().are_valid and bool(self._is_known.all())
 
-    @cached_property
+    @remembered
     def null(self) -> np.ndarray:  # noqa: D102
         return self._stamps.null | ~self._is_known
 

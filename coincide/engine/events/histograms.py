@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import Faults, TemplateModel, most_rounded
 from coincide.model.errors import ConditionError, argument
+from coincide.model.remembered import remembered
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
@@ -119,7 +119,7 @@ class ReadHistograms:
         yield "template", self.shapes < 0
         yield "range", (self._min_time <= -TIME_LIMIT) | (self.max_time >= TIME_LIMIT)
 
-    @cached_property
+    @remembered
     def _min_time(self) -> np.ndarray:
         return self.max_time - self._table.lengths[self.shapes]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from coincide.model.errors import (
     option,
 )
 from coincide.model.options import CorrelateOptions
+from coincide.model.remembered import remembered
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
@@ -116,7 +116,7 @@ class ReadIntervals:
             are_valid = bool(self.shapes.min(initial=self._shortest) >= self._shortest)
         return are_valid
 
-    @cached_property
+    @remembered
     def null(self) -> np.ndarray:  # noqa: D102
         return self._lower.null | self._upper.null
 
@@ -137,7 +137,7 @@ class ReadIntervals:
     def max_time(self) -> np.ndarray:  # noqa: D102
         return self._upper.ticks
 
-    @cached_property
+    @remembered
     def shapes(self) -> np.ndarray:  # noqa: D102
         return self._upper.ticks - self._lower.ticks
 

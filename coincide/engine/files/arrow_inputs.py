@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ from coincide.engine.files.finding import (
     words_of,
 )
 from coincide.engine.files.source import Source, path_columns, reading, source_of
+from coincide.model.remembered import remembered
 
 
 def arrow_input(
@@ -78,7 +78,7 @@ class ArrowInput(ABC):
     def whole_table(self, schema: pa.Schema) -> pa.Table:
         """The columns of a schema, of all files, in these types, or those of the files."""
 
-    @cached_property
+    @remembered
     def schema(self) -> pa.Schema:
         """Names and types of all columns, as the first file tells them."""
         return with_number(self.stored) if self.numbered else self.stored

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from coincide.model.errors import DataError, Words, marked
+from coincide.model.remembered import remembered
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URI_IN_TEXT = re.compile(rf"{SCHEME.pattern}(?:(?!{SCHEME.pattern})\S)*")
@@ -106,7 +106,7 @@ class Redactor:
         """An error to raise another from, if its own text may be shown."""
         return error if self(str(error)) == str(error) else None
 
-    @cached_property
+    @remembered
     def _parts(self) -> frozenset[str]:
         """All parts of the secrets of the length that is hidden."""
         return frozenset(
@@ -116,7 +116,7 @@ class Redactor:
             for i in range(len(encoded) - _LENGTH + 1)
         )
 
-    @cached_property
+    @remembered
     def _mark(self) -> str:
         """What stands for what is hidden, and cannot become part of a secret itself."""
         used = set().union(*self._parts)

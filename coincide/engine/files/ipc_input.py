@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import pyarrow as pa
 
 from coincide.engine.events.schemas import in_usable_types, usable_type, with_types
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.source import reading
+from coincide.model.remembered import remembered
 
 _FILE_MAGIC = b"ARROW1"
 
@@ -22,7 +21,7 @@ class Reader(ArrowInput):
             kinds = {field.name: usable_type(field.type) for field in reader.schema}
             return with_types(reader.schema, kinds)
 
-    @cached_property
+    @remembered
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
         """Path and schema of each file."""
         with reading(self.source):

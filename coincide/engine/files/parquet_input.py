@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from coincide.engine.files.old_timestamps import (
 from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.slices import Parts, places_of
 from coincide.engine.files.source import path_columns, reading
+from coincide.model.remembered import remembered
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -49,14 +49,14 @@ class Reader(ArrowInput):
         """As in `file_schemas`."""
         return (schema for _, schema in self.file_schemas[1:])
 
-    @cached_property
+    @remembered
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
         """Path and schema of each file, without the columns that stand in its path."""
         with reading(self.source):
             schemas = map(_schema_of, self._footers)
             return list(zip(self.source.found.paths, schemas, strict=True))
 
-    @cached_property
+    @remembered
     def _footers(self) -> list[pq.FileMetaData]:
         return parsed_footers(self.source.found)
 
@@ -97,7 +97,7 @@ class Reader(ArrowInput):
         each = (groups.take(np.array([group])) for group in order)
         return (planned.read(group, schema.names, threads=True) for group in each)
 
-    @cached_property
+    @remembered
     def _dataset(self) -> ds.Dataset:
         return self._dataset_of(None)
 

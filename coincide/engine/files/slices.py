@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -22,6 +21,7 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.files.footers import ONLY_NULLS, Footer, Range, Stored, range_ticks
 from coincide.model.condition import Window
 from coincide.model.errors import several
+from coincide.model.remembered import remembered
 from coincide.model.units import TIME_LIMIT
 
 _ENDLESS = 2 * TIME_LIMIT
@@ -82,7 +82,7 @@ class RowGroups:
     is_known: np.ndarray
     is_open: np.ndarray
 
-    @cached_property
+    @remembered
     def in_time(self) -> np.ndarray:
         """Their order in time, those without events last: int64 array."""
         return np.lexsort((self.likely.last, self.likely.first))

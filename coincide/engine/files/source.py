@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, s
 from coincide.engine.files.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules, check_apart
 from coincide.engine.files.finding import ParquetFiles, find_files, local_path
 from coincide.model.errors import DataError, first_line
+from coincide.model.remembered import remembered
 
 
 class Format(NamedTuple):
@@ -69,7 +69,7 @@ class Source:
         """Whether the input lies elsewhere."""
         return self.given_files is None
 
-    @cached_property
+    @remembered
     def found(self) -> ParquetFiles:
         """The files."""
         return self.given_files or find_files(self.side, self.text)

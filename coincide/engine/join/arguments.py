@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import ClassVar
 
 from coincide.engine.events.keys import Names, check_names, names_of
@@ -20,6 +19,7 @@ from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, found_instead
 from coincide.model.options import How, Way
 from coincide.model.relations import SpanRelation
+from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
 from coincide.model.uncertain_ends import Widths
 from coincide.model.units import Duration, Tick, size_of
@@ -226,7 +226,7 @@ class JoinArguments(PairArguments):
         """The timestamps of the left and of the right side."""
         return self._times
 
-    @cached_property
+    @remembered
     def _times(self) -> tuple[TimestampNames, TimestampNames]:
         left, right = (self._names_of_times(name) for name in ("left_time", "right_time"))
         return left, right

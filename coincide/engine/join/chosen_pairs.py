@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, List
 from coincide.engine.join.spec import AnySpec, Rows
 from coincide.model.errors import DataError, argument
 from coincide.model.options import Emit, Matching
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.threads import in_order
 from cpu_fallback.join.filtering import (
@@ -52,7 +52,7 @@ class Matched(Emission):
         """Left events, by row, that are in the output if they are in no pair: bool array."""
         return np.ones(len(self._left), bool)
 
-    @cached_property
+    @remembered
     def _output_rows(self) -> Rows:
         """The pairs, and in the order of all left rows those that are in none, with -1 for a match."""
         # Of one stream each pair is there in one order.
@@ -91,7 +91,7 @@ class Matched(Emission):
 class Mutual(Matched):
     """Pairs in which each event is the other's best match."""
 
-    @cached_property
+    @remembered
     def _found(self) -> Rows:
         of_left, of_right = self._bests()
         if not self._spec.merits:
@@ -145,12 +145,12 @@ class Unambiguous(Matched):
     def _prepare(self) -> None:
         """No match is better than another."""
 
-    @cached_property
+    @remembered
     def _found(self) -> Rows:
         # A task tells enough to know who has one match, and who has more.
         return self._few if self._spec.merits else self._alone(self._of_single_lefts)
 
-    @cached_property
+    @remembered
     def _few(self) -> Rows:
         """All pairs of events that have one, and of all others two at least, of either side."""
         number = np.empty(len(self._right), np.int64)
@@ -221,7 +221,7 @@ _STEPS = float(1 << 40)
 class Optimal(Matched):
     """One pair an event, with the greatest sum of probabilities, or the least of distances."""
 
-    @cached_property
+    @remembered
     def _found(self) -> Rows:
         self._check_matches()
         runs = self.join.chunks(self._batch_pairs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -15,6 +14,7 @@ from coincide.engine.events.sides import PairTest, Side
 from coincide.engine.join.spec import Pairing
 from coincide.model.condition import Window
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.remembered import remembered
 from coincide.model.threads import in_order
 from cpu_fallback.join.filtering import (
     ALWAYS,
@@ -181,7 +181,7 @@ class FilteredJoin(CountedJoin):
         found: JoinCounters = self._join.counters
         return JoinCounters(found.candidates, found.probed, int(self.offsets[-1]))
 
-    @cached_property
+    @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         if self._itself is not None:
             counts = self._join.counts - self._itself[self.left_order]
@@ -259,7 +259,7 @@ class FilteredJoin(CountedJoin):
     def _tested(self, start: int, stop: int) -> np.ndarray:
         return self._test(*self._join.pairs(start, stop, self.left_order, self.right_order))
 
-    @cached_property
+    @remembered
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(self.left_order.size), np.arange(self.right_order.size)
 
@@ -340,7 +340,7 @@ class OrderedJoin(CountedJoin):
         self._found: np.ndarray | None = None
         self._bests: tuple[np.ndarray, np.ndarray, JoinCounters] | None = None
 
-    @cached_property
+    @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         return self._join.counts[self._place], np.zeros(3, np.int64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
 from coincide.model.relations import SpanWindow
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.threads import in_order, run_tasks
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
@@ -88,15 +89,15 @@ class PairOrder:
         """Order of the events of a side among matches equal in all else: int64 array, by row."""
         return self._left_ranks if side == LEFT else self._right_ranks
 
-    @cached_property
+    @remembered
     def _left_ranks(self) -> np.ndarray:
         return tie_ranks(self.pairing.left)
 
-    @cached_property
+    @remembered
     def _right_ranks(self) -> np.ndarray:
         return tie_ranks(self.pairing.right)
 
-    @cached_property
+    @remembered
     def _places_in_time(self) -> Rows:
         """Midpoints of both sides, of spans their starts, doubled: int64 arrays, half ticks."""
         left, right = self.pairing.left, self.pairing.right
@@ -104,7 +105,7 @@ class PairOrder:
             return 2 * left.min_time, 2 * right.min_time
         return left.min_time + left.max_time, right.min_time + right.max_time
 
-    @cached_property
+    @remembered
     def _of_column(self) -> np.ndarray:
         """Of right rows: the preferred column, which comes after those of a condition on pairs."""
         assert self._preferred is not None
@@ -214,12 +215,12 @@ class Emission(ABC):
             for columns in (self._left_columns, self._right_columns)
         )
 
-    @cached_property
+    @remembered
     def _largest(self) -> list[int]:
         """Most bytes of a row of either side."""
         return [0 if sizes is None else int(sizes.max(initial=0)) for sizes in self._sizes]
 
-    @cached_property
+    @remembered
     def _order(self) -> PairOrder:
         return PairOrder(self.pairing)
 
@@ -360,7 +361,7 @@ class Pairs(Emission):
             run_tasks(tasks, self._spec.threads)  # once, not by each of them
         yield from super().__iter__()
 
-    @cached_property
+    @remembered
     def _are_alone(self) -> np.ndarray:
         """Which events of one stream have no other one, by row: bool array."""
         others = self._spec.but(emit="counts", pairs_once=False)
@@ -520,7 +521,7 @@ class Best(Emission):
         _ = self._ranks, self._best_counters  # made before threads share them
         return super().__iter__()
 
-    @cached_property
+    @remembered
     def _best_counters(self) -> list[JoinCounters]:
         return []
 
@@ -549,7 +550,7 @@ class Best(Emission):
             np.searchsorted(found, at),
         )  # fmt: skip
 
-    @cached_property
+    @remembered
     def _ranks(self) -> np.ndarray:
         return self.pairing.ranks()
 

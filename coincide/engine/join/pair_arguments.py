@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
 import pyarrow as pa
@@ -57,6 +56,7 @@ from coincide.model.options import (
     check_options,
 )
 from coincide.model.relations import RELATIONS, SpanRelation
+from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -180,7 +180,7 @@ class PairArguments(ABC):
                 f" remove {argument('matching')}."
             )
 
-    @cached_property
+    @remembered
     def choice(self) -> MatchChoice:
         """Which matches of an event are in the output."""
         return self.kind_of_choice(self.prefer, self.k, self.matching, self.largest_group)
@@ -319,7 +319,7 @@ class PairArguments(ABC):
         )
         return own, others
 
-    @cached_property
+    @remembered
     def key_names(self) -> list[tuple[str, str]]:
         """The columns of left that must be equal to those of right, and these."""
         return key_pairs(self.by)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
 from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching
+from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -243,7 +243,7 @@ class Pairing(ABC):
         ends = np.minimum(left.max_time[left_rows], right.max_time[right_rows])
         return ends - np.maximum(left.min_time[left_rows], right.min_time[right_rows])
 
-    @cached_property
+    @remembered
     def _stamps(self) -> Rows:
         """Stamps, or midpoints, of both sides: int64 arrays, half ticks."""
         left, right = (

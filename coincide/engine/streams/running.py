@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from coincide.engine.join.spec import Rows
 from coincide.engine.streams.live import Horizon, Live, Part, horizon_of, join_block, joined, sized
 from coincide.engine.streams.reading import Arrivals, StreamArguments, read_arrivals
 from coincide.model.counters import JoinCounters
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.state import NEVER
 from coincide.model.units import TIME_LIMIT, Tick
@@ -117,12 +117,12 @@ class Decided(Matched):
     def _deciding(self) -> Rows:
         """The pair of each left event whose match, once settled, decides about it."""
 
-    @cached_property
+    @remembered
     def _found(self) -> Rows:
         pairs = self._chosen
         return taken(pairs, self._in_output[pairs[LEFT]])
 
-    @cached_property
+    @remembered
     def _in_output(self) -> np.ndarray:
         left_rows, right_rows = self._deciding
 
@@ -145,7 +145,7 @@ class DecidedMutual(Decided, Mutual):
     def _deciding(self) -> Rows:
         return self._best_pairs[LEFT]
 
-    @cached_property
+    @remembered
     def _best_pairs(self) -> tuple[Rows, Rows]:
         return self._bests()
 

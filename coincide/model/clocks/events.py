@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+
+from coincide.model.remembered import remembered
 
 _FEW = 1000
 
@@ -56,7 +57,7 @@ class ClockEvents:
         streams = Streams(own - origin, codes, others - origin, ends.astype(np.int64))
         return cls(streams, origin, step)
 
-    @cached_property
+    @remembered
     def spans(self) -> tuple[int, int]:
         """The first and the last time at which both sides have events."""
         left, right = self.streams.left, self.streams.right

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from numbers import Rational, Real
 from operator import index
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ import numpy as np
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import Float64s, Int64s, compiled
 from coincide.model.errors import ConditionError, DataError, brief, option
+from coincide.model.remembered import remembered
 from coincide.model.templates.tails import SatisfactionTimes
 from coincide.model.units import (
     NANOSECONDS_PER_UNIT,
@@ -169,7 +169,7 @@ class TemplateTable:
         given[::2] = 1.0
         return cls((), 2 * np.arange(n + 1), edges, given, np.zeros(n, np.int64))
 
-    @cached_property
+    @remembered
     def digest(self) -> bytes:
         """A hash of the content."""
         found = hashlib.sha256(repr(self.ids).encode())
@@ -177,17 +177,17 @@ class TemplateTable:
             found.update(array.tobytes())
         return found.digest()
 
-    @cached_property
+    @remembered
     def lengths(self) -> np.ndarray:
         """Lengths of the templates, last edge less first: int64 array, shape (n,), ticks."""
         return -self.edges[self.starts[:-1]]
 
-    @cached_property
+    @remembered
     def buckets(self) -> Buckets:
         """The buckets, normalised."""
         return Buckets(self.starts, self.edges, *_normalised(self.starts, self.edges, self.given))
 
-    @cached_property
+    @remembered
     def exact_masses(self) -> np.ndarray:
         """Of `buckets`, each within a few units of 2**-53 of itself: float64 array, shape (edges,)."""
         if (np.diff(self.starts) == 2).all():  # intervals, of which there may be many
@@ -195,22 +195,22 @@ class TemplateTable:
         runs = np.split(self.given, self.starts[1:-1])
         return np.concatenate([run / math.fsum(run) for run in runs])
 
-    @cached_property
+    @remembered
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean, relative to max, and standard deviation of each: float64 arrays, shape (n,), ticks."""
         return _moments(self.buckets)
 
-    @cached_property
+    @remembered
     def leans(self) -> np.ndarray:
         """How far twice the mean is below twice the max: int64 array, shape (n,), half ticks."""
         return np.rint(-2.0 * self.moments[0]).astype(np.int64)
 
-    @cached_property
+    @remembered
     def spreads(self) -> np.ndarray:
         """Standard deviations, rounded up: int64 array, shape (n,), ticks."""
         return np.ceil(self.moments[1]).astype(np.int64)
 
-    @cached_property
+    @remembered
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.ids)}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from coincide.model.classes import ShapeClasses, class_ends
 from coincide.model.compiled import Int64s, product
 from coincide.model.condition import Window
 from coincide.model.probability import distance_from_middle
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.templates.tails import SatisfactionTimes, window_tails
 from coincide.model.templates.template import Buckets, TemplateTable, class_bands, class_extremes
@@ -148,14 +148,14 @@ class HistogramPairs:
     def __getstate__(self) -> dict[str, object]:
         return {"window": self.window, "left": self.left, "right": self.right}
 
-    @cached_property
+    @remembered
     def table(self) -> SatisfactionTimes:
         """The decision."""
         from coincide.model.templates.satisfaction import satisfaction_times  # for these alone
 
         return satisfaction_times(self.left, self.right, self.window)
 
-    @cached_property
+    @remembered
     def rule(self) -> HistogramRule:
         """As `PairModel`, like all that follow."""
         table, left, right = self.table, self.left, self.right

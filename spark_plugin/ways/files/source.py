@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +34,7 @@ from coincide.model.errors import (
     brief,
     worded,
 )
+from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_schema, spark_type
@@ -108,7 +108,7 @@ class CoincideSource(DataSource):
         """What ``format`` and ``USING`` call it."""
         return "coincide"
 
-    @cached_property
+    @remembered
     def join(self) -> DirectJoin:
         """The planned join."""
         return _planned(dict(self.options))

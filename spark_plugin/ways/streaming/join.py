@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,6 +15,7 @@ from coincide.engine.events.ticks import length_words
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import AnySpec, check_output_names
 from coincide.model.errors import several
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
@@ -159,7 +159,7 @@ class StreamPlan:
         task = OneStreamPackTask(*self.packers)
         return self._on_the_wire(both, layout).mapInArrow(task, PACKED)
 
-    @cached_property
+    @remembered
     def packers(self) -> tuple[StreamPackTask, StreamPackTask]:
         """What packs the rows of each side."""
         left, right = (self.pack_task(number, self.rows(number)[1]) for number in (LEFT, RIGHT))
@@ -170,7 +170,7 @@ class StreamPlan:
         side = self.sides[number]
         return StreamPackTask(side.side, schema, side.times.model, self.grid, self._settings, lag)
 
-    @cached_property
+    @remembered
     def _settings(self) -> bytes:
         buckets = key_buckets(self.sides[0].spark, self.asked.key_buckets)
         return settings_of(self.sides, self.spec, self.arguments, self.grid, buckets)
@@ -208,7 +208,7 @@ class StreamPlan:
         profile = gpu_profile(packs.sparkSession, self.spec.backend)
         return decoded(packs.mapInArrow(self.slice_task(), schema, profile=profile), self._columns)
 
-    @cached_property
+    @remembered
     def _columns(self) -> list[OutputColumn]:
         """The output columns."""
         late = [OutputColumn(LATE, T.StringType())] if self._tells_late else []
