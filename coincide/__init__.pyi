@@ -86,6 +86,7 @@ from coincide.model.errors import (
     DataError as DataError,
     DistanceUnitWarning as DistanceUnitWarning,
     DroppedRowsWarning as DroppedRowsWarning,
+    KernelCacheWarning as KernelCacheWarning,
     LateRowsWarning as LateRowsWarning,
     MemoryBudgetError as MemoryBudgetError,
     NoPairsWarning as NoPairsWarning,

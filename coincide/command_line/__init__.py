@@ -30,6 +30,12 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except BrokenPipeError:
         code = _unread()
+    except OSError as error:
+        from coincide.command_line.problems import cannot_print
+
+        _unread()
+        if code == DONE:
+            code = _ended(cannot_print("what the command says", error), sys.argv[1:])
     # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, as of
     # a dataclass that was being made; the next `exec` makes it forget that.
     exec("")
@@ -65,7 +71,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _unread() -> int:
-    """Keep Python from telling at its end that nobody reads standard output; the exit code."""
+    """Keep Python from telling at its end that standard output takes no more; the exit code."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -181,6 +181,7 @@ def _answer(name: str, words: dict[str, Any]) -> None:
         raise typer.Exit(module.run(**words) or 0)
     from coincide.command_line.engines import run
     from coincide.command_line.outputs import ReaderGone
+    from coincide.command_line.problems import cannot_print
     from coincide.command_line.summary import print_summary
 
     as_json = words.pop("as_json")
@@ -193,6 +194,10 @@ def _answer(name: str, words: dict[str, Any]) -> None:
         to.flush()
     except BrokenPipeError:
         raise ReaderGone from None
+    except OSError as error:
+        raise cannot_print(
+            "the summary", error, f" The output, {done.output}, is written."
+        ) from error
 
 
 _COMMANDS: dict[str, tuple[Any, ...]] = {

@@ -44,6 +44,11 @@ class Problem(CoincideError):
     """A file or an argument that the command cannot work with."""
 
 
+def cannot_print(what: str, error: OSError, more: str = "") -> Problem:
+    """That something could not be printed, and what else is to be said."""
+    return Problem(f"{what} cannot be printed (found: {error.strerror or error}).{more}")
+
+
 _INPUTS = ("left", "right", "causes", "effects", "events", "readings", "queries")
 _CLOCKS = ("around", "resolution")
 _SIDES = {"left_": "cause_", "right_": "effect_"}
@@ -109,6 +114,9 @@ def tell_closed(why: str) -> None:
 
 def explain(error: BaseException) -> tuple[int, str]:
     """Exit code of an error and the words for it."""
+    # The argument parser takes an early end of any file for one of what is typed, and aborts.
+    if type(error).__name__ == "Abort" and error.__cause__ is not None:
+        error = error.__cause__
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         return INTERRUPTED, "interrupted. The output was not written"
     if hasattr(error, "format_message"):  # the argument parser's own errors
@@ -123,7 +131,7 @@ def explain(error: BaseException) -> tuple[int, str]:
         is_bad_use, words = explain_spark(error)
         return (BAD_USE if is_bad_use else OUR_FAILURE), words
     if isinstance(error, OSError) and error.strerror:
-        return OUR_FAILURE, f"{error.strerror}: {error.filename or 'an input or the output'}"
+        return OUR_FAILURE, f"{error.strerror}: {error.filename or 'an input, the output, or standard output'}"
     return OUR_FAILURE, f"{type(error).__name__}: {first_line(error)}"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
+import pickle
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -22,6 +23,8 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import TypingError
 from numba.core.typed_passes import NopythonTypeInference
 from numba.extending import overload
+
+from coincide.model.errors import KernelCacheWarning, first_line
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -84,8 +87,24 @@ class KeyedBySources:
         return f"{own}-{sources_digest()}"
 
 
-class ForgetsOtherSources:
-    """Mixin for a `Cache` of Numba or Numba-CUDA: holds a kernel of no sources but these."""
+class KeptKernels:
+    """Mixin for a `Cache` of Numba or Numba-CUDA: holds a kernel of no sources but these.
+
+    Files that cannot be read or written stop nothing: the kernel is compiled.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """A kernel from disk; None where there is none, or its files are damaged, which then go."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[misc]
+        except Exception as error:  # Pickle raises almost anything of a file that was cut off
+            self._remove(lambda name: name.startswith(f"{self._base}."))
+            _warn_once(
+                "read",
+                f"compiled code in {self._folder} cannot be read (found {type(error).__name__}:"
+                f" {first_line(error)}). Coincide compiles it again.",
+            )
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, and let go of what was compiled from other sources."""
@@ -93,21 +112,52 @@ class ForgetsOtherSources:
         # tuples of other packages, which their methods went into: an edit of those would not show.
         if not all(map(_is_of_ours, getattr(sig, "args", sig))):
             return
-        super().save_overload(sig, data)  # type: ignore[misc]
-        base: str = self._impl.filename_base  # type: ignore[attr-defined]
-        function = base.removesuffix(f"-{sources_digest()}").rpartition("-")[0]
-        folder = Path(self.cache_path)  # type: ignore[attr-defined]
-        for path in folder.glob(f"{glob.escape(function)}-*"):
-            if path.suffix in _KEPT and sources_digest() not in path.name:
+        try:
+            super().save_overload(sig, data)  # type: ignore[misc]
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            why = getattr(error, "strerror", None) or first_line(error)
+            _warn_once(
+                "kept",
+                f"compiled code cannot be kept in {self._folder} (found: {why}), so that the next"
+                " run compiles it again. Make room there, or name another folder in the"
+                " environment variable NUMBA_CACHE_DIR.",
+            )
+            return
+        function = self._base.removesuffix(f"-{sources_digest()}").rpartition("-")[0]
+        self._remove(lambda name: name.startswith(f"{function}-") and sources_digest() not in name)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.cache_path)  # type: ignore[attr-defined]
+
+    @property
+    def _base(self) -> str:
+        return str(self._impl.filename_base)  # type: ignore[attr-defined]
+
+    def _remove(self, is_meant: Callable[[str], bool]) -> None:
+        """Remove files of kernels, by their names."""
+        for path in self._folder.glob("*"):
+            if path.suffix in _KEPT and is_meant(path.name):
                 with suppress(OSError):
                     path.unlink()
+
+
+_told: set[str] = set()
+"""What a warning was given of."""
+
+
+def _warn_once(what: str, text: str) -> None:
+    """Not for each kernel."""
+    if what not in _told:
+        _told.add(what)
+        warnings.warn(KernelCacheWarning(text), stacklevel=3)
 
 
 class _KernelCacheImpl(KeyedBySources, CompileResultCacheImpl):
     pass
 
 
-class KernelCache(ForgetsOtherSources, FunctionCache):
+class KernelCache(KeptKernels, FunctionCache):
     """Numba's cache of a function, keyed by the sources of all kernels."""
 
     _impl_class = _KernelCacheImpl

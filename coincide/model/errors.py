@@ -248,6 +248,10 @@ class CopiedRowsWarning(CoincideWarning):
     """A join on Spark sends rows to many more slices than pay, since workers have no room for fewer."""
 
 
+class KernelCacheWarning(CoincideWarning):
+    """Compiled code cannot be kept on disk, or was damaged there: Coincide compiles it again."""
+
+
 class NoPairsWarning(CoincideWarning):
     """A join, or a search for crossings, finds nothing; the text says why."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import cuda, types
 from numba.np.numpy_support import as_dtype
 
-from coincide.model.compiled import ForgetsOtherSources, KeyedBySources, keep_on_disk, product
+from coincide.model.compiled import KeptKernels, KeyedBySources, keep_on_disk, product
 from coincide.model.timestamps.protocol import numba_type, teach
 from gpu_kernels.kernels.simulation import SIMULATED
 
@@ -199,7 +199,7 @@ if not SIMULATED:
     class _KernelCacheImpl(KeyedBySources, CUDACacheImpl):
         pass
 
-    class KernelCache(ForgetsOtherSources, CUDACache):
+    class KernelCache(KeptKernels, CUDACache):
         """Numba-CUDA's cache of a kernel, keyed by the sources of all kernels."""
 
         _impl_class = _KernelCacheImpl

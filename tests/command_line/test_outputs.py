@@ -179,3 +179,42 @@ def test_a_reader_of_the_summary_that_stops(work):
     )  # fmt: skip
     os.close(writes)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def on_a_full_disk(*words: str) -> tuple[int, str]:
+    """Exit code and stderr of a command whose standard output takes nothing."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "coincide.command_line", *words], cwd=ROOT, stdout=full,
+            stderr=subprocess.PIPE, timeout=100, check=False, text=True,
+        )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_summary_that_cannot_be_printed_is_named_as_such(work, more):
+    words = "join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW, *more
+    code, said = on_a_full_disk(*words)
+    assert code == 2
+    assert said == (
+        "coincide: the summary cannot be printed (found: No space left on device). The output,"
+        f" {work.output}, is written.\n"
+    )
+    assert rows(written(work.output)) == rows(work.expected())
+
+
+def test_other_words_that_cannot_be_printed(work):
+    code, said = on_a_full_disk("--version")
+    assert code == 1
+    assert "No space left on device: an input, the output, or standard output" in said
+
+
+def test_an_early_end_of_some_file_interrupts_nothing(work, monkeypatch):
+    def ended(*given: Any) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr("coincide.command_line.join.JoinRequest.in_process", ended)
+    code, _, said = work.join(*WINDOW)
+    assert code == 1
+    assert "coincide: EOFError: Ran out of input" in said
+    assert "interrupted" not in said
