@@ -131,7 +131,8 @@ def explain(error: BaseException) -> tuple[int, str]:
         is_bad_use, words = explain_spark(error)
         return (BAD_USE if is_bad_use else OUR_FAILURE), words
     if isinstance(error, OSError) and error.strerror:
-        return OUR_FAILURE, f"{error.strerror}: {error.filename or 'an input, the output, or standard output'}"
+        where = error.filename or "an input, the output, or standard output"
+        return OUR_FAILURE, f"{error.strerror}: {where}"
     return OUR_FAILURE, f"{type(error).__name__}: {first_line(error)}"
 
 

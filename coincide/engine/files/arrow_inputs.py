@@ -83,7 +83,7 @@ class ArrowInput(ABC):
         """Names and types of all columns, as the first file tells them."""
         return with_number(self.stored) if self.numbered else self.stored
 
-    @cached_property
+    @remembered
     def stored(self) -> pa.Schema:
         """Those that files have."""
         with reading(self.source):
