@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -21,6 +20,7 @@ from coincide.engine.join.timing import JoinSpec
 from coincide.model.bands import midpoint_reach
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import CorrelateOptions, SideName
+from coincide.model.remembered import remembered
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
@@ -110,15 +110,15 @@ class _FrameFacts:
         self.side, self.times, self.by = frame.side, frame.times, frame.by
         self.is_surely_larger = lambda size: is_surely_larger(frame, size)
 
-    @cached_property
+    @remembered
     def is_computed(self) -> bool:
         return self.frame.is_computed
 
-    @cached_property
+    @remembered
     def bytes(self) -> int | None:
         return estimated_bytes(self.frame)
 
-    @cached_property
+    @remembered
     def needed(self) -> Estimate | None:
         return estimate_of_rows(self.frame)
 
@@ -129,11 +129,11 @@ class _SparkFacts:
     def __init__(self, sides: Sides) -> None:
         self.spark = sides[0].spark
 
-    @cached_property
+    @remembered
     def tasks(self) -> int:
         return parallelism(self.spark)
 
-    @cached_property
+    @remembered
     def is_accelerated(self) -> bool:
         return is_accelerated(self.spark)
 
@@ -152,25 +152,25 @@ class Question:
         self.sides, self.session, self.limits = sides, session, limits
         self.spec, self.options = spec, options
 
-    @cached_property
+    @remembered
     def is_open(self) -> bool:
         """Whether rows decide, and no option."""
         options = self.options
         return options.way == "auto" and options.slices is None and isinstance(self.spec, JoinSpec)
 
-    @cached_property
+    @remembered
     def spares_job(self) -> bool:
         """Whether Spark's estimates may decide: nothing is asked for that only a planning job can tell."""
         is_whole = self.spec.is_one_stream or self.spec.matching == "optimal"
         needs_job = is_whole or self.options.invalid == "drop"
         return self.is_open and not needs_job and not self.session.is_accelerated
 
-    @cached_property
+    @remembered
     def has_computed(self) -> bool:
         """Whether a side is slow to compute, and cells can be cut without a planning job."""
         return any(side.is_computed for side in self.sides) and self.reach is not None
 
-    @cached_property
+    @remembered
     def reach(self) -> Reach | None:
         """How far pairs reach, if that is known without a planning job."""
         return reach_of_any((self.sides[0].times, self.sides[1].times), self.spec)
@@ -181,7 +181,7 @@ class Question:
         sizes = [side.bytes for side in self.sides if not (any_computed and side.is_computed)]
         return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= most
 
-    @cached_property
+    @remembered
     def small(self) -> SideFacts | None:
         """The side that Spark takes for small and the other for far larger; None: neither."""
         left, right = (side.bytes for side in self.sides)
@@ -195,7 +195,7 @@ class Question:
             return None
         return None if self.shuffles_pairs(small) else small
 
-    @cached_property
+    @remembered
     def computed_alone(self) -> SideFacts | None:
         """The one computed side, where it may be broadcast; None: none, both, or pairs are shuffled."""
         left, right = self.sides
@@ -209,7 +209,7 @@ class Question:
         shuffles = is_two_step(small.side, self.spec) and self.spec.emit in ("pairs", "lists")
         return shuffles and not self.spec.one_row_per_event
 
-    @cached_property
+    @remembered
     def large_slices(self) -> int | None:
         """Slices of two sides that Spark takes for large; None: they are not, or they would be too many."""
         limits = self.limits
