@@ -34,6 +34,8 @@ RELATIONS = {
 }
 """Functions that make a relation, but for Allen's, and how they are called."""
 
+UNBOUNDED_ALONE = ("before", "after")
+"""Relations that bound no time by themselves."""
 _SIMPLE = 10**6
 """Fractions of smaller denominators are further from each other than a float is from what it means."""
 _NO_SHARES = Fraction(0), Fraction(0)
@@ -80,6 +82,11 @@ class SpanWindow(Window):
         bounds = _bounds(kind, amount, ("both", "both"))
         reach = (bounds if ends is None else ends.possible(bounds)).reach
         return cls(*reach, ANY_CHANCE, kind, amount, shares, ends)
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether spans of a pair may be any time apart."""
+        return self.kind in UNBOUNDED_ALONE and self.amount is None
 
     @property
     def is_even(self) -> bool:
@@ -129,7 +136,7 @@ def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> Spa
         return SpanBounds.of(after=(0, -(amount or 0)))
     given = dict(_ALLEN[kind])
     if kind == "before":
-        given["after"] = (1, -(amount or 0))
+        given["after"] = (1, FAR if amount is None else -amount)
     return SpanBounds.of(**given)
 
 
@@ -156,6 +163,11 @@ class SpanRelation:
     def __post_init__(self) -> None:
         if self.confidence is not None:
             object.__setattr__(self, "confidence", checked_confidence(self.confidence))
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether spans of a pair may be any time apart."""
+        return self.kind in UNBOUNDED_ALONE and self.gap is None
 
     @property
     def couples_ends(self) -> bool:
@@ -304,7 +316,9 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
         "before", "meets", "overlaps", "starts", "during", "finishes", "equals", or the opposite: "after",
         "met-by", "overlapped-by", "started-by", "contains", "finished-by".
     within : int, str or timedelta, optional
-        The most time between the two, which "before" and "after" need.
+        The most time between the two, of "before" and "after". A join needs it, unless it asks for the
+        nearest match alone (``emit="best", prefer="nearest"``), or whether there is one (``how="semi"``,
+        ``"anti"``).
 
     Returns
     -------
@@ -313,7 +327,7 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
     Raises
     ------
     ConditionError
-        If there is no such relation, or `within` is missing or has no meaning.
+        If there is no such relation, or `within` has no meaning.
 
     Examples
     --------
@@ -326,13 +340,7 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
             f" {RELATIONS[name]}."
         )
     check_choice("name", name, get_args(Allen))
-    needs_bound = name in ("before", "after")
-    if needs_bound and within is None:
-        raise ConditionError(
-            f"{call('relation', name)} alone holds for most pairs, however far apart. Give"
-            f" {argument('within', '1h')}, the most time between the two."
-        )
-    if not needs_bound and within is not None:
+    if name not in UNBOUNDED_ALONE and within is not None:
         raise ConditionError(
             f"{call('relation', name)} says how far apart spans are. Remove {argument('within')}."
         )

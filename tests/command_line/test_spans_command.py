@@ -45,6 +45,8 @@ ASKED: dict[str, tuple[list[str], list[str]]] = {
         ["1,7,1", "1,8,1", "2,8,1", "2,9,0.5"],
     ),
     "before": (["before", "--gap", "50"], ["1,9"]),
+    "the next": (["before", "--emit", "best", "--prefer", "nearest"], ["1,9"]),
+    "the last": (["after", "--emit", "best", "--prefer", "nearest"], ["2,7"]),
 }  # fmt: skip
 
 
@@ -119,6 +121,7 @@ REFUSED = {
         ["overlapping", "--left-duration", "end"],
         "--left-time takes the one column of their starts (found 'start,end')",
     ),
+    "no bound of before": (["before"], "Give --gap 1h, the most time between the two, or ask"),
     "no bound": (["following"], "needs a bound. Add --gap D"),
     "a bound": (["meets", "--gap", "3"], "--relation meets takes no bound. Remove --gap"),
     "a share of Allen's": (

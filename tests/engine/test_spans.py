@@ -334,6 +334,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "overlap of counts": ({"pair_columns": "overlap", "emit": "counts"}, "so there is no overlap"),
     "shifts": ({"shifts": (9,)}, "shifts moves uncertain instants"),
     "optimal": ({"matching": "optimal"}, "Use matching='mutual'"),
+    "no bound": (
+        {"condition": relation("before")},
+        r"relation\('before'\) alone holds for most pairs, .* Give within='1h'",
+    ),
+    "no bound of the best": (
+        {"condition": relation("after"), "emit": "best"}, "emit='best', prefer='nearest', without where",
+    ),
+    "no bound, and a condition": (
+        {"condition": relation("after"), "how": "anti", "where": "left_id = right_id"}, "without where",
+    ),
 }  # fmt: skip
 
 
@@ -354,7 +364,6 @@ def test_what_has_no_meaning_is_refused(case: str) -> None:
         (lambda: overlapping(share=50), "share must be a number between 0 and 1.*50 % is 0.5"),
         (lambda: relation("overlapping"), r"Use overlapping\(\)"),  # type: ignore[arg-type]
         (lambda: overlapping(share=(0.5,)), "share must be a number between 0 and 1"),
-        (lambda: relation("before"), r"Give within='1h'"),
         (lambda: relation("meets", "1h"), "says how far apart spans are. Remove within"),
         (lambda: relation("near"), "name must be one of before"),
         (lambda: spans("a", 3), "end must be the name of a column"),

@@ -100,6 +100,7 @@ class JoinArguments(PairArguments):
                     f"{argument(name)} must be spans('start', 'end'), or one column of exact times,"
                     f" for {self.condition} (found {brief(given)}). Name its columns in spans()."
                 )
+        self._check_bounded()
         self._check_open_ends()
         self._check_uncertain_ends()
         if self.probability and self.condition.confidence is None:
@@ -117,6 +118,19 @@ class JoinArguments(PairArguments):
             raise ConditionError(
                 f"{argument('matching', 'optimal')} assigns instants to each other, but"
                 f" {self.condition} relates spans. Use {argument('matching', 'mutual')}."
+            )
+
+    def _check_bounded(self) -> None:
+        """Refuse all pairs, however far apart, where they would be most of all."""
+        assert isinstance(self.condition, SpanRelation)
+        is_nearest = self.emit == "best" and self.choice.prefer == "nearest"
+        is_found = self.how in ("semi", "anti") or is_nearest
+        if self.condition.is_unbounded and not (is_found and self.where is self.matching is None):
+            raise ConditionError(
+                f"{self.condition} alone holds for most pairs, however far apart. Give"
+                f" {argument(self.condition.called, '1h')}, the most time between the two, or ask for"
+                f" the nearest alone: {argument('emit', 'best')}, {argument('prefer', 'nearest')},"
+                f" without {argument('where')}."
             )
 
     def _check_open_ends(self) -> None:

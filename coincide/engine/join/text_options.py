@@ -44,7 +44,7 @@ _AMOUNTS = ("min_overlap", "share", "gap")
 _LASTING = tuple(f"{side}_{name}" for side in SIDES for name in ("duration", "duration_unit"))
 _OF_SPANS = (*_AMOUNTS, "open_ends", *_LASTING)
 _BOUNDED = ("following", "before", "after")
-"""Relations that need the most time between two spans."""
+"""Relations that the most time between two spans may bound."""
 _TIMES = "min_time,max_time"
 UNSET = "Give a value, or remove the option. Perhaps a variable of the shell is unset."
 
@@ -224,7 +224,7 @@ def _relation(
         raise ConditionError(
             f"{given} belongs to {argument('relation', 'overlapping')}. Remove one."
         )
-    if (most is None) == (name in _BOUNDED):
+    if (most is None and name == "following") or (most is not None and name not in _BOUNDED):
         said, bound = argument("relation", name), argument("gap")
         raise ConditionError(
             f"{said} needs a bound. Add {bound} D, the most time between the two."

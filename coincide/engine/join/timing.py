@@ -25,8 +25,10 @@ from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
 from coincide.model.timestamps import IntervalPairs
+from coincide.model.timestamps.spans import SpanPairs
 from cpu_fallback import event_decisions, event_merits, event_probabilities
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
+from cpu_fallback.join.nearest import NearestJoin
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,17 @@ class TimingPairing(Pairing):
         }  # fmt: skip
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
         sides, model = self._events, self._model
-        join = resilient(
-            self._backend,
-            lambda package: import_module(package).EventJoin(*sides, model, **given),
-        )
+        join: Any
+        if isinstance(window, SpanWindow) and window.is_unbounded:
+            assert isinstance(model, SpanPairs)
+            shortest = model.possible.left_shortest, model.possible.right_shortest
+            is_backward = window.kind == "after"
+            join = NearestJoin(sides[0], sides[1], shortest, spec.k, is_backward=is_backward)
+        else:
+            join = resilient(
+                self._backend,
+                lambda package: import_module(package).EventJoin(*sides, model, **given),
+            )
         self.join = filtered(self, join, spec.is_one_stream and not is_enough)
 
     def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:  # noqa: D102

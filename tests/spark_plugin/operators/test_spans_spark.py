@@ -74,6 +74,18 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "uncertain, small left": (inside(), {**UNCERTAIN, "emit": "best"}, {"way": "broadcast-left"}),
     "uncertain, small right": (containing(), {**UNCERTAIN, "how": "left"}, {"way": "broadcast-right"}),
     "uncertain, both": (following(50), {**UNCERTAIN, "matching": "mutual"}, {"way": "broadcast-both"}),
+    "the next": (
+        relation("before"), {**TIMES, "emit": "best", "prefer": "nearest", "k": 2, "how": "left"},
+        {"way": "exchange", "slices": 4},
+    ),
+    "the last": (
+        relation("after"), {**TIMES, "emit": "best", "prefer": "nearest"}, {"way": "broadcast-left"},
+    ),
+    "the next, dealt": (
+        relation("before"), {**TIMES, "emit": "best", "prefer": "nearest"},
+        {"way": "exchange", "slice_rows": 60},
+    ),
+    "no next": (relation("before"), {**TIMES, "how": "anti"}, {"way": "exchange", "slices": 4}),
     "Allen's": (relation("overlapped-by"), {**TIMES, "how": "semi"}, {"way": "exchange", "slices": 6}),
 }  # fmt: skip
 
