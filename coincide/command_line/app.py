@@ -76,7 +76,7 @@ class Command(_Plain, TyperCommand):
 
 
 def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
-    """The words, with both ends of a window of one duration, and numbers for percentages."""
+    """The words, with both ends of a window of one duration, numbers for percentages, a folder for none."""
     by_name = {name: option for option in options for name in option.opts}
     words = list(args)
     while words:
@@ -92,6 +92,10 @@ def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
             continue
         if option is not None and option.is_flag:
             _check_alone(name, value if sign else next(iter(words), ""), bool(sign))
+        if option is not None and str(option.metavar).startswith("["):
+            is_given = sign or (words and not words[0].startswith("-"))
+            yield from (name, value if sign else words.pop(0) if is_given else ".")
+            continue
         if option is not None and name in _SHARES and (sign or words):
             yield from (name, _numbers(value if sign else words.pop(0)))
             continue

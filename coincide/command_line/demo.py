@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,19 +108,23 @@ def _table(door: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> pa.Tabl
     )
 
 
+_INPUTS = ("badges.parquet", "doors.parquet")
+_PAIRS, _PAGE = "pairs.parquet", "explore.html"
 _SHOWN = (0.1, 0.5, 0.9)
 _LO, _HI = (f"{seconds}s" for seconds in WINDOW_SECONDS)
 
 
-def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
+def run(rows: int, seed: int, keep: str | None, engine: str, debug: bool) -> None:
     """Make the sample, join it, and print what was found."""
     check_choice("--engine", engine, ENGINES)
     if seed < 0:
         raise Problem(f"--seed must not be negative (found {brief(seed)}).")
     console = Console(highlight=False)
-    sample = make_sample(rows, seed)
     with _folder(keep) as folder:
-        paths = [os.path.join(folder, f"{name}.parquet") for name in ("badges", "doors")]
+        sample = make_sample(rows, seed)
+        *paths, output, page = (
+            os.path.normpath(os.path.join(folder, name)) for name in (*_INPUTS, _PAIRS, _PAGE)
+        )
         for path, table in zip(paths, (sample.badges, sample.doors), strict=True):
             pq.write_table(table, path)
         console.print(
@@ -130,12 +135,11 @@ def run(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
         # Joins of exact instants, which also compile what the workers will load.
         right = _exact_pairs(sample, sample.badge_times, sample.door_times)
         plain = _exact_pairs(sample, _middles(sample.badges), _middles(sample.doors))
-        output = os.path.join(folder, "pairs.parquet")
         summary = answered(_request(paths, output, engine, debug))
         _print_marks(console, right, plain, ds.dataset(output, format="parquet").to_table(), rows)
         _print_speed(console, rows, summary)
-        _print_page(console, sample, f"{folder}.html")
-        _print_next(paths, output, keep)
+        _print_page(console, sample, f"{folder}.html" if keep is None else page)
+        _print_next(*(("LEFT", "RIGHT", "OUT") if keep is None else (*paths, output)))
 
 
 def _request(paths: list[str], output: str, engine: str, debug: bool) -> JoinRequest:
@@ -223,27 +227,45 @@ def _print_page(console: Console, sample: Sample, page: str) -> None:
         print(f"How many pairs there are at each confidence: open {page}")
 
 
-def _print_next(paths: list[str], output: str, keep: bool) -> None:
-    left, right, out = (*paths, output) if keep else ("LEFT", "RIGHT", "OUT")
-    intro = "The same from the command line" if keep else "On your own files"
-    again = " --overwrite" if keep else ""
-    by = "door" if keep else "KEY"
+def _print_next(left: str, right: str, output: str) -> None:
+    is_kept = left != "LEFT"
+    intro = "The same from the command line" if is_kept else "On your own files"
+    again = " --overwrite" if is_kept else ""
+    by = "door" if is_kept else "KEY"
     print(
-        f"\n{intro}:\n  coincide join {left} {right} -o {out} --by {by} --within {_LO} {_HI}"
-        f" --confidence {_SHOWN[0]} --probability{again}"
+        f"\n{intro}:\n  coincide join {shlex.join((left, right))} -o {shlex.quote(output)} --by {by}"
+        f" --within {_LO} {_HI} --confidence {_SHOWN[0]} --probability{again}"
     )
-    if not keep:
+    if not is_kept:
         print("coincide join --help explains it. coincide demo --keep leaves this sample to try.")
 
 
 @contextmanager
-def _folder(keep: bool) -> Iterator[str]:
-    folder = tempfile.mkdtemp(prefix="coincide-demo-")
+def _folder(keep: str | None) -> Iterator[str]:
+    """Where the sample lies meanwhile, or is kept; what was kept of a demo that fails is removed."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(
+            prefix="coincide-demo-", ignore_cleanup_errors=True
+        ) as own:
+            yield own
+        return
+    made = [os.path.join(keep, name) for name in (*_INPUTS, _PAIRS, _PAGE)]
+    there = next(filter(os.path.lexists, made), None)
+    if there is not None:
+        raise Problem(
+            f"--keep would replace a file (found {os.path.normpath(there)}). Remove it, or name another"
+            " folder, such as --keep demo."
+        )
     try:
-        yield folder
+        os.makedirs(keep, exist_ok=True)
+    except OSError as error:
+        raise Problem(
+            f"--keep cannot make its folder ({error.strerror}: {error.filename}). Name another one."
+        ) from error
+    try:
+        yield keep
     except BaseException:
-        keep = False
+        for path in made:
+            with suppress(OSError):
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
         raise
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)

@@ -656,7 +656,7 @@ DEMO = [
         "Options",
         {
             "--seed N: int = 1": "Another seed, another sample.",
-            "--keep": "Leave the sample on disk.",
+            "--keep [FOLDER]": "Leave the sample, the pairs and the page there. Default: here.",
             "--engine auto|spark|local = spark": "As of join.",
             "--debug": "Show tracebacks.",
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from coincide.command_line import options, run
@@ -195,15 +197,40 @@ def test_demo_without_charts_says_so(tmp_path):
     assert list(folder.iterdir()) == []
 
 
-def test_demo_keeps_its_sample(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.mark.parametrize(
+    ("words", "folder"), [(["--keep"], "."), (["--keep", "a b"], "a b"), (["--keep=c"], "c")]
+)
+def test_demo_keeps_its_sample(words, folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
-    assert run(["demo", "--engine", "local", "--rows", "500", "--keep"]) == 0
+    demo = ["demo", *words, "--engine", "local", "--rows", "500"]
+    assert run(demo) == 0
     said = capsys.readouterr().out
-    (folder,) = (path for path in tmp_path.glob("coincide-demo-*") if path.is_dir())
-    assert {path.name for path in folder.iterdir()} >= {"badges.parquet", "doors.parquet"}
+    kept = {"badges.parquet", "doors.parquet", "pairs.parquet", "explore.html"}
+    assert {path.name for path in (tmp_path / folder).iterdir()} == kept
     again = next(line for line in said.splitlines() if line.startswith("  coincide join"))
-    assert run([*again.split()[1:], "--engine", "local"]) == 0
+    pairs = pq.read_table(tmp_path / folder / "pairs.parquet")
+    assert run([*shlex.split(again)[1:], "--engine", "local"]) == 0
+    assert pq.read_table(tmp_path / folder / "pairs.parquet").equals(pairs)
+    capsys.readouterr()
+    before = (tmp_path / folder / "badges.parquet").read_bytes()
+    assert run([*demo, "--seed", "2"]) == 2
+    assert "--keep would replace a file" in capsys.readouterr().err
+    assert (tmp_path / folder / "badges.parquet").read_bytes() == before
+
+
+def test_a_demo_that_fails_keeps_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").write_text("kept")
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coincide.command_line.demo._print_speed", fail)
+    assert run(["demo", "--keep", "--engine", "local", "--rows", "500"]) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    assert run(["demo", "--keep", "other", "--engine", "local", "--rows", "500"]) == 2
+    assert "--keep cannot make its folder" in capsys.readouterr().err
 
 
 ASKED_LATE = """

@@ -6,10 +6,12 @@ Each task is one command or at most ten lines; the answers are known, since the 
 from __future__ import annotations
 
 import csv
+import shlex
 from pathlib import Path
 
 import pytest
 
+from tests.helpers import readme
 from tests.helpers.wheels import build, empty_environment, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -146,3 +148,24 @@ def test_looking_before_choosing_a_confidence(desk: Desk) -> None:
     page = (desk.folder / "page.html").read_text(encoding="utf-8")
     assert "vega" in page
     assert "Pairs by confidence" in page
+
+
+@pytest.mark.spark
+def test_all_that_readme_shows(commands: Path, tmp_path: Path) -> None:
+    """Its blocks one after the other in one interpreter, and its commands, in an empty folder."""
+    blocks = readme.blocks("python")
+    assert len(blocks) == 5
+    code = "\n".join([*blocks, "print([each.num_rows for each in (missed, crossings, effects)])"])
+    said = run(str(commands / "python"), "-c", code, cwd=tmp_path, commands=commands)
+    assert readme.PRINTED in said
+    assert "|    Ann|    hall|" in said
+    assert said.splitlines()[-1] == "[1, 2, 1]"
+    assert list(tmp_path.iterdir()) == []
+    demo, join = (
+        shlex.split(line) for line in readme.COMMANDS if "--keep" in line or " join " in line
+    )
+    for first, *words in (demo, join):
+        run(str(commands / first), *words, cwd=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("badges.parquet", "doors.parquet", "pairs.parquet", "explore.html", "opened.parquet")
+    }

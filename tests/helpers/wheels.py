@@ -67,12 +67,15 @@ def empty_environment(folder: Path, wheel: Path) -> Path:
     return commands
 
 
-def run(*words: str, cwd: Path | None = None) -> str:
-    """What a command prints, run as in a new shell; fails with that if it fails."""
+def run(*words: str, cwd: Path | None = None, commands: Path | None = None) -> str:
+    """What a command prints, run as in a new shell; fails with that if it fails.
+
+    `commands`: those of an environment that is active.
+    """
     ran = subprocess.run(
         words,
         cwd=cwd,
-        env=_of_a_new_shell(),
+        env=_of_a_new_shell(commands),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -83,13 +86,15 @@ def run(*words: str, cwd: Path | None = None) -> str:
     return ran.stdout
 
 
-def _of_a_new_shell() -> dict[str, str]:
+def _of_a_new_shell(commands: Path | None) -> dict[str, str]:
     """The environment without what names this checkout.
 
     A session of Spark puts the checkout on PYTHONPATH. There pip finds its metadata, and skips the wheel.
     """
     ours = ("PYTHON", "COINCIDE")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    found = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    path = found.get("PATH", os.defpath)
+    return found if commands is None else found | {"PATH": f"{commands}{os.pathsep}{path}"}
 
 
 def _ignored(folder: str, names: list[str]) -> list[str]:
