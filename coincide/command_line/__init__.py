@@ -17,14 +17,12 @@ from coincide.command_line.interruption import (
     interruptible,
     received,
 )
-from coincide.command_line.spared_imports import SparedImports
 
 __all__ = ["main", "run"]
 
 
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
-    sys.meta_path.insert(0, SparedImports)
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

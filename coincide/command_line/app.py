@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from importlib import import_module
 from inspect import Parameter, Signature
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,33 +21,12 @@ _SHARES = ("--confidence", "--confidences")
 """Options whose numbers may be percentages."""
 
 
-class _Conversion:
-    """Converts what was typed. Typer does it by Pydantic, whose loading takes a tenth of a small join."""
-
-    @staticmethod
-    def coerce(value: Any, param: Any, ctx: Any) -> Any:
-        """The value as its option has it; what is not plainly so is for Typer to convert, or refuse."""
-        kind = param.type_descriptor.annotation
-        if value is None:
-            return () if param.multiple else None
-        if kind is str and isinstance(value, str):
-            return value
-        if kind in (int, float) and param.type_descriptor.parameter_info.min is None:
-            with suppress(ValueError):
-                return kind(value)
-        if get_origin(kind) in (list, tuple) and all(isinstance(each, str) for each in value):
-            return get_origin(kind)(value)
-        param._runtime_param = None
-        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
-
-
 class _Plain:
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for each in params:
             if getattr(each, "is_flag", False):
                 each.metavar = ""
-            each._runtime_param = _Conversion
         return params
 
 

@@ -54,7 +54,7 @@ def test_version():
 BESIDE_A_JOIN = (
     *("pyarrow.acero", "pyarrow.dataset", "scipy.sparse", "altair"),
     *("coincide.engine.causality", "coincide.engine.streams", "coincide.engine.exploration"),
-    *("pandas", "scipy", "cffi", "pydantic", "yaml", "coincide.engine.files.csv_input"),
+    "coincide.engine.files.csv_input",
 )
 """What conditions, folders, one-to-one assignments and other operators need, and no plain join."""
 
