@@ -41,7 +41,7 @@ gpu: $(DEVELOPMENT) ## Where a GPU is: install its packages, test all kernels on
 	@scripts/install.sh $(VENV) -e ".[gpu]"
 	$(VENV)/bin/coincide doctor --gpu
 	$(PYTHON) -m pytest tests/gpu_kernels $(ARGS)
-	$(PYTHON) -m bench run gpu
+	$(PYTHON) -m bench run gpu --record
 
 lint: $(DEVELOPMENT) ## Check style, types, words and which package imports which
 	$(VENV)/bin/ruff check .

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.experiment import Bench, CheckFailedError
 from bench.experiments.gpu import EXPERIMENT
+from bench.machine import ROOT
 from bench.report import Report, short
 from coincide.model.errors import BackendError
 
@@ -23,8 +24,11 @@ def run_gpu() -> None:
     )
     parser.add_argument("--rounds", type=int, help="rounds to take the median of")
     parser.add_argument("--cores", type=int, default=2, help="cores of the CPU backend")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--record", action="store_true", help="write to bench/results")
     given = parser.parse_args()
+    if given.record:
+        given.out = ROOT / "bench" / "results"
     try:
         given.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -22,6 +22,9 @@ from bench.speed import picture
 from coincide.model.errors import BackendError
 
 RESULTS = Path(__file__).parent / "results"
+"""What docs/benchmarks.md is written from: kept with the code."""
+SCRATCH = ROOT / "build" / "bench"
+"""Where a run leaves its figures that is not recorded."""
 PAGE = ROOT / "docs" / "benchmarks.md"
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
@@ -35,8 +38,15 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "cores": (Annotated[int, typer.Option(min=1, help="Cores of every engine.")], 2),
     "out": (
-        Annotated[Path, typer.Option(help="Folder for NAME.json.", show_default="bench/results")],
-        RESULTS,
+        Annotated[Path, typer.Option(help="Folder for NAME.json.", show_default="build/bench")],
+        SCRATCH,
+    ),
+    "record": (
+        Annotated[
+            bool,
+            typer.Option("--record", help="Write to bench/results, from which the page is made."),
+        ],
+        False,
     ),
 }
 """What every experiment takes: annotation and default."""
@@ -104,9 +114,21 @@ class NoBackendError(typer.Exit):
 
 
 def run_experiment(
-    name: str, *, quick: bool, rounds: int | None, cores: int, out: Path, **given: Any
+    name: str,
+    *,
+    quick: bool,
+    rounds: int | None,
+    cores: int,
+    out: Path,
+    record: bool = False,
+    **given: Any,
 ) -> Report:
     """Run one experiment, write ``NAME.json`` and print its table; exit with 1 where it fails."""
+    if record and out != SCRATCH:
+        raise typer.BadParameter(
+            "--record writes to bench/results (found --out). Give one of them."
+        )
+    out = RESULTS if record else out
     try:
         # Before minutes of measuring, not after.
         out.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ def write_report(catalogue: dict[str, Experiment], results: Path, page: Path) ->
 
 
 def _read(path: Path) -> Result:
-    again = f"run `python -m bench run {path.stem}` again, or take the file away"
+    again = f"run `python -m bench run {path.stem} --record` again, or take the file away"
     try:
         result: Result = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -36,7 +36,7 @@ def picture(results: Path, folder: Path) -> list[Path]:
         cores = result["settings"]["cores"]
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
-            f"{path} has no times to draw (found {error!r}). Run `python -m bench run peers`."
+            f"{path} has no times to draw (found {error!r}). Run `python -m bench run peers --record`."
         ) from error
 
     def draw(drawing: Drawing) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer import BadParameter
 from typer.testing import CliRunner
 
 pytest.importorskip("duckdb")
 pytest.importorskip("psutil")
 
+from bench import command_line
 from bench.catalogue import experiments
 from bench.charts import LABELS
 from bench.command_line import app
@@ -54,6 +57,23 @@ def test_out_is_checked_before_anything_is_measured(monkeypatch, tmp_path):
     assert done.exit_code == 2
     assert "cannot write to --out" in done.output
     assert taken.read_text() == "a file"
+
+
+def test_results_are_kept_with_the_code_only_if_recorded(monkeypatch, tmp_path):
+    kept, scratch = tmp_path / "kept", tmp_path / "scratch"
+    monkeypatch.setattr(command_line, "RESULTS", kept)
+    monkeypatch.setattr(command_line, "SCRATCH", scratch)
+    monkeypatch.setitem(experiments(), "local", Experiment("", lambda bench: None))
+    run_experiment = partial(
+        command_line.run_experiment, "local", quick=True, rounds=None, cores=1
+    )  # fmt: skip
+    run_experiment(out=scratch)
+    assert (scratch / "local.json").exists()
+    assert not kept.exists()
+    run_experiment(out=scratch, record=True)
+    assert (kept / "local.json").exists()
+    with pytest.raises(BadParameter, match="Give one of them"):
+        run_experiment(out=tmp_path, record=True)
 
 
 @pytest.mark.parametrize(

@@ -31,5 +31,5 @@ def test_words_of_a_picture_can_be_read(path: Path) -> None:
 
 
 def test_a_picture_of_speed_needs_results(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"Run `python -m bench run peers`"):
+    with pytest.raises(ValueError, match=r"Run `python -m bench run peers --record`"):
         picture(tmp_path, tmp_path)
