@@ -19,6 +19,7 @@ from coincide import (
     correlate_tables,
     within,
 )
+from coincide.engine.join import derived_joins
 from tests.helpers.joins import local_files_join
 
 CONDITION = TimingCondition(within(-3, 12), 0.5)
@@ -34,6 +35,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "optimal": {"matching": "optimal", "prefer": "nearest"},
     "where": {"where": "left_id <> right_id"},
 }
+PLAIN: dict[str, Any] = {"probability": False, "prefer": "probability", "k": 1, "emit": "counts"}
 
 
 def events(n: int, seed: int, *, is_sorted: bool = False) -> pa.Table:
@@ -62,6 +64,99 @@ def test_rows_are_in_the_order_of_left(name: str, by: tuple[str, ...]) -> None:
             kept = sorted(map(str, found.filter(has_match).to_pylist()))
             assert kept == sorted(map(str, inner.to_pylist()))
             assert 0 < inner.num_rows < found.num_rows + (name == "counts")
+
+
+MOST = 40
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The pairs that are put in order at a time, which are few; an entry for each time."""
+    found: list[int] = []
+    targets = derived_joins._Targets
+    made = targets.of.__func__  # type: ignore[attr-defined]
+
+    def of(kind: Any, *given: Any) -> Any:
+        one = made(kind, *given)
+        found.append(one.positions.size)
+        return one
+
+    monkeypatch.setattr(derived_joins, "MOST_ORDERED", MOST)
+    monkeypatch.setattr(targets, "of", classmethod(of))
+    return found
+
+
+def sorted_rows(table: pa.Table) -> list[str]:
+    """The rows of a table, and the values of its lists, in an order of their own."""
+    rows = table.to_pylist()
+    lists = [name for name in table.column_names if pa.types.is_list(table.schema.field(name).type)]
+    for row in rows if lists else ():
+        own = sorted(zip(*(row.pop(name) or () for name in lists), strict=True))
+        row["lists"] = own
+    return sorted(map(str, rows))
+
+
+IN_RUNS: dict[str, Any] = {name: ASKED[name] for name in ASKED if "matching" not in ASKED[name]}
+NOT_IN_RUNS = ("counts", "best")
+"""What takes no pair from the join."""
+
+
+@pytest.mark.parametrize("name", IN_RUNS)
+@pytest.mark.parametrize("by", [(), ("key",)], ids=["no key", "key"])
+@pytest.mark.parametrize("streams", [1, 2])
+def test_no_more_pairs_are_held_than_of_a_run_of_left_rows(
+    name: str, by: tuple[str, ...], streams: int, held: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = [events(200, 1), events(150, 2)][:streams]
+    given: dict[str, Any] = {"by": by, **ASKED[name]}
+    few = CorrelateOptions(threads=1, batch_pairs=7)
+    in_runs = correlate_tables(*tables, condition=CONDITION, how="left", options=few, **given)
+    if name in NOT_IN_RUNS:
+        assert held == []
+        return
+    most = int(
+        correlate_tables(*tables, condition=CONDITION, **given | PLAIN)["matches"].to_numpy().max()
+    )
+    assert len(held) > 4
+    assert max(held) <= MOST + most
+    monkeypatch.setattr(derived_joins, "MOST_ORDERED", 1 << 30)
+    held.clear()
+    whole = correlate_tables(*tables, condition=CONDITION, how="left", **given)
+    assert len(held) == 1
+    assert in_runs["left_id"].to_pylist() == whole["left_id"].to_pylist()
+    assert sorted_rows(in_runs) == sorted_rows(whole)
+
+
+def test_runs_are_joined_by_several_threads(held: list[int]) -> None:
+    left, right = events(2_000, 1), events(1_500, 2)
+    options = CorrelateOptions(threads=4, batch_pairs=10)
+    found = correlate_tables(left, right, CONDITION, how="left", by="key", options=options)
+    assert len(held) > 20
+    assert (np.diff(found["left_id"].to_numpy()) >= 0).all()
+    inner = correlate_tables(left, right, CONDITION, by="key")
+    assert sorted_rows(found.filter(pa.compute.is_valid(found["right_id"]))) == sorted_rows(inner)
+
+
+def test_matched_pairs_are_not_held_twice(held: list[int]) -> None:
+    for matching in ("mutual", "unambiguous"):
+        correlate_tables(events(200, 1), events(150, 2), CONDITION, how="left", matching=matching)
+    assert held == []
+
+
+@pytest.mark.parametrize("asked", [{}, {"emit": "lists"}], ids=str)
+def test_causes_are_in_their_order_in_runs(asked: dict[str, Any], held: list[int]) -> None:
+    def found(**more: Any) -> pa.Table:
+        return causality_tables(
+            events(80, 1), events(60, 2), CausalityCondition(Temporal(0, 90)), by="key",
+            cause_time="min_time", effect_time="min_time", **asked, **more,
+        )  # fmt: skip
+
+    options = CorrelateOptions(threads=1, batch_pairs=7)
+    in_runs = found(how="left", options=options)
+    assert len(held) > 4
+    assert (np.diff(in_runs["cause_id"].to_numpy()) >= 0).all()
+    has_match = pa.compute.is_in(in_runs["cause_id"], found()["cause_id"].combine_chunks())
+    assert sorted_rows(in_runs.filter(has_match)) == sorted_rows(found())
 
 
 @pytest.mark.parametrize("asked", [{}, {"emit": "best"}, {"emit": "lists"}], ids=str)

@@ -35,6 +35,8 @@ _FEW = 1 << 20
 class Matched(Emission):
     """Rows of pairs that are known only when all pairs were looked at."""
 
+    orders_rows = True
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self._prepare()  # before threads share it
         yield from super().__iter__()

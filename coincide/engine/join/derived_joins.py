@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -317,27 +317,33 @@ _RUN = 1 << 14
 """Left events whose best matches are sought in one go."""
 
 
-def in_order_of_left(join: Any, threads: int) -> Any:
-    """A join like a given one whose base positions are left rows."""
-    order = join.left_order
-    return join if (order[1:] > order[:-1]).all() else OrderedJoin(join, threads)
+def in_order_of_left(pairing: Pairing) -> Any:
+    """The join of a pairing, or one like it whose base positions are left rows."""
+    order = pairing.join.left_order
+    return pairing.join if (order[1:] > order[:-1]).all() else OrderedJoin(pairing)
+
+
+MOST_ORDERED = 1 << 24
+"""Pairs of a run of left rows that are put in order at a time: 8 bytes each."""
+_RUNS_AT_HAND = 2
 
 
 class OrderedJoin(CountedJoin):
-    """Used like the join, of either backend, from which all its pairs come.
+    """Used like the join of a pairing, of either backend, from which all its pairs come.
 
-    It keeps the target position of each pair.
+    It keeps the target position of each pair. Of many pairs it keeps those of a run of left rows, which
+    are joined once more when they are wanted, and of the run before.
     """
 
-    def __init__(self, join: Any, threads: int) -> None:
-        self._join, self._threads = join, threads
-        self.right_order = join.right_order
-        self.left_order = np.arange(join.left_order.size)
+    def __init__(self, pairing: Pairing) -> None:
+        self._pairing = pairing
+        self._join, self._threads = pairing.join, pairing.spec.threads
+        self.right_order: np.ndarray = self._join.right_order
+        self.left_order = np.arange(self._join.left_order.size)
         # The base position, in the join, of each left row.
-        self._place = np.empty(join.left_order.size, np.int64)
-        self._place[join.left_order] = self.left_order
+        self._place = places_of(self._join.left_order)
         self._lock = Lock()
-        self._found: np.ndarray | None = None
+        self._at_hand: dict[int, _Targets] = {}
         self._bests: tuple[np.ndarray, np.ndarray, JoinCounters] | None = None
 
     @remembered
@@ -361,8 +367,13 @@ class OrderedJoin(CountedJoin):
         return left, self.matches(start, stop, right_values)
 
     def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:  # noqa: D102
-        firsts, counts = self._join.offsets[self._place[start:stop]], self.counts[start:stop]
-        return runs_taken(right_values, self._targets, firsts, counts)
+        first, last = np.searchsorted(self._edges, [start, stop - 1], side="right") - 1
+        taken = []
+        for run in range(first, last + 1):
+            begin, end = self._edges[run : run + 2].tolist()
+            part = slice(max(start, begin) - begin, min(stop, end) - begin)
+            taken.append(self._run(run).taken(right_values, part))
+        return taken[0] if len(taken) == 1 else np.concatenate([right_values[:0], *taken])
 
     def best(  # noqa: D102
         self, start: int, stop: int, ranks: np.ndarray
@@ -371,19 +382,32 @@ class OrderedJoin(CountedJoin):
         place = self._place[start:stop]
         return best[place], merits[place], JoinCounters() if start else counters
 
-    @property
-    def _targets(self) -> np.ndarray:
-        """Target position of each pair, in the order of the join."""
+    @remembered
+    def _edges(self) -> np.ndarray:
+        """Where runs of left rows begin, and where the last one ends: int64 array, ascending."""
+        # All runs that threads are at work on at a time lie in two of these.
+        most = max(MOST_ORDERED, (self._threads + 1) * self._pairing.spec.batch_pairs)
+        starts = [start for start, _ in runs_of_about(self.offsets, most)]
+        return np.array([*starts, self.left_order.size], np.int64)
+
+    def _run(self, number: int) -> _Targets:
+        """The pairs of a run of left rows."""
         with self._lock:
-            if self._found is None:
-                join, positions = self._join, np.arange(self.right_order.size)
-                found = np.empty(int(join.offsets[-1]), np.int64)
-                runs = list(join.chunks(_PAIRS))
-                parts = in_order(lambda run: [join.matches(*run, positions)], runs, self._threads)
-                for (start, stop), part in zip(runs, parts, strict=True):
-                    found[join.offsets[start] : join.offsets[stop]] = part
-                self._found = found
-            return self._found
+            found = self._at_hand.get(number)
+            if found is None:
+                found = self._of_all() if self._edges.size == 2 else self._joined_again(number)
+                self._at_hand[number] = found
+                if len(self._at_hand) > _RUNS_AT_HAND:
+                    del self._at_hand[min(self._at_hand)]
+            return found
+
+    def _of_all(self) -> _Targets:
+        return _Targets.of(self._join, self._place, np.arange(self.right_order.size), self._threads)
+
+    def _joined_again(self, number: int) -> _Targets:
+        join = self._pairing.of_left_rows(*self._edges[number : number + 2].tolist()).join
+        positions = places_of(self.right_order)[join.right_order]
+        return _Targets.of(join, places_of(join.left_order), positions, self._threads)
 
     def _best_of_all(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
         with self._lock:
@@ -395,3 +419,33 @@ class OrderedJoin(CountedJoin):
             best, merits = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
             self._bests = best, merits, sum((part[2] for part in parts), JoinCounters())
             return self._bests
+
+
+def places_of(order: np.ndarray) -> np.ndarray:
+    """Where each row is in an order of all rows: int64 array."""
+    found = np.empty(order.size, np.int64)
+    found[order] = np.arange(order.size)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Targets:
+    """Target positions of the pairs of a run of left rows, and where those of each row begin."""
+
+    positions: np.ndarray
+    firsts: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, join: Any, places: np.ndarray, targets: np.ndarray, threads: int) -> _Targets:
+        """All pairs of a join that has each left row at a place, and other numbers for its targets."""
+        found = np.empty(int(join.offsets[-1]), np.int64)
+        runs = list(join.chunks(_PAIRS))
+        parts = in_order(lambda run: [join.matches(*run, targets)], runs, threads)
+        for (start, stop), part in zip(runs, parts, strict=True):
+            found[join.offsets[start] : join.offsets[stop]] = part
+        return cls(found, join.offsets[places], join.counts[places])
+
+    def taken(self, values: np.ndarray, rows: slice) -> np.ndarray:
+        """Values of the targets of some rows, row after row."""
+        return runs_taken(values, self.positions, self.firsts[rows], self.counts[rows])

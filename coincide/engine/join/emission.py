@@ -193,13 +193,15 @@ class Emission(ABC):
 
     in_lists = False
     """Whether the matches of an event are in lists."""
+    orders_rows = False
+    """Whether rows come in the order of left in whatever order pairs are looked at."""
 
     def __init__(self, pairing: Pairing, schema: pa.Schema) -> None:
         self.pairing, self.schema, self.join = pairing, schema, pairing.join
         self._left, self._right, self._spec = pairing.left, pairing.right, pairing.spec
         left, right, spec = self._left, self._right, self._spec
-        if spec.in_order:
-            self.join = in_order_of_left(self.join, spec.threads)
+        if spec.in_order and not self.orders_rows:
+            self.join = in_order_of_left(pairing)
         own, others = (*left.keys, *left.payload), right.payload
         kinds = schema.types
         self._left_columns = [Gather(*each) for each in zip(own, kinds, strict=False)]

@@ -185,6 +185,11 @@ class Pairing(ABC):
     def __init__(self, left: Side, right: Side, spec: AnySpec) -> None:
         self.left, self.right, self.spec = left, right, spec
 
+    def of_left_rows(self, start: int, stop: int) -> Self:
+        """The same of some left rows, which are numbered from 0, and all right ones."""
+        left = replace(self.left, payload=[]).rows(np.arange(start, stop))
+        return type(self)(left, self.right, self.spec)
+
     @abstractmethod
     def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """Satisfaction probabilities of pairs: float64 array."""
