@@ -331,7 +331,8 @@ _SPANS = {
 }
 _DELTA = (
     "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us."
-    " [cyan]overlap[/cyan], of spans: the time in common, below 0 the gap."
+    " [cyan]overlap[/cyan], of spans: the time in common, below 0 the gap; [cyan]overlap_start[/cyan] and"
+    " [cyan]overlap_end[/cyan]: when it begins and ends."
 )
 JOIN = [
     *_TWO_INPUTS,

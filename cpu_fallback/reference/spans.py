@@ -39,6 +39,12 @@ def overlap(left: Span, right: Span) -> int:
     return sum(point % 2 for point in left.points & right.points) or -_apart(left, right)
 
 
+def common(left: Span, right: Span) -> tuple[int, int] | None:
+    """The first and last tick at which both hold, whether or not ends belong to them; None if at none."""
+    both = set(range(left.start, left.end + 1)) & set(range(right.start, right.end + 1))
+    return (min(both), max(both)) if both else None
+
+
 def _apart(left: Span, right: Span) -> int:
     """Ticks between the nearest points of the two, ends that do not belong to them included."""
     return min(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import from_arrow_type
 
 from coincide.engine.join.spec import AnySpec, check_output_names
 from coincide.model.errors import ConditionError
@@ -64,7 +63,8 @@ def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[
     in_lists = spec.emit == "lists"
     columns += [OutputColumn(f"{spec.prefixes[1]}_{name}", kind, in_lists) for name, kind in right]
     columns += [
-        OutputColumn(name, from_arrow_type(kind), in_lists) for name, kind in spec.measures.items()
+        OutputColumn(name, frames.spark_type(name, kind), in_lists)
+        for name, kind in spec.measures.items()
     ]
     return columns
 
@@ -118,6 +118,8 @@ class ResultColumns:
 
     def __init__(self, sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> None:
         left, right = sides
+        if spec.overlap_ends:
+            frames.check_microseconds(left.times.scales[0])
         keys, mine, theirs = (
             [(name, side.kind_of(name)) for name in names]
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))

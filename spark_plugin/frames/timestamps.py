@@ -285,8 +285,7 @@ def finiteness(columns: TimestampColumns) -> str:
 
 def read_scales(columns: TimestampColumns) -> tuple[TimeScale, ...]:
     """How the columns of times, and of how long events last, become ticks."""
-    length = columns.length if isinstance(columns, SpanColumns) else None
-    return columns.scales if length is None else (columns.scales[0], length)
+    return columns.of_ends if isinstance(columns, SpanColumns) else columns.scales
 
 
 def in_range(name: str) -> str:

@@ -120,7 +120,10 @@ def correlate(
         Columns about the pair: ``"delta"`` is T_right - T_left (bigint) between the stamps as given. For
         intervals it is between their midpoints, less half a tick if need be. The column's name says what
         it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and ``delta`` what the time columns
-        count, where no unit is known. For spans ``"overlap"`` is the time in common, below 0 the gap.
+        count, where no unit is known. For spans ``"overlap"`` is the time in common, below 0 the gap, and
+        ``"overlap_start"`` and ``"overlap_end"`` are when it begins and ends, as left starts are. They are
+        null where nothing is in common. Where numbers count different units they are floats in that of
+        left.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional

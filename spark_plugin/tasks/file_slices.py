@@ -60,7 +60,7 @@ class BatchTask(CountingTask):
             [pa.field(f"{prefix}{i}", kind) for i, (_, kind) in enumerate(columns)]
             for prefix, columns in (("by", self.by), ("left", self.left), ("right", self.right))
         ]
-        return output_schema(self.join.tables.spec, *groups)
+        return output_schema(self.join.tables.spec.on_the_wire, *groups)
 
     def _side(self, rows: SliceRows, side: int) -> Side:
         given, payload = ((rows.left, self.left), (rows.right, self.right))[side]

@@ -71,4 +71,4 @@ def joined(spec: AnySpec, left: Side, right: Side) -> Emission:
         [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
         for name, columns in (("by", left.keys), ("left", left.payload), ("right", right.payload))
     ]
-    return emission_of(left, right, spec, output_schema(spec, *fields))
+    return emission_of(left, right, spec, output_schema(spec.on_the_wire, *fields))

@@ -330,7 +330,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "intervals": ({"left_time": ("start", "end")}, r"left_time must be spans\('start', 'end'\)"),
     "probability": ({"probability": True}, r"overlapping\(\) holds or not, so there is no probability"),
     "a confidence": ({"confidence": 0.5}, "of spans whose ends are known holds or not"),
-    "delta": ({"pair_columns": "delta"}, "pair_columns takes 'overlap', the time that two spans"),
+    "delta": (
+        {"pair_columns": "delta"}, "takes 'overlap', the time that two spans .*; and 'overlap_start' and",
+    ),
     "overlap of counts": ({"pair_columns": "overlap", "emit": "counts"}, "so there is no overlap"),
     "shifts": ({"shifts": (9,)}, "shifts moves uncertain instants"),
     "optimal": ({"matching": "optimal"}, "Use matching='mutual'"),

@@ -27,7 +27,7 @@ from coincide import (
 )
 from coincide.model.condition import Closed
 from coincide.model.relations import Allen
-from cpu_fallback.reference.spans import Span, lasting, overlap
+from cpu_fallback.reference.spans import Span, common, lasting, overlap
 from tests.engine.test_spans import RELATIONS, ids, named, shared, wanted
 
 CASES = int(os.environ.get("COINCIDE_SPAN_CASES", "120"))
@@ -95,7 +95,7 @@ def test_drawn_events_that_may_go_on(number: int) -> None:
     options = CorrelateOptions(classes=[None, 1, 3][number % 3], batch_pairs=1 + number % 5)
     found = correlate_tables(
         *sides, asked, left_time=times[0], right_time=times[1], by="key", how="left",
-        pair_columns="overlap", options=options,
+        pair_columns=("overlap", "overlap_start", "overlap_end"), options=options,
     )  # fmt: skip
     pairs = found.filter(pa.compute.is_valid(found["right_id"]))
     assert ids(pairs) == given
@@ -105,6 +105,9 @@ def test_drawn_events_that_may_go_on(number: int) -> None:
         own, other = events[0][row["left_id"]], events[1][row["right_id"]]
         go_on = own.end == other.end == LAST
         assert row["overlap"] == (None if go_on else overlap(own, other) * step)
+        ends = common(own, other)
+        first, last = (None, None) if ends is None else (t * step + origin for t in ends)
+        assert (row["overlap_start"], row["overlap_end"]) == (first, None if go_on else last)
 
 
 @pytest.mark.parametrize("name", get_args(Allen))
@@ -323,3 +326,60 @@ def test_timedeltas_of_pandas() -> None:
     time = spans("start", duration="lasted", open_ends=True)
     found = correlate_tables(side, condition=relation("meets"), left_time=time)
     assert ids(found) == [(0, 1)]
+
+
+KINDS: dict[str, tuple[pa.Array, pa.Array, pa.DataType, CorrelateOptions]] = {
+    "zoned": (
+        pa.array([1, 3], pa.timestamp("s", "Europe/Rome")), pa.array([5, 9], pa.timestamp("s", "UTC")),
+        pa.timestamp("us", "Europe/Rome"), CorrelateOptions(),
+    ),
+    "nanoseconds": (
+        pa.array([1, 3], pa.timestamp("ns")), pa.array([5, 9], pa.timestamp("ns")),
+        pa.timestamp("ns"), CorrelateOptions(unit="ns"),
+    ),
+    "dates": (
+        pa.array([1, 3], pa.date32()), pa.array([5, 9], pa.date32()), pa.timestamp("us"),
+        CorrelateOptions(),
+    ),
+    "durations": (
+        pa.array([1, 3], pa.duration("s")), pa.array([5, 9], pa.duration("s")), pa.duration("s"),
+        CorrelateOptions(),
+    ),
+    "numbers": (pa.array([1, 3], pa.int16()), pa.array([5, 9]), pa.int64(), CorrelateOptions()),
+    "numbers of a unit": (
+        pa.array([1, 3]), pa.array([5, 9]), pa.int64(), CorrelateOptions(unit="s", tick="ms"),
+    ),
+    "floats": (pa.array([0.1, 0.3]), pa.array([0.7, 1.9]), pa.float64(), CorrelateOptions(unit="s")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("emit", ["pairs", "lists", "best"])
+@pytest.mark.parametrize("name", KINDS)
+def test_ends_of_what_is_in_common_are_times_as_they_went_in(name: str, emit: Any) -> None:
+    start, end, kind, options = KINDS[name]
+    left, right = (
+        pa.table({"id": [0], "start": start.slice(i, 1), "end": end.slice(i, 1)}) for i in (0, 1)
+    )
+    found = correlate_tables(
+        left, right, overlapping(), left_time=spans("start", "end"), right_time=spans("start", "end"),
+        pair_columns=("overlap_end", "overlap_start"), emit=emit, options=options,
+    )  # fmt: skip
+    wrapped = pa.list_(kind) if emit == "lists" else kind
+    assert found.schema.types[2:] == [wrapped] * 2
+    columns = [found[each].combine_chunks() for each in ("overlap_start", "overlap_end")]
+    found_start, found_end = (each.flatten() if emit == "lists" else each for each in columns)
+    assert found_start.to_pylist() == start.slice(1, 1).cast(kind).to_pylist()
+    assert found_end.to_pylist() == end.slice(0, 1).cast(kind).to_pylist()
+
+
+def test_ends_of_other_units_are_floats_of_the_left_one() -> None:
+    left = pa.table({"id": [0], "start": [1], "end": [4]})
+    right = pa.table({"id": [0], "start": [1500], "end": [9000]})
+    found = correlate_tables(
+        left, right, overlapping(), left_time=spans("start", "end"), right_time=spans("start", "end"),
+        pair_columns=("overlap_start", "overlap_end"),
+        options=CorrelateOptions(left_unit="s", right_unit="ms"),
+    )  # fmt: skip
+    assert found.to_pylist() == [
+        {"left_id": 0, "right_id": 0, "overlap_start": 1.5, "overlap_end": 4.0}
+    ]

@@ -94,7 +94,8 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
     """What a column of an Arrow type means as a time."""
     if pa.types.is_timestamp(kind):
         family = "timestamp" if kind.tz is not None else "timestamp_ntz"
-        return TimeColumn(side, name, family, NANOSECONDS_PER_UNIT[kind.unit])  # type: ignore[arg-type]
+        step = NANOSECONDS_PER_UNIT[kind.unit]
+        return TimeColumn(side, name, family, step, zone=kind.tz)  # type: ignore[arg-type]
     if pa.types.is_date(kind):  # date64 counts milliseconds
         unit = "d" if pa.types.is_date32(kind) else "ms"
         return TimeColumn(side, name, "timestamp_ntz", NANOSECONDS_PER_UNIT[unit])

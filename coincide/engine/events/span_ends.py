@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -67,6 +68,20 @@ def ends_of(ticks: np.ndarray, starts: pa.Array, scale: TimeScale) -> pa.Array:
             f" {example:,} {scale.tick.unit}). Cast {scale.column.name} to float64."
         )
     return pa.array(ticks // size.numerator, mask=is_open)
+
+
+def kind_of_ends(scales: Sequence[TimeScale]) -> tuple[pa.DataType, Fraction]:
+    """The type of times that are starts or ends of several columns, such as the first; and its scale."""
+    # Ticks of one: of whole numbers that count different units not all are whole in any of these.
+    first = scales[0]
+    column, tick = first.column, first.tick
+    if column.family == "duration":
+        return pa.duration(tick.unit), Fraction(1)
+    if column.nanoseconds is not None:
+        zone = (column.zone or "UTC") if column.family == "timestamp" else None
+        return pa.timestamp(tick.unit, zone), Fraction(1)
+    is_whole = all(s.column.family == "integer" and s.factor == first.factor for s in scales)
+    return pa.int64() if is_whole else pa.float64(), first.factor
 
 
 def duration_scale(starts: TimeScale, column: TimeColumn, unit: str | None) -> TimeScale:

@@ -236,6 +236,11 @@ class SpanColumns(IntervalColumns):
         """The latest start is not after the earliest end."""
         return sum(self.around)
 
+    @property
+    def of_ends(self) -> tuple[TimeScale, ...]:
+        """How starts and ends, or lengths, become ticks."""
+        return self.scales if self.length is None else (self.scales[0], self.length)
+
     def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
         if self.length is None and not self.open_ends:
             return super().read(table)

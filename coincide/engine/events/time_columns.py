@@ -46,6 +46,7 @@ class TimeColumn:
     nanoseconds: int | None = None
     is_single: bool = False
     is_decimal: bool = False
+    zone: str | None = None  # Of timestamps that Arrow holds
     duration: TimeColumn | None = None  # Where it is an end: the column of how long after this one
 
     def unit(self, options: CorrelateOptions) -> str | None:

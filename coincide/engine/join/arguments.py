@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from itertools import chain
 from typing import ClassVar
 
+import pyarrow as pa
+
 from coincide.engine.events.keys import Names, check_names, names_of
+from coincide.engine.events.span_ends import kind_of_ends
 from coincide.engine.events.spans import SpanColumns, Spans
 from coincide.engine.events.timestamp_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
 from coincide.engine.join.pair_filter import Where
-from coincide.engine.join.spec import DELTA, OVERLAP, in_unit, outputs_matches
+from coincide.engine.join.spec import DELTA, OVERLAP, OVERLAP_ENDS, in_unit, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.model.condition import TimingCondition, Window
@@ -62,23 +67,24 @@ class JoinArguments(PairArguments):
 
     def _check_pair_columns(self) -> None:
         check_names("pair_columns", self.pair_columns)
-        asked, column, what = (
-            names_of(self.pair_columns),
-            *(
-                (OVERLAP, "the time that two spans have in common, below 0 the gap between them")
-                if self.is_of_spans
-                else (DELTA, "the time from the left event to the right one")
-            ),
-        )
-        if any(name != column for name in asked):
+        asked = names_of(self.pair_columns)
+        known = {DELTA: "the time from the left event to the right one"}
+        if self.is_of_spans:
+            known = {
+                OVERLAP: "the time that two spans have in common, below 0 the gap between them",
+                **dict.fromkeys(OVERLAP_ENDS, "when that time begins and ends"),
+            }
+        if any(name not in known for name in asked):
+            column, *ends = known
+            also = f"; and {' and '.join(map(repr, ends))}, {known[ends[0]]}" if ends else ""
             raise ConditionError(
-                f"{argument('pair_columns')} takes {column!r}, {what} (found"
+                f"{argument('pair_columns')} takes {column!r}, {known[column]}{also} (found"
                 f" {brief(self.pair_columns)})."
             )
         if asked and not outputs_matches(self.how, self.emit):
             name = "how" if self.emit == "pairs" else "emit"
             raise ConditionError(
-                f"{argument(name, getattr(self, name))} gives no pairs, so there is no {column}."
+                f"{argument(name, getattr(self, name))} gives no pairs, so there is no {asked[0]}."
                 f" Remove {argument('pair_columns')}."
             )
 
@@ -267,12 +273,16 @@ class JoinArguments(PairArguments):
         tick = times[0].scales[0].tick
         window = self._window(tick, times)
         self.check_symmetric(window.is_even)
-        name = in_unit(OVERLAP if self.is_of_spans else DELTA, tick)
-        column = name if names_of(self.pair_columns) else None
+        asked = names_of(self.pair_columns)
+        column = in_unit(OVERLAP if self.is_of_spans else DELTA, tick)
+        ends = tuple(name for name in OVERLAP_ENDS if name in asked)
+        scales = [each.of_ends for each in times if isinstance(each, SpanColumns)]
+        kind, scale = kind_of_ends(list(chain(*scales))) if ends else (pa.int64(), Fraction(1))
         return JoinSpec(
             window, self.options.classes, how=_OF_LEFT.get(self.how, self.how),
-            delta_name=None if self.is_of_spans else column,
-            overlap_name=column if self.is_of_spans else None,
+            delta_name=column if DELTA in asked else None,
+            overlap_name=column if OVERLAP in asked else None,
+            overlap_ends=ends, overlap_kind=kind, overlap_scale=scale,
             **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ from coincide.engine.events.rows import Gather, cuts, numbers_in_runs, total_byt
 from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.derived_joins import in_order_of_left
-from coincide.engine.join.spec import NO_NUMBER, Pairing, Rows
+from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
@@ -233,6 +233,23 @@ class Emission(ABC):
             known |= self.pairing.measured(*rows)
         return [known[n] if n in known else _COLUMNS[n](self._order, rows) for n in names]
 
+    def _pair_column(
+        self, name: str, values: np.ndarray, is_null: np.ndarray | None = None
+    ) -> pa.Array:
+        """One of the columns of pairs, in which some have no value: `NO_NUMBER` is null, too."""
+        if values.dtype == np.float64:
+            return pa.array(values, mask=is_null)
+        has_none = values == NO_NUMBER
+        is_null = has_none if is_null is None else is_null | has_none
+        if name not in OVERLAP_ENDS:
+            return pa.array(values, mask=is_null)
+        kind, scale = self.schema.field(name).type, self._spec.overlap_scale
+        kind = kind.value_type if self.in_lists else kind
+        if pa.types.is_floating(kind):
+            return pa.array(values * scale.denominator / scale.numerator, mask=is_null)
+        whole = values if scale == 1 else values // scale.numerator
+        return pa.array(whole, mask=is_null).view(kind)
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         threads, runs = self._spec.threads, self._runs()
         if all(sizes is None for sizes in self._sizes):
@@ -296,9 +313,10 @@ class Emission(ABC):
             rows = np.insert(rows[0], at, lonely), np.insert(rows[1], at, -1)
             measured = [np.insert(each, at, 0) for each in measured]
         left_rows, right_rows = rows
+        named = list(zip(self._spec.measures, measured, strict=True))
         for part in self._cut(left_rows, right_rows):
             is_alone = right_rows[part] < 0 if lonely.size else None
-            others = [_with_nulls(each[part], is_alone) for each in measured]
+            others = [self._pair_column(n, each[part], is_alone) for n, each in named]
             yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
 
     def _matched_batch(
@@ -319,14 +337,6 @@ class Emission(ABC):
     def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
         left = [column(left_rows) for column in self._left_columns]
         return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
-
-
-def _with_nulls(values: np.ndarray, is_null: np.ndarray | None = None) -> pa.Array:
-    """A column of pairs, in which some have no value: `NO_NUMBER` is null, too."""
-    if values.dtype == np.int64:
-        has_none = values == NO_NUMBER
-        is_null = has_none if is_null is None else is_null | has_none
-    return pa.array(values, mask=is_null)
 
 
 class Counts(Emission):
@@ -409,7 +419,7 @@ class Pairs(Emission):
         values = [side.ordered(order) for side, order in sides]
         *pairs, known = self._joined(start, stop, *values)
         columns = [side.wrap(each) for (side, _), each in zip(sides, pairs, strict=True)]
-        columns += [_with_nulls(known[name]) for name in self._spec.measures]
+        columns += [self._pair_column(n, known[n]) for n in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _joined(
@@ -503,8 +513,9 @@ class Lists(Emission):
         measured: list[np.ndarray],
     ) -> pa.RecordBatch:
         inside = slice(bounds[0], bounds[-1])
+        named = zip(self._spec.measures, measured, strict=True)
         values = [column.list_of(right_rows[inside]) for column in self._right_columns]
-        values += [_with_nulls(each[inside]) for each in measured]
+        values += [self._pair_column(n, each[inside]) for n, each in named]
         return self._batch(rows, [_lists_of(bounds - bounds[0], value) for value in values])
 
 

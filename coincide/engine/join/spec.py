@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ NO_NUMBER = int(np.iinfo(np.int64).min)
 """What a column of pairs holds where its value is null."""
 DELTA = "delta"
 OVERLAP = "overlap"
+OVERLAP_ENDS = "overlap_start", "overlap_end"
 DELTA_NAMES = (DELTA, *(f"{DELTA}_{unit}" for unit in NANOSECONDS_PER_UNIT))
 """All that the column of delta may be called."""
 
@@ -48,6 +50,9 @@ class AnySpec(ABC):
     probability: bool = False
     delta_name: str | None = None  # the column of delta; None: the output has none
     overlap_name: str | None = None  # the column of the time in common, likewise
+    overlap_ends: tuple[str, ...] = ()  # the columns of when it begins and ends
+    overlap_kind: pa.DataType = field(default_factory=pa.int64)  # of these
+    overlap_scale: Fraction = Fraction(1)  # ticks of one, if they are numbers
     backend: str = "auto"
     threads: int = 1
     batch_pairs: int = 1_000_000
@@ -111,6 +116,7 @@ class AnySpec(ABC):
         asked = {
             self.delta_name or DELTA: self.delta_name is not None,
             self.overlap_name or OVERLAP: self.overlap_name is not None,
+            **{name: name in self.overlap_ends for name in OVERLAP_ENDS},
             "distance": self.coordinates > 0,
             "probability": self.probability or told,
             "preferred": of_both or (told and self.choice.prefer != "probability"),
@@ -121,12 +127,15 @@ class AnySpec(ABC):
             "min_of_right": told,
             "rank": self.k > 1 and not told,
         }
-        floats = ("distance", "probability")
-        return {
-            name: pa.float64() if name in floats else pa.int64()
-            for name, is_asked in asked.items()
-            if is_asked
-        }
+        kinds = dict.fromkeys(("distance", "probability"), pa.float64())
+        kinds |= dict.fromkeys(OVERLAP_ENDS, self.overlap_kind)
+        return {name: kinds.get(name, pa.int64()) for name, is_asked in asked.items() if is_asked}
+
+    @property
+    def on_the_wire(self) -> Self:
+        """The same whose columns of pairs have types that cross to Spark as they are."""
+        is_number = self.overlap_kind == pa.float64()
+        return self if is_number else self.but(overlap_kind=pa.int64())
 
     @property
     def k(self) -> int:
@@ -147,7 +156,7 @@ class AnySpec(ABC):
         """How many pairs there are of each left event when right times are moved by so many ticks."""
         return self.but(
             shift=ticks, how="inner", emit="counts", choice=MOST_PROBABLE, probability=False,
-            delta_name=None, overlap_name=None,
+            delta_name=None, overlap_name=None, overlap_ends=(),
         )  # fmt: skip
 
     @property
@@ -229,7 +238,21 @@ class Pairing(ABC):
         found = {} if spec.delta_name is None else {spec.delta_name: self.deltas(*rows)}
         if spec.overlap_name is not None:
             found[spec.overlap_name] = np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
-        return found
+        return found | self._ends_of_overlaps(*rows)
+
+    def _ends_of_overlaps(
+        self, left_rows: np.ndarray, right_rows: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """When what pairs have in common begins and ends, ticks; `NO_NUMBER` where that is never."""
+        if not self.spec.overlap_ends:
+            return {}
+        left, right = self.left, self.right
+        start = np.maximum(left.min_time[left_rows], right.min_time[right_rows])
+        end = np.minimum(left.max_time[left_rows], right.max_time[right_rows])
+        has_none = start > end
+        ends = start, np.where(end == OPEN_END, NO_NUMBER, end)
+        found = dict(zip(OVERLAP_ENDS, ends, strict=True))
+        return {name: np.where(has_none, NO_NUMBER, found[name]) for name in self.spec.overlap_ends}
 
     def _go_on(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """Whether neither span of a pair has an end: bool array."""

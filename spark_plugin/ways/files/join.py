@@ -43,7 +43,7 @@ from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds, spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames.columns import spark_type, wire_kind, with_file_name
+from spark_plugin.frames.columns import check_microseconds, spark_type, wire_kind, with_file_name
 from spark_plugin.frames.output_columns import (
     Named,
     decoded,
@@ -175,6 +175,8 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
         pairs = direct_frame(spark, replace(join, alone=None), report)
         rights = direct_frame(spark, replace(alone, tables=alone.tables.bare), None)
         return with_rights(pairs, rights, len(tables.by[0]), len(tables.spec.measures))
+    if tables.spec.overlap_ends:
+        check_microseconds(tables.times[LEFT].scales[0])
     observed_by = _observation(spark, join, report)
     by, left, right = (
         tuple(

@@ -129,7 +129,8 @@ OPEN: dict[str, tuple[Any, dict[str, Any], CorrelateOptions]] = {
         overlapping(),
         {
             "left_time": spans("start", "end", open_ends=True, closed="left"),
-            "right_time": spans("start", "end", open_ends=True), "pair_columns": "overlap",
+            "right_time": spans("start", "end", open_ends=True),
+            "pair_columns": ("overlap", "overlap_start", "overlap_end"),
         },
         CorrelateOptions(way="exchange", slices=4),
     ),
@@ -138,6 +139,7 @@ OPEN: dict[str, tuple[Any, dict[str, Any], CorrelateOptions]] = {
         {
             "left_time": spans("at", duration="lasted"),
             "right_time": spans("at", duration="lasted", open_ends=True),
+            "pair_columns": ("overlap_start", "overlap_end"), "how": "left",
         },
         CorrelateOptions(way="broadcast-left"),
     ),
@@ -146,7 +148,7 @@ OPEN: dict[str, tuple[Any, dict[str, Any], CorrelateOptions]] = {
         {
             "left_time": spans("at", duration="halves", unit="us"),
             "right_time": spans("at", duration="halves", unit="us", open_ends=True),
-            "emit": "best",
+            "emit": "best", "pair_columns": "overlap_end", "k": 2,
         },
         CorrelateOptions(way="exchange", slices=3),
     ),
@@ -185,6 +187,7 @@ def test_from_files_without_an_end(spark: SparkSession, tmp_path: Path) -> None:
         if not open_ends:
             asked["left_time"] = spans("at", duration="lasted")
             asked["right_time"] = spans("at", duration="lasted")
+            asked["pair_columns"] = "overlap_start"
         options = CorrelateOptions(left_longest=longest, right_longest=longest, slices=4)
         report = JoinReport()
         found = correlate_files(spark, *files, **asked, options=options, report=report)
