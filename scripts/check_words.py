@@ -1,4 +1,4 @@
-"""Holds README, docs, docstrings, help texts and messages to the rule of words in CONTRIBUTING.md.
+"""Holds README, docs, docstrings, help texts and messages to the rule of words in docs/developers/words.md.
 
 `python scripts/check_words.py [FILE...]` prints each phrase that is not in use, each sentence that is too
 long, and each file whose sentences are too long on average. Code and tables are not sentences.

@@ -60,7 +60,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     if here == PAGES["README.md"]:
         page.meta["hide"] = ["navigation"]  # it has one entry; code takes its room
     if here in PAGES.values():
-        markdown = markdown.replace('"docs/images/', '"images/')
+        markdown = markdown.replace('"docs/images/', '"images/').replace("](docs/", "](")
     # Pictures follow the site's own toggle, not the system's.
     markdown = PICTURE.sub(r'<img src="\2#only-light"\3><img src="\1#only-dark"\3>', markdown)
     markdown = markdown.replace("../bench/results/", f"{ups}results/")
