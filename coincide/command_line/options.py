@@ -20,7 +20,10 @@ _KINDS: dict[str | None, Any] = {
 _WRITTEN = re.compile(
     r"(?P<flags>-[\w-]+(?:, -[\w-]+)*)(?: (?P<metavar>.+?))?(?:: (?P<kind>\w+))?(?: = (?P<default>.*))?"
 )
-_NAMES = {"--format": "file_format", "--json": "as_json", "--time-format": "csv_time_format"}
+_NAMES = {
+    "--format": "file_format", "--json": "as_json", "--time-format": "csv_time_format",
+    "--repeated-hour": "csv_repeated_hour",
+}  # fmt: skip
 """What options are called inside, where that is not as they are typed."""
 
 
@@ -84,9 +87,13 @@ _CSV = {
     " 007, are text.",
     "--csv-names A,B,…: list": "The columns' names, of files without a header.",
     "--csv-skip LINES: int = 0": "How many lines are above the header.",
+    "--csv-comment CHARACTER": "Lines that begin with it are comments, such as # ….",
     "--csv-encoding NAME": "Such as latin-1, cp1252 or utf-16. Default: utf-8.",
     "--time-format FORMAT": "How times are written, such as [cyan]'%d/%m/%Y %H:%M:%S'[/cyan], with %f for"
     " decimals and %z for an offset. Default: ISO 8601, or numbers.",
+    "--repeated-hour first|second|order": "Which of the two is meant where clocks of a zone"
+    " (timestamp@ZONE) showed an hour twice. [cyan]order[/cyan]: the first one, until a line is earlier"
+    " than the one before. Default: an error.",
 }
 _SIDED = {
     "csv 'NAME=VALUE …'": "What differs in {of}: these options without --csv-, such as 'delimiter=;"

@@ -174,7 +174,7 @@ def test_two_dialects_of_borders(tmp_path: Path, capsys: Any) -> None:
     assert pq.read_table(tmp_path / "out.parquet")["event"].to_pylist() == ["I"]
     capsys.readouterr()
     assert run([*words, "--readings-csv", "color=red"]) == 2
-    assert "--readings-csv: 'color' is unknown. Use decimal" in capsys.readouterr().err
+    assert "--readings-csv: 'color' is unknown. Use comment, decimal" in capsys.readouterr().err
 
 
 def test_two_dialects_of_causality(tmp_path: Path, capsys: Any) -> None:

@@ -157,11 +157,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "an empty folder": (("join", "empty", *BOTH[2:], *WINDOW), "the folder empty holds no files"),
     "a file of unknown kind": (
         ("join", "a.xlsx", *BOTH[2:], *WINDOW),
-        "Set the format, rename the files to end in",
+        "Name it with --format, such as --format csv",
     ),
     "CSV called Parquet": (
         ("join", "a.parquet", *BOTH[2:], *WINDOW),
-        "If it has another format, name that format, or rename the",
+        "If it has another format, name that with --format, or rename the",
     ),
     "a bad cell": (
         ("join", "bad.csv", *BOTH[2:], *WINDOW),

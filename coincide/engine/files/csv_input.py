@@ -17,14 +17,18 @@ import pyarrow.csv as csv
 
 from coincide.engine.events.schemas import with_types
 from coincide.engine.files.arrow_inputs import ArrowInput
-from coincide.engine.files.csv_rules import CsvRules
+from coincide.engine.files.csv_comments import MARKS as COMMENT_MARKS
+from coincide.engine.files.csv_comments import Uncommented
+from coincide.engine.files.csv_rules import CsvRules, advice, type_word
 from coincide.engine.files.csv_texts import (
     BLANKS,
     as_instants,
     as_shown,
     first_that_tells,
     floats_of,
+    form_with_letter,
     has_offset,
+    is_of_zone,
     numbers_among,
     read_as_texts,
     times_of,
@@ -32,8 +36,9 @@ from coincide.engine.files.csv_texts import (
     with_texts,
     with_times,
 )
+from coincide.engine.files.finding import FILENAME
 from coincide.engine.files.source import STANDARD_INPUT, Source, reading
-from coincide.model.errors import ConditionError, DataError, option
+from coincide.model.errors import ConditionError, DataError, option, several
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BLOCK_BYTES = 1 << 20
@@ -44,7 +49,11 @@ _FIRST_BLOCK_BYTES = 16 << 20
 _LINE_BYTES = 1 << 12
 """A file that is no longer is looked at, whether it is a header alone."""
 _SHOWN = 40
+_MOST_ABOVE = 100
+"""Lines in which a header is looked for."""
+_WORDS = {"\t": "tab"}
 _DROPPING = option("invalid", "drop")
+_FORMAT = "--time-format, such as '%d/%m/%Y %H:%M:%S'"
 _COMMA = re.compile(r"\d:\d\d(:\d\d)?,\d+")
 _POINTS = r"sed -E 's/(:[0-9]{2}),([0-9]+)/\1.\2/g' in.csv > out.csv"
 
@@ -58,6 +67,7 @@ class Reader(ArrowInput):
         try:
             schema = one.schema(self.nanoseconds)
         except (pa.ArrowInvalid, DataError):
+            self._check_header(one, {*self.times, *self.floats})
             self._check_separator(one.header())
             raise
         own = {f.name: f.type for f in schema if f.name not in self.source.csv.types}
@@ -102,20 +112,40 @@ class Reader(ArrowInput):
     def check_columns(self, columns: list[str]) -> None:
         """As of all formats; one column may be several, separated otherwise."""
         names = self.stored.names
-        if len(names) == 1 and set(columns) - {*names}:
-            self._check_separator(names[0])
+        if missing := {name for name in columns if name not in self.schema.names} - {FILENAME}:
+            self._check_header(CsvFile(self, self.source.found.paths[0]), missing)
+            if len(names) == 1:
+                self._check_separator(names[0])
         super().check_columns(columns)
+
+    def _check_header(self, file: CsvFile, names: set[str]) -> None:
+        """Refuse a file that has lines above the header, which names these columns."""
+        source, (lines, delimiter) = self.source, file.above_header(names)
+        if not lines:
+            return
+        marks = {line[0] for line in lines if line.strip()}
+        is_comment = len(marks) == 1 and marks.issubset(COMMENT_MARKS) and not source.csv.comment
+        skipped = {"skip": str(source.csv.skip + len(lines))}
+        settings = {"comment": marks.pop()} if is_comment else skipped
+        if delimiter != source.csv.delimiter:
+            settings["delimiter"] = _WORDS.get(delimiter, delimiter)
+        what = several(len(lines), "line")
+        raise DataError(
+            f"{source.side}: {source.text} has {what} above its header, such as"
+            f" {next(filter(str.strip, lines), '')[:_SHOWN]!r}. Use"
+            f" {advice(source.side, source.csv, **settings)}."
+        )
 
     def _check_separator(self, header: str) -> None:
         """Refuse a file whose names are separated, but not by its delimiter."""
         source, delimiter = self.source, self.source.csv.delimiter
         found = [mark for mark in _SEPARATORS if mark in header]
         if delimiter not in header and found:
-            mark = "tab" if found[0] == "\t" else repr(found[0])
+            mark = _WORDS.get(found[0], found[0])
             raise DataError(
                 f"{source.side}: {source.text} separates columns by {_SEPARATORS[found[0]]}, but"
                 f" is read as separated by {_SEPARATORS.get(delimiter, repr(delimiter))}. Use"
-                f" --csv-delimiter {mark}."
+                f" {advice(source.side, source.csv, delimiter=mark)}."
             )
 
 
@@ -145,13 +175,19 @@ class CsvFile:
         """Its bytes, with an end of the line where it is a header alone, or no row below names."""
         # PyArrow refuses both, as what a logger has written so far often is.
         files = self.given.source.found.filesystem
-        stream = files.open_input_stream(self.file, compression="detect")
-        begin = bytes(stream.read(_LINE_BYTES) or b"")
-        stream.close()
-        text = begin.decode(self.rules.encoding, errors="replace")
+        with self._without_comments(files) as stream:
+            begin = bytes(stream.read(_LINE_BYTES) or b"")
+        text = begin.decode(self.rules.read_encoding, errors="replace")
         if len(begin) < _LINE_BYTES and _has_no_row(text, self.rules):
-            return pa.BufferReader(f"{text}\n".encode(self.rules.encoding))
-        return files.open_input_stream(self.file, compression="detect")
+            return pa.BufferReader(f"{text}\n".encode(self.rules.read_encoding))
+        return self._without_comments(files)
+
+    def _without_comments(self, files: pa.fs.FileSystem) -> pa.NativeFile:
+        stream, rules = files.open_input_stream(self.file, compression="detect"), self.rules
+        if not rules.comment:
+            return stream
+        text = Uncommented(stream, rules.encoding, rules.comment, rules.quote)
+        return pa.PythonFile(io.BufferedReader(text), mode="r")
 
     @contextmanager
     def _batches(
@@ -207,8 +243,27 @@ class CsvFile:
         """The first line, or the beginning of it."""
         with self.open() as stream:
             begin = bytes(stream.read(_HEADER_BYTES) or b"")
-        lines = begin.decode(self.rules.encoding, errors="replace").splitlines()[self.rules.skip :]
-        return next(iter(lines), "")
+        lines = begin.decode(self.rules.read_encoding, errors="replace").splitlines()
+        return next(filter(str.strip, lines[self.rules.skip :]), "")
+
+    def above_header(self, names: set[str]) -> tuple[list[str], str]:
+        """The lines above a line with these names, if there are some, and the delimiter there."""
+        with self.open() as stream:
+            begin = bytes(stream.read(_HEADER_BYTES) or b"")
+        lines = begin.decode(self.rules.read_encoding, errors="replace").splitlines()
+        lines = lines[self.rules.skip : self.rules.skip + _MOST_ABOVE]
+        for i, line in enumerate(lines if names and not self.rules.names else ()):
+            for mark in dict.fromkeys([self.rules.delimiter, *_SEPARATORS]):
+                cells = next(plain.reader([line], delimiter=mark, **self._marks), [])
+                if names <= {*cells}:
+                    return lines[:i] if any(map(str.strip, lines[:i])) else [], mark
+        return [], self.rules.delimiter
+
+    @property
+    def _marks(self) -> dict[str, Any]:
+        """How Python's reader knows quotes."""
+        quote = self.rules.quote
+        return {"quotechar": quote} if quote else {"quoting": plain.QUOTE_NONE}
 
     def table(self, schema: pa.Schema, counts: bool = True) -> pa.Table:
         """The columns of a schema; what is left out is counted."""
@@ -234,7 +289,8 @@ class CsvFile:
                 parse_options=self.rules.parse_options(lines.append), convert_options=convert,
             )  # fmt: skip
         found = self._with_times(table, schema)
-        return as_instants(found, schema, self._line), len(lines) + len(table) - len(found)
+        instants = as_instants(found, schema, self._line, self.rules.repeated_hour)
+        return instants, len(lines) + len(table) - len(found)
 
     def _shown(self, schema: pa.Schema) -> pa.Schema:
         """A schema to read by: wall-clock times of clocks, and texts of times that are not read as such."""
@@ -325,7 +381,7 @@ class CsvFile:
             )
         what = (
             "time. Write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers with --unit, or give"
-            " the format with --time-format, such as '%d/%m/%Y %H:%M:%S'"
+            f" the format with {_FORMAT}"
             if is_time
             else "number. Name a column of numbers"
         )
@@ -397,6 +453,13 @@ class CsvFile:
                 else f"the header has {expected}"
             )
             cells = f"{got} cell" if got == 1 else f"{got} cells"
+            text = said[found.end() :].lstrip(": ")
+            if text.startswith(COMMENT_MARKS) and not self.rules.comment:
+                comment = advice(self.given.source.side, self.rules, comment=text[0])
+                return (
+                    f"{line} has {cells} where {wanted}. If it is a comment, use {comment}. Or"
+                    f" correct it, or skip such lines with {_DROPPING}"
+                )
             return (
                 f"{line} has {cells} where {wanted}. Correct it, quote cells that hold the"
                 " delimiter, use --csv-delimiter or --csv-quote, or skip such lines with"
@@ -417,23 +480,40 @@ class CsvFile:
             )
         text = found[1] if (found := _QUOTED.search(why)) else ""
         shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
-        if "expected a zone offset" in why:
-            return (
-                f"{shown} has no zone offset, and other times here have one. Give all of them"
-                f" one, or use --csv-type {name}=timestamp_ntz where none has"
-            )
-        if "expected no zone offset" in why:
-            return (
-                f"{shown} has a zone offset, and other times here have none. Give all of them"
-                f" one, or use --csv-type {name}=timestamp where all have"
-            )
+        if "zone offset" in why:
+            return self._cure_of_offset(name, text, shown, "expected no" not in why)
         if "timestamp[us" in kind and _FINE.search(text):
             return f"{shown} has more than six decimals of a second. Use --tick ns"
         is_fixed = name in (*self.given.times, *self.given.floats)
         is_text = "" if is_fixed else f", or --csv-type {name}=text if the column is text"
+        is_time = name in self.given.times and "timestamp" in kind
+        form = f", give the format of the column with {_FORMAT}" if is_time else ""
         return (
-            f"{shown} is not {_kind(kind)}. Correct it, or use --csv-null {text!r} if it means"
+            f"{shown} is not {_kind(kind)}. Correct it{form}, or use --csv-null {text!r} if it means"
             f" nothing{self._dropping(name)}{is_text}"
+        )
+
+    def _cure_of_offset(self, name: str, text: str, shown: str, lacks: bool) -> str:
+        """What to do about a time that has an offset or lacks one, unlike its column."""
+        found, wanted = ("no zone offset", "one") if lacks else ("a zone offset", "none")
+        typed = self.rules.types.get(name)
+        if typed is None:
+            kind = "timestamp_ntz where none has" if lacks else "timestamp where all have"
+            return (
+                f"{shown} has {found}, and other times here have {wanted}. Give all of them one, or"
+                f" use --csv-type {name}={kind}"
+            )
+        said = f"--csv-type {name}={type_word(typed)}"
+        if lacks:
+            return (
+                f"{shown} has {found}, and {said} is of times with one. Use {name}=timestamp_ntz, or"
+                f" {name}=timestamp@ZONE if you know the zone, such as timestamp@Europe/Rome"
+            )
+        form = form_with_letter(text)
+        letter = f", or --time-format {form!r} if the Z is wrong and means nothing" if form else ""
+        return (
+            f"{shown} has {found}, and {said} is of times without one. Use --csv-type"
+            f" {name}=timestamp if the offset is right{letter}"
         )
 
     def _dropping(self, name: str) -> str:
@@ -473,14 +553,13 @@ class CsvFile:
     def _records(self) -> Iterator[Any]:
         """A reader of the lines below those that are skipped, which counts lines."""
         rules = self.rules
-        marks = {"quotechar": rules.quote} if rules.quote else {"quoting": plain.QUOTE_NONE}
         plain.field_size_limit(1 << 30)
         with self.open() as stream, io.TextIOWrapper(
-            io.BufferedReader(stream), encoding=rules.encoding, errors="replace", newline=""
+            io.BufferedReader(stream), encoding=rules.read_encoding, errors="replace", newline=""
         ) as text:  # fmt: skip
             for _ in range(rules.skip):
                 text.readline()
-            yield plain.reader(text, delimiter=rules.delimiter, **marks)
+            yield plain.reader(text, delimiter=rules.delimiter, **self._marks)
 
 
 _CELL = re.compile(
@@ -503,10 +582,10 @@ def _kind(kind: str) -> str:
 
 def _has_no_row(text: str, rules: CsvRules) -> bool:
     """Whether no row follows the names, and the last line has no end."""
-    lines = text.split("\n")
+    lines = text.split("\n")[rules.skip :]
     if rules.names:
-        return not any(lines[rules.skip :])
-    return len(lines) == rules.skip + 1 and bool(lines[-1].strip())
+        return not any(lines)
+    return bool(lines and lines[-1].strip()) and not any(map(str.strip, lines[:-1]))
 
 
 def _plain(kind: pa.DataType, nanoseconds: bool) -> pa.DataType:
@@ -525,6 +604,12 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
         raise DataError(
             f"{' and '.join(rules.said)} {'has' if is_one else 'have'} no effect, as no input is"
             f" CSV. Remove {'it' if is_one else 'them'}, or use --format csv."
+        )
+    hours = any(source.csv.repeated_hour for source in files)
+    if hours and not any(is_of_zone(kind) for s in files for kind in s.csv.types.values()):
+        raise ConditionError(
+            "--repeated-hour applies to times of clocks of a zone (found none). Name the zone with"
+            " --csv-type COLUMN=timestamp@ZONE, or remove it."
         )
     found = {name for source in files for name in _names(source)} if rules.types else set()
     missing = [name for name in rules.types if name not in found]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from coincide.engine.events.keys import parted, plain
-from coincide.engine.files.csv_texts import check_format, clock_type
+from coincide.engine.files.csv_texts import REPEATED_HOURS, check_format, clock_type
 from coincide.model.errors import ConditionError
 from coincide.model.options import check_choice
 
@@ -33,6 +33,8 @@ _TYPES = {
 _ALIASES = {"string": "text", "int": "integer", "double": "float", "bool": "boolean"}
 _WORDS = {"tab": TAB, "\\t": TAB, "space": " ", "comma": COMMA, "semicolon": ";", "bar": "|"}
 _PREFIX = "csv_"
+_OF_TIMES = ("time_format", "repeated_hour")
+"""Options of CSV whose names do not say so."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,10 @@ class CsvRules:
     types: Mapping[str, pa.DataType] = field(default_factory=dict, hash=False)
     names: tuple[str, ...] = ()
     skip: int = 0
+    comment: str = ""
     encoding: str = "utf8"
     time_format: str = ""
+    repeated_hour: str = ""
     drops: bool = False
     said: tuple[str, ...] = ()
 
@@ -70,11 +74,16 @@ class CsvRules:
             invalid_row_handler=partial(_skip_line, skipped) if self.drops else None,
         )
 
+    @property
+    def read_encoding(self) -> str:
+        """What files are opened in: without comments they are in UTF-8."""
+        return "utf8" if self.comment else self.encoding
+
     def read_options(self, **more: object) -> csv.ReadOptions:
         """Of PyArrow."""
         names = list(self.names) or None
         return csv.ReadOptions(
-            column_names=names, skip_rows=self.skip, encoding=self.encoding, **more
+            column_names=names, skip_rows=self.skip, encoding=self.read_encoding, **more
         )
 
     def convert_options(self, **more: object) -> csv.ConvertOptions:
@@ -102,7 +111,7 @@ def csv_rules(words: Mapping[str, Any]) -> CsvRules:
     said = [key for key, value in own.items() if value not in (None, [], 0)]
     given = {key.removeprefix(_PREFIX): own[key] for key in said}
     found: dict[str, Any] = {}
-    for name in ("delimiter", "quote", "decimal"):
+    for name in ("delimiter", "quote", "decimal", "comment"):
         if name in given:
             found[name] = _character(f"--csv-{name}", given[name], may_be_none=name == "quote")
     if "null" in given:
@@ -117,13 +126,17 @@ def csv_rules(words: Mapping[str, Any]) -> CsvRules:
         found["encoding"] = _encoding(given["encoding"])
     if "time_format" in given:
         found["time_format"] = check_format(_option("csv_time_format"), given["time_format"])
+    if "repeated_hour" in given:
+        check_choice("--repeated-hour", given["repeated_hour"], REPEATED_HOURS)
+        found["repeated_hour"] = given["repeated_hour"]
     drops = words.get("invalid") == "drop"
     return CsvRules(**found, drops=drops, said=tuple(map(_option, said)))
 
 
 def _option(word: str) -> str:
     """As it is typed."""
-    return "--" + word.replace("csv_time", "time").replace("_", "-")
+    bare = word.removeprefix(_PREFIX)
+    return "--" + (bare if bare in _OF_TIMES else word).replace("_", "-")
 
 
 def _character(option: str, text: str, *, may_be_none: bool) -> str:
@@ -146,6 +159,12 @@ def _typed(word: str) -> tuple[str, pa.DataType]:
     kind = _ALIASES.get(kind.lower(), kind.lower())
     check_choice(f"--csv-type {name}", kind, tuple(_TYPES))
     return name, _TYPES[kind]
+
+
+def type_word(kind: pa.DataType) -> str:
+    """How a type of times is said by ``--csv-type``."""
+    found = next((word for word, each in _TYPES.items() if each == kind), None)
+    return found or f"timestamp@{kind.tz}"
 
 
 def _names(words: Sequence[str]) -> tuple[str, ...]:
@@ -178,8 +197,8 @@ def _encoding(name: str) -> str:
 def check_apart(side: str, rules: CsvRules) -> None:
     """Refuse one character for two things; the delimiter may be that of the files' names."""
     marks = {"--csv-delimiter": rules.delimiter, "--csv-decimal": rules.decimal}
-    if rules.quote:
-        marks["--csv-quote"] = rules.quote
+    marks |= {"--csv-quote": rules.quote} if rules.quote else {}
+    marks |= {"--csv-comment": rules.comment} if rules.comment else {}
     for option, mark in marks.items():
         other = next((o for o, m in marks.items() if m == mark and o != option), None)
         if other:
@@ -189,7 +208,35 @@ def check_apart(side: str, rules: CsvRules) -> None:
             )
 
 
-_SINGLE = ("delimiter", "quote", "decimal", "skip", "encoding", "time_format")
+_SIDES = ("left", "right", "causes", "effects", "readings", "queries")
+"""Inputs that have an option of their own for how they are written."""
+
+
+def advice(side: str, rules: CsvRules, **settings: str) -> str:
+    """The options to use for an input, and where there is another input for this one alone."""
+    typed = {f"--csv-{name}": value for name, value in settings.items()}
+    of_all = " ".join(f"{flag} {shlex.quote(value)}" for flag, value in typed.items())
+    if side not in _SIDES:
+        return of_all
+    own = " ".join(f"{name}={value}" for name, value in settings.items())
+    of_side = f"--{side}-csv {shlex.quote(own)}"
+    # What is said of all inputs is true of the other one.
+    is_said = not {*typed}.isdisjoint(rules.said)
+    return of_side if is_said else f"{of_all}, or {of_side} if the other input differs"
+
+
+_SINGLE = (
+    *(
+        "delimiter",
+        "quote",
+        "decimal",
+        "skip",
+        "comment",
+        "encoding",
+        "time_format",
+        "repeated_hour",
+    ),
+)
 _LISTS = ("null", "type", "names")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +15,7 @@ from coincide.engine.events.schemas import with_types
 from coincide.engine.events.ticks import not_finite_decimal
 from coincide.model.decimal_ticks import MOST_PLACES
 from coincide.model.errors import ConditionError, DataError
+from coincide.model.units import NANOSECONDS_PER_UNIT
 
 _EXACT_DIGITS = 15
 """Floats tell decimals of this many digits apart."""
@@ -137,6 +139,17 @@ def check_format(option: str, text: str) -> str:
             f"{option} needs %p with %I, the hour of 12, and %I with %p (found {text!r})."
         )
     return text
+
+
+_WITH_LETTER = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(\.\d+)?Z")
+
+
+def form_with_letter(text: str) -> str:
+    """The format of a time of ISO 8601 whose Z is a letter that means nothing; empty for other texts."""
+    found = _WITH_LETTER.fullmatch(text.strip())
+    if found is None:
+        return ""
+    return f"%Y-%m-%d{found[1]}%H:%M{':%S' if found[2] else ''}{'.%f' if found[3] else ''}Z"
 
 
 def has_offset(text: str) -> bool:
@@ -265,41 +278,90 @@ def as_shown(schema: pa.Schema) -> pa.Schema:
     """A schema to read by: wall-clock times where clocks of a zone are."""
     return pa.schema(
         [
-            field.with_type(pa.timestamp(field.type.unit)) if _has_clocks(field.type) else field
+            field.with_type(pa.timestamp(field.type.unit)) if is_of_zone(field.type) else field
             for field in schema
         ]
     )
 
 
-def as_instants(table: pa.Table, schema: pa.Schema, place: Callable[[int], str]) -> pa.Table:
-    """What was read by `as_shown`, as instants."""
+REPEATED_HOURS = ("first", "second", "order")
+"""Which instant a clock shows that shows an hour twice: the order of lines tells it, too."""
+
+
+def as_instants(
+    table: pa.Table, schema: pa.Schema, place: Callable[[int], str], repeated: str = ""
+) -> pa.Table:
+    """What was read by `as_shown`, as instants; `repeated` is one of `REPEATED_HOURS`, or none."""
     for i, field in enumerate(schema):
-        if _has_clocks(field.type):
+        if is_of_zone(field.type):
             shown = table.column(i)
             try:
                 found = pc.assume_timezone(shown, field.type.tz)
-            except pa.ArrowInvalid as error:
-                if (row := _first_unclear(shown, field.type.tz)) < 0:
-                    raise
-                raise DataError(
-                    f"{place(row)}, column {field.name!r}: clocks of {field.type.tz} showed"
-                    f" {shown[row].as_py()} twice or never. Write such times with zone offsets."
-                ) from error
+            except pa.ArrowInvalid:
+                found = _unclear_instants(shown, field, place, repeated)
             table = table.set_column(i, field, found)
     return table
 
 
-def _first_unclear(shown: pa.ChunkedArray, zone: str) -> int:
-    """The first row with a time that clocks showed twice or never; -1 if there is none."""
-    first, last = (
-        pc.assume_timezone(shown, zone, ambiguous=way, nonexistent=way)
+def _unclear_instants(
+    shown: Texts, field: pa.Field, place: Callable[[int], str], repeated: str
+) -> pa.ChunkedArray:
+    """Instants of clocks of a zone that showed some times twice, or none of the clock."""
+    first, second = (
+        pc.assume_timezone(shown, field.type.tz, ambiguous=way, nonexistent=way)
         for way in ("earliest", "latest")
     )
-    row: int = pc.index(pc.not_equal(first, last), True).as_py()
-    return row
+
+    def blamed(row: int, what: str) -> DataError:
+        clocks = f"{place(row)}, column {field.name!r}: clocks of {field.type.tz}"
+        return DataError(f"{clocks} {what.format(shown[row].as_py())}.")
+
+    never = pc.not_equal(pc.local_timestamp(first), shown)
+    if (row := pc.index(never, True).as_py()) >= 0:
+        raise blamed(row, "never showed {}, as they were set forward. Correct it")
+    twice = pc.not_equal(first, second)
+    if not repeated:
+        raise blamed(
+            pc.index(twice, True).as_py(),
+            "showed {} twice. Say which one with --repeated-hour first or second, or order, or write"
+            " zone offsets",
+        )
+    if repeated != "order":
+        return pc.if_else(twice, second if repeated == "second" else first, first)
+    is_second, disorder = _later_ones(shown, twice)
+    if disorder >= 0:
+        raise blamed(
+            disorder,
+            "showed {} twice, and the lines are not in order. Order them by time, or use --repeated-hour"
+            " first or second",
+        )
+    return pc.if_else(pa.array(is_second), second, first)
 
 
-def _has_clocks(kind: pa.DataType) -> bool:
+def _later_ones(shown: Texts, twice: Texts) -> tuple[np.ndarray, int]:
+    """Which times are the second ones, and the first row that is none of both; -1 if there is no such."""
+    # In a run of lines of one such hour, those after the one step back. Lines without a time do not count.
+    known = np.flatnonzero(pc.is_valid(shown).to_numpy(zero_copy_only=False))
+    ticks = shown.cast(pa.int64()).drop_null().to_numpy()
+    doubtful = pc.fill_null(twice, False).to_numpy(zero_copy_only=False)[known]
+    moved = np.diff(ticks, prepend=ticks[:1])
+    goes_on = doubtful & np.roll(doubtful, 1) & (np.abs(moved) < _ticks_of_a_day(shown.type))
+    goes_on[:1] = False
+    steps = np.cumsum(goes_on & (moved < 0))
+    begins = np.flatnonzero(~goes_on)
+    taken = steps - np.repeat(steps[begins], np.diff(begins, append=known.size))
+    wrong = np.flatnonzero(taken > 1)
+    found = np.zeros(len(shown), bool)
+    found[known] = taken > 0
+    return found, int(known[wrong[0]]) if wrong.size else -1
+
+
+def _ticks_of_a_day(kind: pa.TimestampType) -> int:
+    return 86_400_000_000_000 // NANOSECONDS_PER_UNIT[kind.unit]
+
+
+def is_of_zone(kind: pa.DataType) -> bool:
+    """Whether a type is of instants that clocks of a zone show."""
     return pa.types.is_timestamp(kind) and kind.tz not in (None, _UTC)
 
 

@@ -164,7 +164,7 @@ def reading(source: Source) -> Iterator[None]:
         if isinstance(error, UnicodeError):
             other = " Set the encoding, such as latin-1 or cp1252."
         elif isinstance(error, pa.ArrowInvalid):
-            other = " If it has another format, name that format, or rename the file."
+            other = " If it has another format, name that with --format, or rename the file."
         why = hide(first_line(error)).rstrip(".")
         raise DataError(
             f"{source.side}: cannot read {text} as {source.file_format}: {why}.{other}"
@@ -182,10 +182,14 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
     if len(found) == 1 and None not in found:
         return str(found.pop())
     known = ", ".join(ending for each in FORMATS.values() for ending in each.endings)
-    what = "has an unknown format" if found == {None} else "holds files of several formats"
+    if found == {None}:
+        raise DataError(
+            f"{side}: {text} has an unknown format. Name it with --format, such as --format csv, or"
+            f" rename the files to end in {known}."
+        )
     raise DataError(
-        f"{side}: {text} {what}. Set the format, rename the files to end in {known}, or name some"
-        " of them with a glob."
+        f"{side}: {text} holds files of several formats. Name some of them with a glob, or rename"
+        f" the files to end in {known}."
     )
 
 
