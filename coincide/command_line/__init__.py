@@ -13,7 +13,7 @@ from coincide.command_line.interruption import (
     DONE,
     INTERRUPTED,
     READER_GONE,
-    TERMINATED,
+    code_of,
     interruptible,
     received,
 )
@@ -80,8 +80,8 @@ def _unread() -> int:
 def _ended(error: BaseException, arguments: list[str]) -> int:
     """Say what ended a command; its exit code."""
     number = received()
-    if number == signal.SIGTERM:
-        return TERMINATED
+    if number in (signal.SIGTERM, signal.SIGHUP):
+        return code_of(number)
     if number is None and isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else DONE
     if type(error).__name__ == "ReaderGone":

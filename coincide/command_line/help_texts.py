@@ -58,8 +58,8 @@ STREAM_HELP = (
     "LEFT and RIGHT are topics of Kafka, or folders into which Parquet files come. A pair comes out when no"
     " event can change it any more: when both sides have passed it by their delays. So all rows together"
     " are those that [b]coincide join[/b] finds of all events that are not late.\n\n"
-    "Ctrl-C or SIGTERM ends the run. The same command goes on from the checkpoint. Rows in a folder are"
-    " there once. Records in a topic may be there twice after a run was stopped or killed. Topics need"
+    "Ctrl-C, SIGTERM or SIGHUP ends the run. The same command goes on from the checkpoint. Rows in a folder"
+    " are there once. Records in a topic may be there twice after a run was stopped or killed. Topics need"
     " Spark's package for Kafka: a message says which."
 )
 STREAM_EXAMPLES = """

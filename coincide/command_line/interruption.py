@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SOME_BYTES = 4096
 _noted: list[int] = []
 """The reading end of the pipe that the interpreter tells of signals; none outside of a command."""
@@ -20,16 +20,18 @@ _received: list[int] = []
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM into an exit that cleans up, and keep in mind that it or SIGINT came."""
+    """Turn SIGTERM and SIGHUP into an exit that cleans up, and keep in mind that they or SIGINT came."""
     # They are noted below all handlers: PySpark puts one of its own in place while it starts, which
     # talks to the JVM in the middle of another talk, so that anything may come of it.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {signal.SIGTERM: signal.signal(signal.SIGTERM, _interrupt)}
-    # Not where someone has it ignored, as shells do for what runs in the background.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        before[signal.SIGINT] = signal.signal(signal.SIGINT, _interrupt)
+    # Not where someone has them ignored, as shells do for what runs in the background, and nohup.
+    plain = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    for number, handler in plain.items():
+        if signal.getsignal(number) is handler:
+            before[number] = signal.signal(number, _interrupt)
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -48,7 +50,7 @@ def interruptible() -> Iterator[None]:
 
 
 def received() -> int | None:
-    """The first signal of the two that came, whatever became of its exception."""
+    """The first signal of these that came, whatever became of its exception."""
     for pipe in _noted[-1:]:
         with suppress(BlockingIOError):  # none since we last looked
             _received.extend(n for n in os.read(pipe, _SOME_BYTES) if n in _ENDING)
@@ -66,7 +68,7 @@ def raise_if_interrupted() -> None:
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """An event that either signal sets, instead of raising anything: it ends what would never end."""
+    """An event that these signals set, instead of raising anything: it ends what would never end."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
@@ -93,7 +95,12 @@ def _interrupt(number: int, _: FrameType | None) -> NoReturn:
 def _raise(number: int) -> NoReturn:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    raise SystemExit(TERMINATED)
+    raise SystemExit(code_of(number))
+
+
+def code_of(number: int) -> int:
+    """The exit code of a command that a signal ended, as shells count."""
+    return 128 + number
 
 
 DONE = 0
@@ -101,7 +108,5 @@ OUR_FAILURE = 1
 BAD_USE = 2
 INTERRUPTED = 130
 """128 plus the number of SIGINT, as shells count."""
-TERMINATED = 143
-"""128 plus the number of SIGTERM."""
 READER_GONE = 141
 """128 plus the number of SIGPIPE: who read standard output has enough."""

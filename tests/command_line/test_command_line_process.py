@@ -84,7 +84,9 @@ def test_imports_no_more_than_it_needs(work, arguments, absent):
     assert answer.stderr == "[]\n"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_signals_leave_no_output(work, number, code):
     many = {"id": list(range(12_000)), "min_time": [0] * 12_000, "max_time": [10] * 12_000}
     for name in ("left.parquet", "right.parquet"):

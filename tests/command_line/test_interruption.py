@@ -12,14 +12,17 @@ from coincide.command_line.interruption import interruptible, raise_if_interrupt
 
 
 @pytest.mark.parametrize(
-    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+    ("number", "error"),
+    [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit)],
 )
 def test_a_swallowed_signal_is_raised_again(
     number: signal.Signals, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("logging.disable", lambda: None)
     given = signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    hung = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(n) for n in numbers]
     try:
         with interruptible():
             raise_if_interrupted()
@@ -27,14 +30,15 @@ def test_a_swallowed_signal_is_raised_again(
                 os.kill(os.getpid(), number)
             with pytest.raises(error):
                 raise_if_interrupted()
-        assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
+        assert [signal.getsignal(n) for n in numbers] == before
         with interruptible():
             raise_if_interrupted()
     finally:
         signal.signal(signal.SIGINT, given)
+        signal.signal(signal.SIGHUP, hung)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_another_handler_took(number: signal.Signals) -> None:
     """As PySpark's, while it starts."""
     before = signal.getsignal(number)
@@ -50,11 +54,13 @@ def test_a_signal_that_another_handler_took(number: signal.Signals) -> None:
         signal.signal(number, before)
 
 
-def test_an_ignored_ctrl_c_stays_ignored() -> None:
-    given = signal.signal(signal.SIGINT, signal.SIG_IGN)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_what_is_ignored_stays_ignored(number: signal.Signals) -> None:
+    """Ctrl-C in the background of a shell, and the end of the terminal below nohup."""
+    given = signal.signal(number, signal.SIG_IGN)
     try:
         with interruptible():
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
             raise_if_interrupted()
     finally:
-        signal.signal(signal.SIGINT, given)
+        signal.signal(number, given)

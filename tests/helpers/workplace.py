@@ -109,8 +109,8 @@ def interrupted(
     process = subprocess.Popen(
         [sys.executable, "-m", "coincide.command_line", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-        # A shell that runs the tests in the background has it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        # A shell that runs the tests in the background, or nohup, has it ignored.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 200
     while not begun() and time.monotonic() < deadline:
