@@ -33,7 +33,13 @@ from coincide.engine.exploration.counting import (
     explore_tables as explore_tables,
 )
 from coincide.engine.join.join import correlate_tables as correlate_tables
-from coincide.engine.join.coverage import coverage as coverage, merged as merged
+from coincide.engine.join.coverage import (
+    coverage as coverage,
+    gaps as gaps,
+    labelled as labelled,
+    merged as merged,
+)
+from coincide.engine.join.difference import covered as covered, difference as difference
 from coincide.engine.reports.join_report import (
     AccidentalPairs as AccidentalPairs,
     JoinReport as JoinReport,

@@ -88,16 +88,32 @@ def is_following(left: Span, right: Span, within: int) -> bool:
 
 def united(spans: Sequence[Span], gap: int | None = None) -> list[tuple[int, int, int]]:
     """As `coincide.merged`: start, end and number of each set of spans that chains connect."""
-    parts: list[list[Span]] = []
-    for span in spans:
+    return [(start, end, len(members)) for start, end, members in unions(spans, gap)]
+
+
+def unions(spans: Sequence[Span], gap: int | None = None) -> list[tuple[int, int, list[int]]]:
+    """Start, end and members of each set of spans that chains connect, as `coincide.labelled` tells."""
+    parts: list[list[int]] = []
+    for i, span in enumerate(spans):
         if not span.points:
             continue
-        near = [part for part in parts if any(_is_one(span, other, gap) for other in part)]
+        near = [part for part in parts if any(_is_one(span, spans[j], gap) for j in part)]
         parts = [part for part in parts if part not in near]
-        parts.append([span, *(other for part in near for other in part)])
+        parts.append([i, *(j for part in near for j in part)])
     return sorted(
-        (min(s.start for s in part), max(s.end for s in part), len(part)) for part in parts
+        (min(spans[i].start for i in part), max(spans[i].end for i in part), part) for part in parts
     )
+
+
+def ticks(spans: Sequence[Span]) -> set[int]:
+    """The stretches from one tick to the next that spans cover, by their first tick."""
+    return {point // 2 for span in spans for point in span.points if point % 2}
+
+
+def runs(of: set[int]) -> list[tuple[int, int]]:
+    """Such stretches, neighbours as one: as `coincide.gaps` and `coincide.difference` give them."""
+    starts = sorted(tick for tick in of if tick - 1 not in of)
+    return [(t, next(u for u in range(t, t + len(of) + 1) if u not in of)) for t in starts]
 
 
 def _is_one(left: Span, right: Span, gap: int | None) -> bool:

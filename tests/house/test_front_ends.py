@@ -35,6 +35,10 @@ _OF_PAIRS: dict[str, Any] = {
     "report": 3, "shifts": ("1s",), "where": 3, "prefer": 3, "k": 0, "matching": "any",
     "largest_group": 1,
 }  # fmt: skip
+_OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "case_fold": True, "options": 3}
+_OF_TWO: dict[str, Any] = {
+    "left": 3, "right": 3, "left_time": 3, "right_time": 3, "by": 3, "case_fold": True, "options": 3,
+}  # fmt: skip
 WRONG: dict[str, dict[str, Any]] = {
     "correlate": {
         "left": 3, "right": 3, "condition": {"condition": 3, "within": None, "confidence": None},
@@ -69,8 +73,12 @@ WRONG: dict[str, dict[str, Any]] = {
         "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3, "case_fold": True,
         "columns": 3, "options": 3, "report": 3, "where": 3,
     },
-    "coverage": {"events": 3, "time": 3, "by": 3, "case_fold": True, "options": 3},
-    "merged": {"events": 3, "gap": -1, "time": 3, "by": 3, "case_fold": True, "options": 3},
+    "coverage": {**_OF_SPANS, "bounds": 3, "zeros": 3},
+    "covered": _OF_TWO,
+    "difference": _OF_TWO,
+    "gaps": {**_OF_SPANS, "bounds": (9, 3)},
+    "labelled": {**_OF_SPANS, "gap": -1},
+    "merged": {**_OF_SPANS, "gap": -1},
 }  # fmt: skip
 """A wrong value of each argument, or what has to be given so that it is wrong."""
 
@@ -86,8 +94,15 @@ RIGHT: dict[str, Callable[[Any, Any], Given]] = {
     },
     "clock_errors": lambda events, _: {"left": events, "right": events, "max_offset": 1},
     "clusters": lambda events, _: {"events": events, "condition": PLACED, "place": ("x", "y")},
-    "coverage": lambda events, _: {"events": events, "time": SPANS},
-    "merged": lambda events, _: {"events": events, "time": SPANS},
+    **dict.fromkeys(
+        ("coverage", "gaps", "labelled", "merged"), lambda events, _: {"events": events, "time": SPANS}
+    ),
+    **dict.fromkeys(
+        ("covered", "difference"),
+        lambda events, _: {
+            "left": events, "right": events, "left_time": SPANS, "right_time": SPANS,
+        },
+    ),
 }  # fmt: skip
 """Arguments of each operator that are right, but for options."""
 
@@ -95,7 +110,8 @@ OF_TABLES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate_tables, "causality": c.causality_tables,
     "border_crossings": c.border_crossing_tables, "transitions": c.transition_tables,
     "clock_errors": c.clock_error_tables, "clusters": c.clusters,
-    "coverage": c.coverage, "merged": c.merged,
+    "coverage": c.coverage, "merged": c.merged, "labelled": c.labelled, "gaps": c.gaps,
+    "covered": c.covered, "difference": c.difference,
 }  # fmt: skip
 OF_FRAMES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate, "causality": c.causality, "border_crossings": c.border_crossings,

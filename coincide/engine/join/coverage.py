@@ -1,34 +1,28 @@
-"""What the spans of one table cover together: their union, and how many of them hold at a time."""
+"""What the spans of one table cover together: unions, gaps, and how many of them hold at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.schemas import check_name, one_array, plain_type
-from coincide.engine.events.sides import grouped_events
 from coincide.engine.events.span_ends import ends_of
 from coincide.engine.events.spans import Spans
-from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.join import TablePlan, given_tables, resolved
+from coincide.engine.join.span_rows import EVENTS, SpanRows, joined_times, read_spans
 from coincide.engine.join.spec import check_output_names
-from coincide.engine.reports.join_report import JoinReport, JoinSummary
-from coincide.model.errors import ConditionError, SchemaError, argument, brief
-from coincide.model.options import CorrelateOptions
+from coincide.model.errors import ConditionError, argument, brief
+from coincide.model.options import CorrelateOptions, check_truth
 from coincide.model.ordering import latest_so_far, stable_order
-from coincide.model.relations import overlapping
-from coincide.model.units import Duration, Tick
+from coincide.model.units import Duration
 
-_EVENTS = "events"
-"""What messages call the rows: as the argument."""
-_NAMING = f". Name the columns with {argument('time')}=spans('begin', 'end')"
 _TOUCHING = 0
 _OVERLAPPING = -1
 """The most time between spans that are united, where a tick is the least that they can overlap."""
+UNION = "union", "union_start", "union_end"
+"""Columns of `labelled`."""
 
 
 def merged(
@@ -80,10 +74,29 @@ def merged(
     >>> merged([{"start": 0, "end": 5}, {"start": 3, "end": 9}, {"start": 12, "end": 14}]).to_pylist()
     [{'start': 0, 'end': 9, 'spans': 2}, {'start': 12, 'end': 14, 'spans': 1}]
     """
-    rows = _read(_CoverageArguments.of(time, by, case_fold, options, gap), events)
+    rows = read_spans(events, time, by, case_fold, options, gap=gap)
+    found = unions_of(rows, gap)
+    return rows.stretches(found.first, *found.times(rows), spans=found.sizes)
+
+
+class Unions(NamedTuple):
+    """Spans that are united, by their places in `SpanRows`."""
+
+    first: np.ndarray  # the first of each union
+    final: np.ndarray  # one that ends last
+    sizes: np.ndarray  # how many spans
+
+    def times(self, rows: SpanRows) -> tuple[pa.Array, pa.Array]:
+        """When each union begins and ends."""
+        starts, ends = rows.times
+        return starts.take(pa.array(self.first)), ends.take(pa.array(self.final))
+
+
+def unions_of(rows: SpanRows, gap: Duration | None = None) -> Unions:
+    """The unions of spans that overlap, or touch without a moment missing, or are near enough."""
     group, start, end = rows.group, rows.start, rows.end
     latest = latest_so_far(group, end)
-    least = _TOUCHING if time.closed != "neither" else _OVERLAPPING
+    least = _TOUCHING if rows.names.closed != "neither" else _OVERLAPPING
     apart = rows.tick.count(gap) if gap is not None else least
     begins = np.ones(start.size, bool)
     begins[1:] = (group[1:] != group[:-1]) | (start[1:] - latest[:-1] > apart)
@@ -91,11 +104,58 @@ def merged(
     last = np.append(first[1:], start.size) - 1
     count = np.diff(np.append(first, start.size))
     reaches = np.flatnonzero(end == np.repeat(latest[last[: first.size]], count))
-    final = reaches[np.searchsorted(reaches, first)]
-    starts, ends = rows.times
-    return rows.table(
-        first, starts.take(pa.array(first)), ends.take(pa.array(final)), "spans", count
-    )
+    return Unions(first, reaches[np.searchsorted(reaches, first)], count)
+
+
+def labelled(
+    events: Any,
+    gap: Duration | None = None,
+    *,
+    time: Spans = Spans("start", "end"),
+    by: Keys = (),
+    case_fold: bool = False,
+    options: CorrelateOptions = CorrelateOptions(),
+) -> pa.Table:
+    """Say of each row which union of `merged` it belongs to, in this process.
+
+    Parameters
+    ----------
+    events, gap, time, by, case_fold, options
+        Like those for `merged`.
+
+    Returns
+    -------
+    pa.Table
+        All columns and rows of `events`, in their order, and ``union``: int64, the number of a row of
+        `merged`, from 0; and ``union_start`` and ``union_end``, when that begins and ends. They are null in
+        rows that `merged` leaves out.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `correlate_tables`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+
+    Examples
+    --------
+    >>> found = labelled([{"start": 12, "end": 14}, {"start": 0, "end": 5}, {"start": 3, "end": 9}])
+    >>> found["union"].to_pylist()
+    [1, 0, 0]
+    """
+    rows = read_spans(events, time, by, case_fold, options, gap=gap, columns="*")
+    found = unions_of(rows, gap)
+    number = np.full(rows.table.num_rows, -1)
+    number[rows.row] = np.repeat(np.arange(found.sizes.size), found.sizes)
+    label = pa.array(number, mask=number < 0)
+    columns = [label, *(each.take(label) for each in found.times(rows))]
+    check_output_names([*rows.table.column_names, *UNION])
+    table = rows.table
+    for name, column in zip(UNION, columns, strict=True):
+        table = table.append_column(name, column)
+    return table
 
 
 def coverage(
@@ -105,6 +165,8 @@ def coverage(
     by: Keys = (),
     case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
+    bounds: tuple[Any, Any] | None = None,
+    zeros: bool = False,
 ) -> pa.Table:
     """Find how many spans of a table hold at a time, of each key by itself, in this process.
 
@@ -112,14 +174,20 @@ def coverage(
     ----------
     events, time, by, case_fold, options
         Like those for `merged`.
+    bounds : (time, time), optional
+        Two times like those of starts: what lies outside them is left out.
+    zeros : bool
+        Whether stretches that no span covers are in the output, too, of depth 0. They lie between the spans
+        of a key; with `bounds` also between these and the bounds.
 
     Returns
     -------
     pa.Table
         Columns `by`, the start and the end of a stretch of time, and ``depth``: int64, how many spans hold
-        all of it, at least one. In the order of keys as they first come, then of time. Moments do not
-        count: a stretch is longer than 0. Times are those of `events`, of the same type. Where starts and
-        ends have two types, both columns have one that holds all of them.
+        all of it, at least one but for `zeros`. Neighbours of equal depth are one stretch. In the order of
+        keys as they first come, then of time. Moments do not count: a stretch is longer than 0. Times are
+        those of `events`, of the same type. Where starts and ends have two types, both columns have one
+        that holds all of them.
 
     Raises
     ------
@@ -136,135 +204,126 @@ def coverage(
     >>> [tuple(row.values()) for row in found.to_pylist()]
     [(0, 3, 1), (3, 5, 2), (5, 9, 1)]
     """
-    rows = _read(_CoverageArguments.of(time, by, case_fold, options), events)
-    at = np.concatenate([rows.start, rows.end])
-    group = np.tile(rows.group, 2)
-    row = np.tile(np.arange(rows.start.size), 2)
+    check_truth("zeros", zeros)
+    rows = read_spans(events, time, by, case_fold, options)
+    found, (starts, ends) = _stretches(rows, _bounds(rows, bounds, options), zeros)
+    return rows.stretches(found.row, starts, ends, depth=found.depth)
+
+
+def gaps(
+    events: Any,
+    bounds: tuple[Any, Any] | None = None,
+    *,
+    time: Spans = Spans("start", "end"),
+    by: Keys = (),
+    case_fold: bool = False,
+    options: CorrelateOptions = CorrelateOptions(),
+) -> pa.Table:
+    """Find the time that no span of a table covers, of each key by itself, in this process.
+
+    Parameters
+    ----------
+    events, time, by, case_fold, options
+        Like those for `merged`.
+    bounds : (time, time), optional
+        Two times like those of starts, between which gaps are sought. Default: between the spans of each
+        key. For bounds of each key use `difference` of these and the events.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, the start and the end of a gap, as `coverage` has them. Keys without a span that
+        holds a moment have no rows.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `correlate_tables`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+
+    Examples
+    --------
+    >>> gaps([{"start": 0, "end": 5}, {"start": 8, "end": 9}], (-1, 9)).to_pylist()
+    [{'start': -1, 'end': 0}, {'start': 5, 'end': 8}]
+    """
+    rows = read_spans(events, time, by, case_fold, options)
+    found, times = _stretches(rows, _bounds(rows, bounds, options), zeros=True)
+    is_gap = found.depth == 0
+    starts, ends = (each.filter(pa.array(is_gap)) for each in times)
+    return rows.stretches(found.row[is_gap], starts, ends)
+
+
+class _Stretches(NamedTuple):
+    """Stretches of time in which depth is the same."""
+
+    row: np.ndarray  # one of the key, of `SpanRows`
+    depth: np.ndarray
+
+
+_Ends = tuple[int, int]
+
+
+def _bounds(rows: SpanRows, given: Any, options: CorrelateOptions) -> _Ends | None:
+    """The two times that are given, in ticks."""
+    if given is None:
+        return None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise ConditionError(
+            f"{argument('bounds')} takes two times, the first and the last one (found {brief(given)})."
+        )
+    first, last = (instant_of("bounds", each, rows.scale, options) for each in given)
+    if first >= last:
+        raise ConditionError(
+            f"{argument('bounds')} must end after they begin (found {brief(given)}). Swap the two."
+        )
+    return first, last
+
+
+def _stretches(
+    rows: SpanRows, bounds: _Ends | None, zeros: bool
+) -> tuple[_Stretches, tuple[pa.Array, pa.Array]]:
+    """Stretches of each key between its first and last time, or the bounds, and when they begin and end."""
+    n = rows.start.size
+    keys, firsts = np.unique(rows.group, return_index=True)
+    if bounds is None:
+        keys = firsts = keys[:0]
+    elif not rows.keys.column_names:  # what no span covers is known of no spans, too
+        keys = firsts = np.zeros(1, np.int64)
+    ends = np.repeat(np.array(bounds or (), np.int64), keys.size)
+    at = np.concatenate([rows.start, rows.end, ends])
+    group = np.concatenate([rows.group, rows.group, np.tile(keys, 2 * bool(keys.size))])
+    row = np.concatenate([np.tile(np.arange(n), 2), np.tile(firsts, 2 * bool(keys.size))])
     order = stable_order(at, group)
-    change = np.where(order < rows.start.size, 1, -1)
+    change = np.where(order < n, 1, np.where(order < 2 * n, -1, 0))
     at, group, row = at[order], group[order], row[order]
     # A key ends at depth 0, so the next one begins there.
     depth = np.cumsum(change)
     is_last = np.ones(at.size, bool)
     is_last[:-1] = (at[1:] != at[:-1]) | (group[1:] != group[:-1])
     edges = np.flatnonzero(is_last)
-    changes = np.diff(depth[edges], prepend=0) != 0
-    edges = edges[changes]
-    filled = np.flatnonzero(depth[edges] > 0)
-    begin, stop = edges[filled], edges[filled + 1]
-    times = one_array(pa.chunked_array(_of_one_type(rows)))
-    starts, ends = (times.take(pa.array(order[each])) for each in (begin, stop))
-    return rows.table(row[begin], starts, ends, "depth", depth[begin])
+    is_edge = np.diff(depth[edges], prepend=0) != 0
+    if bounds is not None:
+        is_edge |= np.isin(at[edges], bounds)
+    edges = edges[is_edge]
+    begin, stop = edges[:-1], edges[1:]
+    is_found = (group[begin] == group[stop]) & (zeros | (depth[begin] > 0))
+    if bounds is not None:
+        is_found &= (at[begin] >= bounds[0]) & (at[stop] <= bounds[1])
+    begin, stop = begin[is_found], stop[is_found]
+    given = [*rows.times, _as_starts(rows, ends)]
+    times = joined_times(given, rows.tick, EVENTS)
+    starts, stops = (times.take(pa.array(order[each])) for each in (begin, stop))
+    return _Stretches(row[begin], depth[begin]), (starts, stops)
 
 
-@dataclass(frozen=True)
-class _CoverageArguments(JoinArguments):
-    """What is asked of the spans of one table, as a join of them with themselves."""
-
-    prefixes: ClassVar[tuple[str, str]] = (_EVENTS, _EVENTS)
-
-    @classmethod
-    def of(
-        cls,
-        time: Spans,
-        by: Keys,
-        case_fold: bool,
-        options: CorrelateOptions,
-        gap: Duration | None = None,
-    ) -> _CoverageArguments:
-        if not isinstance(time, Spans) or time.are_uncertain:
-            raise ConditionError(
-                f"{argument('time')} must be spans('start', 'end'), whose ends are known (found"
-                f" {brief(time)}). Name its columns in spans(), without {argument('around')}."
-            )
-        return cls(
-            overlapping(gap=gap), left_time=time, by=by, case_fold=case_fold, options=options,
-            left_columns=(), how="semi", is_one_stream=True,
-        )  # fmt: skip
-
-    @property
-    def sides(self) -> tuple[str, str]:
-        """As in `PairArguments`."""
-        return self.prefixes
-
-    @property
-    def _names_of_columns(self) -> list[str]:
-        return ["left_columns", "right_columns"]
-
-
-class _Rows(NamedTuple):
-    """The spans that hold a moment, in the order of keys and starts."""
-
-    group: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    keys: pa.Table
-    names: Spans
-    times: tuple[pa.Array, pa.Array]
-    tick: Tick
-
-    def table(
-        self, of: np.ndarray, start: pa.Array, end: pa.Array, name: str, count: np.ndarray
-    ) -> pa.Table:
-        """Stretches of time, each with the key of one of the rows."""
-        names = [*self.keys.column_names, self.names.start, self.names.end or "end", name]
-        check_output_names(names)
-        keys = self.keys.take(pa.array(of)).columns
-        return pa.table([*keys, start, end, pa.array(count)], names=names)
-
-
-def _read(arguments: _CoverageArguments, events: Any) -> _Rows:
-    (table,) = given_tables(events, None, arguments)
-    schema, time = table.schema, arguments.left_time
-    assert isinstance(time, Spans)
-    columns = [time.start, time.duration or time.end or time.start]
-    for name in columns:
-        check_name(_EVENTS, name, schema.names, _NAMING)
-    arguments = arguments.settled(schema, schema)
-    spec, times = resolved(schema, schema, arguments)
-    keys = arguments.keys
-    plan = TablePlan(
-        (keys, keys),
-        (columns, []),
-        times,
-        arguments.options.invalid,
-        spec,
-        pa.schema([]),
-    )
-    side, _, counts = plan.read_stream(table)
-    JoinReport.tell(
-        JoinSummary(counts, None, None, None, "in memory", plan.tick, sides=arguments.sides), None
-    )
-    group = grouped_events(side, side, case_fold=arguments.case_fold)[0].group
-    group = np.zeros(len(side), np.int64) if group is None else group
-    start, end = side.min_time, side.max_time
-    holds = np.flatnonzero((group >= 0) & ((time.closed == "both") | (start < end)))
-    order = holds[stable_order(start[holds], group[holds])]
-    starts, ends = (column.take(pa.array(order)) for column in side.payload)
-    if time.duration is not None:
-        ends = ends_of(end[order], starts, times[0].scales[0])
-    return _Rows(
-        group[order], start[order], end[order], pa.table(side.keys, names=keys).take(pa.array(order)),
-        time, (starts, ends), plan.tick,
-    )  # fmt: skip
-
-
-def _of_one_type(rows: _Rows) -> list[pa.Array]:
-    """Starts and ends in a type that holds both."""
-    kinds = [plain_type(each.type) for each in rows.times]
-    if kinds[0] == kinds[1]:
-        return [each.cast(kinds[0]) for each in rows.times]
-    if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in kinds):
-        zones = [kind.tz for kind in kinds if pa.types.is_timestamp(kind)]
-        common = pa.timestamp(rows.tick.unit, next(iter(zones), None))
-    else:
-        try:
-            fields = [pa.schema([("time", kind)]) for kind in kinds]
-            common = pa.unify_schemas(fields, promote_options="permissive").field(0).type
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise SchemaError(
-                f"{_EVENTS} has starts and ends of types that have none in common (found {kinds[0]} and"
-                f" {kinds[1]}). Cast one of them."
-            ) from None
-    # Whole numbers next to floats become floats as these are.
-    return [each.cast(common, safe=False) for each in rows.times]
+def _as_starts(rows: SpanRows, ticks: np.ndarray) -> pa.Array:
+    """Bounds in ticks as times of the type of starts, if that has them."""
+    starts, _ = rows.times
+    found = ends_of(ticks, starts, rows.scale)
+    try:
+        return found.cast(starts.type)
+    except pa.ArrowInvalid:
+        return found
