@@ -16,16 +16,15 @@ from coincide.command_line.event_inputs import (
 from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, Request, checked
-from coincide.command_line.summary import Counted, not_counted, under
+from coincide.command_line.summary import Counted, not_counted
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
 from coincide.engine.borders.readings import ReadingColumns, query_table, read_queries
-from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, losses_of
+from coincide.engine.borders.reports import BorderSummary
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.text_options import names, numbers
-from coincide.engine.reports.warnings import are_most
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import marked
 from coincide.model.options import check_choice
@@ -155,31 +154,9 @@ def _counted(summary: BorderSummary, why: str = "") -> Counted:
         "waiting": None,  # of a monitor alone
     }
     if not why:
-        return Counted(values, _lines(summary))
+        return Counted(values, summary.lines)
     told = {"way": "files", "why": why}
-    return Counted({**values, **told}, [*_lines(summary), ("way", f"files: {why}")])
-
-
-def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
-    readings = [f"{summary.readings:,} rows"]
-    if summary.gaps:
-        readings.append(f"{summary.gaps:,} gaps")
-    if summary.repeated:
-        cure = f". {ONE_STREAM_AGAIN}"
-        again = cure * are_most(summary.repeated, summary.readings)
-        readings.append(f"skipped {summary.repeated:,} that repeat a time{again}")
-    if summary.late:
-        readings.append(f"skipped {summary.late:,} that came too late")
-    readings += [words for _, words in losses_of(summary)]
-    empty = f", {summary.empty:,} of them empty" if summary.empty else ""
-    return [
-        ("readings", "; ".join(readings)),
-        ("queries", f"{summary.queries:,}{empty}"),
-        ("entered", f"{summary.entered:,}"),
-        ("left", f"{summary.left:,}"),
-        ("retrieved", f"{summary.retrieved:,}"),
-        *under("no crossing:", summary.why_none),
-    ]
+    return Counted({**values, **told}, [*summary.lines, ("way", f"files: {why}")])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from coincide.command_line.join import request as join_request
 from coincide.command_line.options import EXPLORE, JOIN, typed
 from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
-from coincide.command_line.summary import Counted, Summary, under
+from coincide.command_line.summary import Counted, Summary
 from coincide.engine.exploration.counting import (
     Exploration,
     ExploreArguments,
@@ -28,6 +28,7 @@ from coincide.engine.exploration.pages import checked_place, is_page
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import numbers
+from coincide.engine.reports.lines import under
 
 
 @dataclass(frozen=True, kw_only=True)

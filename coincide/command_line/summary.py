@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TextIO
 
 from coincide.command_line.problems import in_options
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.files.credentials import without_credentials
-from coincide.engine.reports.join_report import JoinSummary, side_words
-from coincide.model.errors import Words, marked
-from coincide.model.sides import SIDES
+from coincide.engine.reports.join_report import JoinSummary
+from coincide.engine.reports.lines import Line, aligned
+from coincide.model.errors import Words
 
 
 class Counted(NamedTuple):
     """What an operator has counted: plain values for JSON, None of no account; lines for people."""
 
     values: dict[str, object]
-    lines: list[tuple[str, str]]
+    lines: list[Line]
 
 
 def not_counted(what: str) -> Counted:
@@ -54,7 +54,7 @@ class Summary:
         }
         return {name: value for name, value in values.items() if value is not None}
 
-    def lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[Line]:
         """Names and what there is to say, for people."""
         lines = [*self.counted.lines]
         skipped = "skipped: other cells than the header, or no time"
@@ -73,10 +73,7 @@ def print_summary(summary: Summary, as_json: bool, to: TextIO | None = None) -> 
     if as_json:
         print(without_credentials(json.dumps(_said(summary.as_dict()))), file=to)
         return
-    lines = summary.lines()
-    width = max(len(name) for name, _ in lines)
-    for name, value in lines:
-        print(f"{name:<{width}}  {without_credentials(in_options(value))}", file=to)
+    print(aligned(summary.lines(), lambda said: without_credentials(in_options(said))), file=to)
 
 
 def _said(value: Any) -> Any:
@@ -91,7 +88,7 @@ def _said(value: Any) -> Any:
 def counted_pairs(join: JoinSummary) -> Counted:
     """What a join of two sides has counted."""
     values = {
-        **{name: _plain(counts) for name, counts in _sides(join)},
+        **{name: _plain(counts) for name, counts in join.counts},
         **({} if join.counters is None else asdict(join.counters)),
         "slices": join.slices,
         "replication": None if join.replication is None else round(join.replication, 4),
@@ -101,7 +98,7 @@ def counted_pairs(join: JoinSummary) -> Counted:
         **({} if join.accidental is None else join.accidental.as_dict()),
         "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
     }
-    return Counted(values, _lines(join))
+    return Counted(values, join.lines)
 
 
 def _plain(counts: SideCounts | None) -> dict[str, object] | None:
@@ -109,44 +106,3 @@ def _plain(counts: SideCounts | None) -> dict[str, object] | None:
     if counts is None:
         return None
     return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
-
-
-def _lines(join: JoinSummary) -> list[tuple[str, str]]:
-    lines = [(name, _side(counts, join)) for name, counts in _sides(join)]
-    if join.counters is None:
-        lines.append(("pairs", "not counted"))
-    else:
-        counters = join.counters
-        numbers = (counters.candidates, counters.probed, counters.pairs)
-        names = ("candidates", "probed", "pairs")
-        lines += [(name, f"{count:,}") for name, count in zip(names, numbers, strict=True)]
-    if join.accidental is not None:
-        lines.append(("accidental", join.accidental.words))
-    if join.no_pairs is not None:
-        lines += under("no pairs:", join.no_pairs.lines)
-    if join.slices is not None:
-        row = f"{join.sides[1]} row" if join.sides == SIDES else join.sides[1]
-        copies = "" if join.replication is None else f", {join.replication:.3g} copies of a {row}"
-        lines.append(("slices", f"{join.slices:,}{copies}"))
-    if join.way:
-        lines.append(("way", f"{join.way}: {marked(join.why)}"))
-    return lines
-
-
-def under(name: str, words: Sequence[str]) -> list[tuple[str, str]]:
-    """Lines of which the first one alone has a name."""
-    return [("" if i else name, line) for i, line in enumerate(words)]
-
-
-def _sides(join: JoinSummary) -> list[tuple[str, SideCounts | None]]:
-    """What the rows were, by side; of one stream once."""
-    names = join.sides if join.sides == SIDES else [f"{side}s" for side in join.sides]
-    found = list(zip(names, (join.left, join.right), strict=True))
-    return found[:1] if names[0] == names[1] else found
-
-
-def _side(counts: SideCounts | None, join: JoinSummary) -> str:
-    if counts is None:
-        return "not counted"
-    words = side_words(counts, join.tick, join.matchless)
-    return "; ".join([f"{counts.rows:,} rows", *words])

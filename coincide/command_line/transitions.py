@@ -24,7 +24,7 @@ from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.text_options import duration, names, options_of
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.monitor import TransitionMonitor, transitions_of_table
-from coincide.engine.transitions.reports import TWICE, TransitionSummary, losses_of
+from coincide.engine.transitions.reports import TransitionSummary
 from coincide.model.errors import ConditionError
 from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
@@ -157,19 +157,4 @@ def _counted(summary: TransitionSummary) -> Counted:
         "rounded": summary.rounded or None,
         "tick": None if summary.tick is None else summary.tick.unit,
     }
-    return Counted(values, _lines(summary))
-
-
-def _lines(summary: TransitionSummary) -> list[tuple[str, str]]:
-    counts = summary.counts
-    events = [f"{counts.events:,} rows"]
-    if counts.repeated:
-        events.append(f"{counts.repeated:,} repeat the event before")
-    events += [words for _, words in losses_of(summary)]
-    return [
-        ("events", "; ".join(events)),
-        *((word, f"{count:,}") for word, count in counts.found.items()),
-        ("neither", f"{counts.neither:,}"),
-        *([("both", f"{counts.both:,} {TWICE}")] if counts.both else []),
-        ("undecided", f"{summary.undecided:,}"),
-    ]
+    return Counted(values, summary.lines)

@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.frames import kind_of
 from coincide.engine.events.time_columns import TimeScale
+from coincide.engine.reports.lines import Told
 from coincide.engine.reports.warnings import LaterReport
 from coincide.model.errors import ConditionError, SchemaError
 from spark_plugin.cluster.rapids import is_accelerated
@@ -31,7 +32,7 @@ from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.frames.statistics import example
 from spark_plugin.tasks.counting import EXAMPLE, ROUNDED, CountingTask
 
-S = TypeVar("S")
+S = TypeVar("S", bound=Told)
 """What an operator tells: its summary."""
 _ACCELERATED = (
     "the RAPIDS Accelerator fails plans that are observed. To get the numbers, compute the result"

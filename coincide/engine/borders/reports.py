@@ -11,10 +11,12 @@ import numpy as np
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import REASONS, Queries
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.reports.lines import Line, Told, under
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import (
     LaterReport,
     Loss,
+    are_most,
     losses,
     warn,
     warn_of_losses,
@@ -27,7 +29,7 @@ from coincide.model.units import Tick
 
 
 @dataclass(frozen=True)
-class BorderSummary:
+class BorderSummary(Told):
     """What became of readings, and what was found.
 
     Parameters
@@ -81,6 +83,28 @@ class BorderSummary:
             rows.rows, rows.invalid, taken.gaps, taken.repeated, taken.late, entered=monitor.entered,
             left=monitor.left, retrieved=monitor.retrieved, rounded=rows.rounded,
         )  # fmt: skip
+
+    @property
+    def lines(self) -> list[Line]:
+        """Names and what there is to say, for people."""
+        readings = [f"{self.readings:,} rows"]
+        if self.gaps:
+            readings.append(f"{self.gaps:,} gaps")
+        if self.repeated:
+            again = f". {ONE_STREAM_AGAIN}" * are_most(self.repeated, self.readings)
+            readings.append(f"skipped {self.repeated:,} that repeat a time{again}")
+        if self.late:
+            readings.append(f"skipped {self.late:,} that came too late")
+        readings += [words for _, words in losses_of(self)]
+        empty = f", {self.empty:,} of them empty" if self.empty else ""
+        return [
+            ("readings", "; ".join(readings)),
+            ("queries", f"{self.queries:,}{empty}"),
+            ("entered", f"{self.entered:,}"),
+            ("left", f"{self.left:,}"),
+            ("retrieved", f"{self.retrieved:,}"),
+            *under("no crossing:", self.why_none),
+        ]
 
     @property
     def events(self) -> int:

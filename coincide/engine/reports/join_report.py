@@ -8,9 +8,10 @@ from statistics import fmean, stdev
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
+from coincide.engine.reports.lines import Line, Told, under
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.model.counters import JoinCounters, Sums
-from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words
+from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words, marked
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -37,7 +38,7 @@ class StepSeconds(Sums):
 
 
 @dataclass(frozen=True)
-class JoinSummary:
+class JoinSummary(Told):
     """What a finished join did.
 
     Parameters
@@ -93,6 +94,44 @@ class JoinSummary:
         object.__setattr__(self, "why", Words(self.why))
 
     @property
+    def counts(self) -> list[tuple[str, SideCounts | None]]:
+        """What the rows were, by side; of one stream once."""
+        names = self.sides if self.sides == SIDES else [f"{side}s" for side in self.sides]
+        found = list(zip(names, (self.left, self.right), strict=True))
+        return found[:1] if names[0] == names[1] else found
+
+    @property
+    def lines(self) -> list[Line]:
+        """Names and what there is to say, for people."""
+        lines = [(name, self._words(counts)) for name, counts in self.counts]
+        if self.counters is not None:
+            counters = self.counters
+            numbers = (counters.candidates, counters.probed, counters.pairs)
+            names = ("candidates", "probed", "pairs")
+            lines += [(name, f"{count:,}") for name, count in zip(names, numbers, strict=True)]
+        elif self.way != "in memory":  # where what makes no pairs has none to count
+            lines.append(("pairs", "not counted"))
+        if self.accidental is not None:
+            lines.append(("accidental", self.accidental.words))
+        if self.no_pairs is not None:
+            lines += under("no pairs:", self.no_pairs.lines)
+        if self.slices is not None:
+            row = f"{self.sides[1]} row" if self.sides == SIDES else self.sides[1]
+            copies = (
+                "" if self.replication is None else f", {self.replication:.3g} copies of a {row}"
+            )
+            lines.append(("slices", f"{self.slices:,}{copies}"))
+        if self.way:
+            lines.append(("way", f"{self.way}: {marked(self.why)}" if self.why else self.way))
+        return lines
+
+    def _words(self, counts: SideCounts | None) -> str:
+        if counts is None:
+            return "not counted"
+        words = side_words(counts, self.tick, self.matchless)
+        return "; ".join([f"{counts.rows:,} rows", *words])
+
+    @property
     def accidental_pairs(self) -> float | None:
         """Accidental pairs to expect among those found; None without ``shifts=``."""
         return None if self.accidental is None else self.accidental.expected
@@ -115,6 +154,7 @@ class JoinReport(LaterReport[JoinSummary]):
     >>> pairs = correlate(left, right, condition, report=report)
     >>> pairs.write.parquet("pairs")
     >>> report.summary().left.dropped
+    >>> print(report)
     """
 
     operator = "correlate"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from coincide.engine.events.ticks import length_words
+from coincide.engine.reports.lines import Line, Told
 from coincide.model.errors import (
     CoincideWarning,
     ConditionError,
@@ -105,11 +106,11 @@ def warn(text: str, kind: type[CoincideWarning]) -> None:
     warnings.warn(kind(text), stacklevel=level)
 
 
-S = TypeVar("S")
+S = TypeVar("S", bound=Told)
 """What an operator tells: its summary."""
 
 
-class LaterReport(ABC, Generic[S]):
+class LaterReport(Told, Generic[S]):
     """Takes what an operator tells, at once or when its result was computed."""
 
     operator: ClassVar[str]
@@ -144,6 +145,22 @@ class LaterReport(ABC, Generic[S]):
             planned, self._known, self._finish = self._known, self._finish(), None
             self.warn_of(self.news(self._known, planned))
         return self._so_far
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def lines(self) -> list[Line]:
+        """What the command of the operator prints, as far as it is known without waiting."""
+        called = type(self).__name__
+        if self._known is None and self._finish is None:
+            return [(called, "nothing has reported here yet")]
+        known = [] if self._known is None else self._known.lines
+        seconds = getattr(self._known, "seconds", None)
+        timed = [] if seconds is None else [("seconds", f"{seconds:.2f}")]
+        if self._finish is None:
+            return [*known, *timed]
+        return [*known, (called, "its summary() has all numbers once the result was used")]
 
     @property
     def _so_far(self) -> S:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coincide.engine.reports.lines import Line, Told
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.engine.transitions.arguments import SIDE
@@ -47,7 +48,7 @@ class TransitionCounts(Sums):
 
 
 @dataclass(frozen=True)
-class TransitionSummary:
+class TransitionSummary(Told):
     """What was found of events, and what is still open.
 
     Parameters
@@ -65,6 +66,22 @@ class TransitionSummary:
     undecided: int = 0
     rounded: float = 0.0
     tick: Tick | None = None
+
+    @property
+    def lines(self) -> list[Line]:
+        """Names and what there is to say, for people."""
+        counts = self.counts
+        events = [f"{counts.events:,} rows"]
+        if counts.repeated:
+            events.append(f"{counts.repeated:,} repeat the event before")
+        events += [words for _, words in losses_of(self)]
+        return [
+            ("events", "; ".join(events)),
+            *((word, f"{count:,}") for word, count in counts.found.items()),
+            ("neither", f"{counts.neither:,}"),
+            *([("both", f"{counts.both:,} {TWICE}")] if counts.both else []),
+            ("undecided", f"{self.undecided:,}"),
+        ]
 
 
 COUNTED = tuple(numbers_of(TransitionSummary()))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.ticks import length_words
-from coincide.engine.reports.join_report import side_warnings
+from coincide.engine.reports.join_report import side_warnings, side_words
+from coincide.engine.reports.lines import Line, Told
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import LaterReport, warn, warn_of_losses
 from coincide.engine.windowed_causality.arguments import EVENT
@@ -16,7 +17,7 @@ from coincide.model.windowed_causality import WindowCounts
 
 
 @dataclass(frozen=True)
-class WindowSummary:
+class WindowSummary(Told):
     """What became of all that was pushed.
 
     Parameters
@@ -40,6 +41,19 @@ class WindowSummary:
     tick: Tick | None = None
 
     @property
+    def lines(self) -> list[Line]:
+        """Names and what there is to say, for people."""
+        events = [f"{self.rows.rows:,} rows"]
+        if self.tick is not None:
+            events += side_words(self.rows, self.tick, MATCHLESS)
+        if self.backwards:
+            events.append(f"skipped {self.backwards:,} that arrived before the one before them")
+        recall, error = self.recall, self.recall_error
+        spread = "" if error is None else f" ± {error:.3f}"
+        of_all = "unknown" if recall is None else f"{recall:.3f}{spread} of all pairs, by estimate"
+        return [("events", "; ".join(events)), ("pairs", f"{self.pairs:,}"), ("recall", of_all)]
+
+    @property
     def recall(self) -> float | None:
         """The estimated share of all pairs that was found; None while nothing is known."""
         return self.counts.recall
@@ -50,6 +64,8 @@ class WindowSummary:
         return self.counts.recall_error
 
 
+MATCHLESS = "time, place or role"
+"""What rows lack that match nothing."""
 COUNTED = tuple(numbers_of(WindowSummary()))
 """What tasks count, by name."""
 
@@ -68,7 +84,7 @@ class WindowReport(LaterReport[WindowSummary]):
 
 def tell(rows: SideCounts, backwards: int, tick: Tick, behind: int = 0) -> None:
     """Warn of what is lost; `behind` is by how many ticks the latest row was late, if that is known."""
-    warn_of_losses(EVENT, rows.rows, side_warnings(rows, tick, "time, place or role"))
+    warn_of_losses(EVENT, rows.rows, side_warnings(rows, tick, MATCHLESS))
     if backwards:
         by = f" (by up to {length_words(behind, tick, digits=4)})" if behind else ""
         warn(
