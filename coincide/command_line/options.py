@@ -335,6 +335,8 @@ _SPANS = {
     "--share S": "With --relation overlapping: the least share of both that it is, such as 0.5 or 1/3, or"
     " LEFT,RIGHT.",
     "--gap D": "The most time between the two, of overlapping, following, before and after.",
+    "--slack D": "With --relation containing or inside: by how much the inner one may stick out at each"
+    " end.",
 }
 _DELTA = (
     "[cyan]delta[/cyan]: how long after the left event the right one comes, as delta_us."

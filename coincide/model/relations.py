@@ -127,6 +127,8 @@ def _bounds(kind: str, amount: int | None, closed: tuple[Closed, Closed]) -> Spa
             for is_common in (stops and others_start, starts and others_stop)
         )
         return SpanBounds.of(after=(-FAR, -first), before=(last, FAR))
+    if kind == "containing" and amount is not None:
+        return SpanBounds.of(starts=(amount, FAR), ends=(-FAR, -amount))
     if kind == "containing":
         return SpanBounds.of(
             starts=(0 if starts or not others_start else 1, FAR),
@@ -258,26 +260,55 @@ def overlapping(
     )  # fmt: skip
 
 
-def containing() -> SpanRelation:
+def containing(slack: Duration | None = None) -> SpanRelation:
     """Left spans that contain all of the right one.
+
+    Parameters
+    ----------
+    slack : int, str or timedelta, optional
+        By how much the right span may stick out at each end: the left span, made so much longer at both,
+        contains it. Starts and ends are then compared as numbers, whether they belong to the spans or not.
+
+    Returns
+    -------
+    SpanRelation
+
+    Raises
+    ------
+    ConditionError
+        If the duration is negative.
 
     Examples
     --------
-    >>> print(containing())
-    containing()
+    >>> print(containing(), containing("5s"))
+    containing() containing(slack='5s')
     """
-    return SpanRelation("containing")
+    return SpanRelation("containing", gap=_length("slack", slack), called="slack")
 
 
-def inside() -> SpanRelation:
+def inside(slack: Duration | None = None) -> SpanRelation:
     """Left spans that are all inside the right one.
+
+    Parameters
+    ----------
+    slack : int, str or timedelta, optional
+        By how much the left span may stick out at each end, as of `containing`.
+
+    Returns
+    -------
+    SpanRelation
+
+    Raises
+    ------
+    ConditionError
+        If the duration is negative.
 
     Examples
     --------
     >>> print(inside())
     inside()
     """
-    return SpanRelation("inside")
+    return SpanRelation("inside", gap=_length("slack", slack), called="slack")
 
 
 def following(within: Duration) -> SpanRelation:

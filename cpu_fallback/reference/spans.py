@@ -74,9 +74,12 @@ def is_overlapping(
     )
 
 
-def is_containing(left: Span, right: Span) -> bool:
+def is_containing(left: Span, right: Span, slack: int | None = None) -> bool:
     """As `coincide.containing`."""
-    return bool(right.points) and right.points <= left.points
+    if slack is None:
+        return bool(right.points) and right.points <= left.points
+    wider = range(left.start - slack, left.end + slack + 1)
+    return bool(left.points and right.points) and {right.start, right.end} <= set(wider)
 
 
 def is_following(left: Span, right: Span, within: int) -> bool:

@@ -37,6 +37,7 @@ ASKED: dict[str, tuple[list[str], list[str]]] = {
     "a gap": (["overlapping", "--gap", "20"], ["1,7", "1,8", "2,8", "2,9"]),
     "containing": (["containing"], ["1,7"]),
     "inside": (["inside"], []),
+    "inside, nearly": (["inside", "--slack", "15"], ["1,7", "2,8"]),
     "following": (["following", "--gap", "50"], ["1,9", "2,9"]),
     "Allen's": (["meets"], ["2,9"]),
     "uncertain": (["overlapping", "--left-around", "5", "--confidence", "0.9"], ["1,7", "1,8", "2,8"]),
@@ -124,6 +125,7 @@ REFUSED = {
     "no bound of before": (["before"], "Give --gap 1h, the most time between the two, or ask"),
     "no bound": (["following"], "needs a bound. Add --gap D"),
     "a bound": (["meets", "--gap", "3"], "--relation meets takes no bound. Remove --gap"),
+    "slack of others": (["meets", "--slack", "3"], "--slack belongs to --relation containing and"),
     "a share of Allen's": (
         ["meets", "--share", "0.5"],
         "--share belongs to --relation overlapping",

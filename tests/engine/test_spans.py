@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -73,6 +74,8 @@ RELATIONS: dict[str, tuple[SpanRelation, Test]] = {
     "all of right": shared("0", "1"),
     "containing": (containing(), is_containing),
     "inside": (inside(), lambda a, b: is_containing(b, a)),
+    "containing, off by 2": (containing(2), lambda a, b: is_containing(a, b, 2)),
+    "inside, as numbers": (inside(0), lambda a, b: is_containing(b, a, 0)),
     "following": (following(3), lambda a, b: is_following(a, b, 3)),
     **{name: named(name) for name in get_args(Allen)},
 }
@@ -166,7 +169,7 @@ def test_other_units_and_epochs_change_nothing(name: str) -> None:
     factor, epoch = 10**9, 1_700_000_000 * 10**9 + 1
     if (amount := asked.window(coincide.Tick()).amount) is not None:
         words = {"min_overlap": amount * factor} if amount >= 0 and asked.gap is None else None
-        asked = overlapping(**words) if words else SpanRelation(asked.kind, gap=-amount * factor)
+        asked = overlapping(**words) if words else replace(asked, gap=-amount * factor)
     for number in range(16):
         rng = np.random.default_rng([number, *name.encode()])
         closed = CLOSED[number % 4], CLOSED[number // 4]
@@ -427,7 +430,7 @@ def test_relations_read_as_they_are_written() -> None:
     for text in (
         "overlapping()", "overlapping(min_overlap='5min')", "overlapping(gap='1s')", "containing()",
         "overlapping(share=(0.5, 0.0))", "following(within='10s')", "relation('meets')",
-        "relation('before', within='1h')",
+        "relation('before', within='1h')", "containing(slack='5s')", "inside(slack=3)",
     ):  # fmt: skip
         made = eval(text)
         assert str(made) == repr(made) == text

@@ -40,7 +40,7 @@ _AS_GIVEN = (
     "where",
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
-_AMOUNTS = ("min_overlap", "share", "gap")
+_AMOUNTS = ("min_overlap", "share", "gap", "slack")
 _LASTING = tuple(f"{side}_{name}" for side in SIDES for name in ("duration", "duration_unit"))
 _OF_SPANS = (*_AMOUNTS, "open_ends", *_LASTING)
 _BOUNDED = ("following", "before", "after")
@@ -209,12 +209,17 @@ def _lasting(side: str, words: dict[str, Any], closed: Closed) -> GivenTimes:
 
 
 def _relation(
-    name: str, min_overlap: str | None, share: str | None, gap: str | None
+    name: str, min_overlap: str | None, share: str | None, gap: str | None, slack: str | None
 ) -> SpanRelation:
-    least, most = (
+    least, most, off = (
         None if text is None else duration(option, text)
-        for option, text in (("min_overlap", min_overlap), ("gap", gap))
+        for option, text in (("min_overlap", min_overlap), ("gap", gap), ("slack", slack))
     )
+    if off is not None and name not in ("containing", "inside"):
+        raise ConditionError(
+            f"{argument('slack')} belongs to {argument('relation', 'containing')} and"
+            f" {argument('relation', 'inside')}. Remove one."
+        )
     if name == "overlapping":
         shares = None if share is None else numbers("share", share)
         of_each = shares[0] if shares and len(shares) == 1 else shares
@@ -234,7 +239,7 @@ def _relation(
     if name == "following":
         return replace(following(most or 0), called="gap")
     if name in ("containing", "inside"):
-        return containing() if name == "containing" else inside()
+        return containing(off) if name == "containing" else inside(off)
     check_choice("relation", name, (*RELATIONS, *get_args(Allen)))
     found = relation(name, most)  # type: ignore[arg-type]  # which has been checked
     return replace(found, called="gap")
