@@ -135,6 +135,7 @@ from spark_plugin.operators.probability import (
     satisfaction_probability as satisfaction_probability,
 )
 from spark_plugin.operators.streams import correlate_streams as correlate_streams
+from spark_plugin.operators.sweeps import sweep as sweep
 from spark_plugin.operators.transitions import (
     transition_streams as transition_streams,
     transitions as transitions,

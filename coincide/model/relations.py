@@ -292,7 +292,7 @@ def inside(slack: Duration | None = None) -> SpanRelation:
     Parameters
     ----------
     slack : int, str or timedelta, optional
-        By how much the left span may stick out at each end, as of `containing`.
+        By how much the left span may stick out at each end, like the slack of `containing`.
 
     Returns
     -------
