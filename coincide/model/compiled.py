@@ -24,7 +24,10 @@ from numba.core.errors import TypingError
 from numba.core.typed_passes import NopythonTypeInference
 from numba.extending import overload
 
+from coincide.model.compiling import listen
 from coincide.model.errors import KernelCacheWarning, first_line
+
+listen()
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
