@@ -1,11 +1,11 @@
 """Every public name of Coincide, and the module that holds it: `coincide/__init__.py` reads this."""
 
-from coincide.engine.borders.monitor import BorderMonitor as BorderMonitor
 from coincide.engine.borders.reports import (
     BorderReport as BorderReport,
     BorderSummary as BorderSummary,
 )
 from coincide.engine.borders.tables import (
+    BorderMonitor as BorderMonitor,
     border_crossing_tables as border_crossing_tables,
     inside_tables as inside_tables,
 )

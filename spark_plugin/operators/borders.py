@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from coincide.engine.borders.arguments import BorderArguments
 from coincide.engine.borders.reports import BorderReport
+from coincide.engine.borders.tables import border_crossing_tables
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
+from coincide.model.docstrings import documented
 from coincide.model.units import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@documented(border_crossing_tables)
 def border_crossings(
     readings: DataFrame,
     queries: Any,
@@ -81,6 +84,7 @@ def border_crossings(
     return planned.reported_to(report)
 
 
+@documented(border_crossing_tables, border_crossings)
 def border_crossing_streams(
     readings: DataFrame,
     queries: Any,

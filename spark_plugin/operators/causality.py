@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Place
+from coincide.engine.causality.join import causality_tables
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.join_report import JoinReport
 from coincide.model.causality.condition import CausalityCondition
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import (
     LARGEST_GROUP,
@@ -23,11 +25,13 @@ from coincide.model.options import (
     PreferEffect,
 )
 from coincide.model.units import Duration
+from spark_plugin.operators.streams import correlate_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@documented(causality_tables)
 def causality(
     causes: DataFrame,
     effects: DataFrame | None,
@@ -78,7 +82,8 @@ def causality(
     how, emit, probability, backend, where, prefer, k, matching, largest_group
         As in `coincide.causality_tables`.
     options : CorrelateOptions
-        As in `coincide.correlate`; length classes mean nothing here.
+        What numbers in time columns count, what becomes of invalid rows, and how the join runs; length
+        classes mean nothing here.
     report : JoinReport, optional
         Receives what the rows were and, once the DataFrame was computed, what was found.
     shifts : sequence of int and str, optional
@@ -131,6 +136,7 @@ def causality(
     return planned.dataframe
 
 
+@documented(correlate_streams)
 def causality_streams(
     causes: DataFrame,
     effects: DataFrame | None,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coincide.engine.clocks.arguments import CHANCE, MAX_DRIFT, ClockArguments
+from coincide.engine.clocks.tables import clock_error_tables
 from coincide.engine.events.keys import Keys
 from coincide.engine.reports.join_report import JoinReport
+from coincide.model.docstrings import documented
 from coincide.model.options import CorrelateOptions
 from coincide.model.units import Duration
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@documented(clock_error_tables)
 def clock_errors(
     left: DataFrame,
     right: DataFrame,
@@ -50,7 +53,7 @@ def clock_errors(
     Returns
     -------
     DataFrame
-        Columns as in `coincide.clock_error_tables`, rows in no order. Offsets are day-time intervals where
+        As in `coincide.clock_error_tables`. Rows are in no order. Offsets are day-time intervals where
         times are timestamps, and else doubles.
 
     Raises

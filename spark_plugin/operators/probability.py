@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from coincide.model.condition import TimingCondition, Within
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, SchemaError, argument, with_options
 from coincide.model.units import TIME_LIMIT, Tick
 
@@ -70,6 +71,7 @@ def satisfaction_probability(
     return _checked_probability(left_time, right_time, lo, hi).alias("probability")
 
 
+@documented(satisfaction_probability)
 def qualifies(
     left_time: GivenTicks,
     right_time: GivenTicks,
@@ -82,7 +84,7 @@ def qualifies(
     Parameters
     ----------
     left_time, right_time, unit
-        As in `satisfaction_probability`.
+        As in `coincide.satisfaction_probability`.
     condition : TimingCondition
 
     Returns

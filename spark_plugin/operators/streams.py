@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.engine.join.arguments import TIMES, JoinArguments
+from coincide.engine.join.join import correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.model.condition import Confidence, TimingCondition
+from coincide.model.docstrings import documented
 from coincide.model.relations import SpanRelation
 from coincide.model.units import Duration
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@documented(correlate_tables)
 def correlate_streams(
     left: DataFrame,
     right: DataFrame | None = None,
@@ -44,10 +47,8 @@ def correlate_streams(
     left, right : DataFrame
         Streams of events. Without `right` the stream `left` is joined with itself, as by
         `coincide.correlate`. A static side needs no watermark: `coincide.correlate` joins it.
-    condition : TimingCondition or SpanRelation
-        As in `coincide.correlate`.
-    within, confidence
-        In place of `condition`, as in `coincide.correlate`.
+    condition, within, confidence
+        As in `coincide.correlate_tables`.
     left_delay, right_delay : int, str or timedelta
         How much later than a newer row of its side a row may come. A row within its delay is never
         late. Longer delays wait longer. One stream has only `left_delay`.

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from coincide.engine.transitions.arguments import TransitionArguments
+from coincide.engine.transitions.monitor import transition_tables
 from coincide.engine.transitions.reports import TransitionReport
 from coincide.model.condition import Confidence
+from coincide.model.docstrings import documented
 from coincide.model.options import CorrelateOptions
 from coincide.model.transitions import Repeated
 from coincide.model.units import Duration
+from spark_plugin.operators.borders import border_crossing_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@documented(transition_tables)
 def transitions(
     events: DataFrame,
     *,
@@ -54,8 +58,8 @@ def transitions(
     Returns
     -------
     DataFrame
-        As in `coincide.transition_tables`; times have the events' types where these are timestamps,
-        and else bigint ticks.
+        As in `coincide.transition_tables`. Times have the events' types where these are timestamps, and
+        else are bigint ticks.
 
     Raises
     ------
@@ -85,6 +89,7 @@ def transitions(
     return planned.reported_to(report)
 
 
+@documented(transitions, border_crossing_streams)
 def transition_streams(
     events: DataFrame,
     *,

@@ -9,15 +9,19 @@ from coincide.engine.causality.arguments import Place
 from coincide.engine.events.keys import Names, check_names, names_of
 from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reports import WindowReport
+from coincide.engine.windowed_causality.window import WindowedCausality
 from coincide.model.causality.condition import CausalityCondition
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, argument
 from coincide.model.units import Duration
 from coincide.model.windowed_causality import WindowOptions
+from spark_plugin.operators.borders import border_crossing_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@documented(WindowedCausality)
 def windowed_causality(
     events: DataFrame,
     condition: CausalityCondition,
@@ -86,6 +90,7 @@ def windowed_causality(
     return planned.reported_to(report)
 
 
+@documented(windowed_causality, border_crossing_streams)
 def windowed_causality_streams(
     events: DataFrame,
     condition: CausalityCondition,

@@ -59,7 +59,7 @@ class BorderMonitor:
     Parameters
     ----------
     queries : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
-        The first ones; it may have no rows. As in `coincide.border_crossing_tables`.
+        As in `coincide.border_crossing_tables`. These are the first ones, and there may be none.
     stream, time, values, query, closed_column, options, words
         As in `coincide.border_crossing_tables`.
     delay : int, str or timedelta, optional
@@ -209,8 +209,8 @@ class BorderMonitor:
         Returns
         -------
         pa.Table
-            As in `coincide.border_crossing_tables`, in order of `max_time`; without columns while their
-            types are not known.
+            As in `coincide.border_crossing_tables`. They come in order of `max_time`, and without columns
+            while their types are not known.
 
         Raises
         ------

@@ -8,9 +8,10 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from coincide.engine.borders.monitor import BorderMonitor
+from coincide.engine.borders.monitor import BorderMonitor as BorderMonitor
 from coincide.engine.borders.reports import BorderReport
 from coincide.model.borders.options import BorderOptions, BorderWords
+from coincide.model.docstrings import documented
 
 
 def border_crossing_tables(
@@ -95,6 +96,11 @@ def border_crossing_tables(
     return found
 
 
+for _each in (BorderMonitor, BorderMonitor.push):
+    documented(border_crossing_tables)(_each)
+
+
+@documented(border_crossing_tables)
 def inside_tables(
     readings: Any,
     queries: Any,
@@ -114,7 +120,7 @@ def inside_tables(
     Parameters
     ----------
     readings, queries, stream, time, values, query, closed_column, options, words
-        As in `border_crossing_tables`.
+        As in `coincide.border_crossing_tables`.
 
     Returns
     -------

@@ -68,8 +68,9 @@ def clusters(
     report : JoinReport, optional
         Receives what the rows were.
     where : str or pyarrow.compute.Expression, optional
-        What a pair must also meet to connect its events, as in `causality_tables`. Each pair is tested
-        then. Without it, pairs whose events are in one cluster already are not tested.
+        What a pair must also meet to connect its events: ``"distance <= 10 * cause_magnitude"``, over the
+        columns ``cause_<name>`` and ``effect_<name>``, delta and ``distance``. Each pair is tested then.
+        Without it, pairs whose events are in one cluster already are not tested.
 
     Returns
     -------

@@ -183,7 +183,7 @@ def causality_tables(
     prefer : {"probability", "nearest", "first", "last", "distance"} or str
         With ``emit="best"`` or `matching`, which effect is the best one. A word: the most probable, the
         one whose midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the
-        nearest in space. Or a column of `effects`, as in `coincide.correlate`: ``"snr"`` prefers its
+        nearest in space. Or a column of `effects`: ``"snr"`` prefers its
         least value, ``"-snr"`` its greatest. Between equals the order of ``emit="best"`` decides.
     k : int
         With ``emit="best"``, the most effects of each cause. With more than one a row has its ``rank``,

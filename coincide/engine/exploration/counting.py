@@ -24,7 +24,12 @@ from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.emission import Emission, MakeBatch
-from coincide.engine.join.join import given_tables, plan_tables, with_known_columns
+from coincide.engine.join.join import (
+    correlate_tables,
+    given_tables,
+    plan_tables,
+    with_known_columns,
+)
 from coincide.engine.join.pair_arguments import EVENT, GivenWindow, window_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.shifts import ShiftPlan, check_shifted
@@ -45,6 +50,7 @@ from coincide.model.condition import (
     checked_confidence,
     of_percent,
 )
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
 from coincide.model.options import Backend, CorrelateOptions, check_count
 from coincide.model.probability import DECISION_SLACK
@@ -533,7 +539,7 @@ class Exploration:
         overwrite : bool
             Whether what is there may be replaced.
         command : str, optional
-            As in `to_html`.
+            The command that made it, for the page.
 
         Raises
         ------
@@ -623,6 +629,7 @@ class TableExploration:
         }  # fmt: skip
 
 
+@documented(correlate_tables)
 def explore_tables(
     left: Any,
     right: Any = None,
@@ -648,8 +655,7 @@ def explore_tables(
     Parameters
     ----------
     left, right : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
-        As in `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
-        stream, each once, as by `coincide.correlate_tables`.
+        As in `coincide.correlate_tables`. Ids are not needed.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make
         The window on T_right - T_left: durations.
     left_time, right_time, by, case_fold, where, backend, options
@@ -659,8 +665,8 @@ def explore_tables(
     confidences : sequence of float or str
         At which matches are counted by event; at most six.
     shifts : sequence of int and str, optional
-        Durations by which right times are moved to learn how many pairs chance alone makes, at each
-        confidence: as in `coincide.correlate_tables`.
+        Durations by which right times are moved, such as ``("30s", "-30s", "47s")``, to learn how many
+        pairs chance alone makes, at each confidence. Each must be longer than the window.
     most_pairs : int
         With more candidates, left events are drawn at random that have about `most_pairs` of them, and
         numbers of pairs are scaled up. `Exploration.sample` tells.

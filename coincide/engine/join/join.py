@@ -417,48 +417,98 @@ def correlate_tables(
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
-    The same join as `coincide.correlate`, with the same arguments, on tables in memory.
+    A pair qualifies when P(lo <= T_right - T_left <= hi) reaches the confidence threshold, each
+    timestamp being uniform on its interval, or distributed as its template histogram, independently of
+    the other. `coincide.correlate` is the same join of DataFrames of Spark.
 
     Parameters
     ----------
     left, right : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, output columns. Without
-        `right` the stream `left` is joined with itself, like `coincide.correlate` does. If two events have
-        the same timestamp, the one in the lower row is left.
+        `right` the stream `left` is joined with itself: left is every event, right every other one.
+        ``emit="pairs"`` gives each unordered pair once; if both orders qualify, the event whose timestamp
+        ends earlier is left, of equal timestamps the one in the lower row. All else looks at all other
+        events.
     condition : TimingCondition or SpanRelation
+        The window on T_right - T_left and the confidence that it must reach. For events that last a
+        relation, made by `overlapping`, `containing`, `inside`, `following` or `relation`.
     within, confidence
-        In place of `condition`, as in `coincide.correlate`.
+        The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. Exact times, of one
+        column a side, need no confidence. One duration,
+        ``within="250ms"``, is the window from -250 ms to 250 ms. A relation takes a `confidence` where
+        starts and ends are uncertain: ``spans("start", "end", around="10ms")``.
     left_time, right_time : str, (str, str), Around, Histograms or Spans
-        As in `coincide.correlate`.
-    by, case_fold
-        As in `coincide.correlate`.
+        The min and max column of the interval timestamps; one name for exact instants;
+        ``around("t", "10ms")``, ``resolution("t", "1ms")``;
+        ``histograms("seen_at", template="device", templates=table)``; or ``spans("start", "end")`` of
+        events that last, with a relation.
+    by : str or sequence of str and (str, str)
+        Columns that must be equal on both sides, ``("station", "sta")`` for a key with another name on the
+        right: the output has the left one. A null equals nothing; integers of any width are equal by
+        value.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     left_columns, right_columns : str or sequence of str
         Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys. Where a
         side has no column ``"id"``, the number of the row is its id: int64, from 0.
         `right_columns` have no effect, and need not exist, with ``how="semi"``, ``how="anti"`` and
         ``emit="counts"``, whose output has no column of a match.
-    how, emit
-        As in `coincide.correlate`; with ``how="left"`` rows come in the order of left.
+    how : {"inner", "left", "right", "full", "semi", "anti"}
+        ``left`` keeps left events without a match, ``right`` right ones, ``full`` both; ``semi`` and
+        ``anti`` give one row per left event that has, or lacks, a match.
+    emit : {"pairs", "lists", "counts", "best"}
+        One row a pair; or one row per left event with arrays (in no particular order), with the number
+        of its ``matches``, or with its most probable match. The output has no events without a match
+        with ``how="inner"``. With ``how="left"`` they have empty arrays, 0, or nulls.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     pair_columns : str or sequence of str
-        As in `coincide.correlate`.
+        Columns about the pair: ``"delta"`` is T_right - T_left (int64) between the stamps as given. For
+        intervals it is between their midpoints, less half a tick if need be. The column's name says what
+        it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and ``delta`` what the time columns
+        count, where no unit is known. For spans ``"overlap"`` is the time in common, below 0 the gap, and
+        ``"overlap_start"`` and ``"overlap_end"`` are when it begins and ends, as left starts are. They are
+        null where nothing is in common. Where numbers count different units they are floats in that of
+        left.
     backend : {"auto", "cpu", "gpu"}
+        ``"auto"`` takes a GPU where there is one. The answer is the same.
     options : CorrelateOptions
+        What numbers in time columns count, what becomes of invalid rows, and how the join runs.
     report : JoinReport, optional
         Receives what the rows were and what was found.
     shifts : sequence of int and str, optional
-        As in `coincide.correlate`; counted when the rest is done.
+        Durations by which right times are moved, such as ``("30s", "-30s", "47s")``, to learn how many
+        pairs chance makes. The join counts the pairs that qualify then. The summary of `report`, which
+        is needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``.
+        Each must be longer than the window.
     where : str or pyarrow.compute.Expression, optional
-        As in `coincide.correlate`.
-    prefer, k, matching, largest_group
-        As in `coincide.correlate`.
+        What pairs must also meet, over the columns ``left_<name>`` and ``right_<name>`` of both sides, in
+        the output or not: ``"left_amount = right_amount"`` in a subset of SQL, or
+        ``pc.field("left_amount") == pc.field("right_amount")``. A pair for which it is null or false does
+        not count, and is never a best match.
+    prefer : {"probability", "nearest", "first", "last"} or str
+        With ``emit="best"`` or `matching`, which match is the best one. A word: the most probable, the
+        one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or
+        a column of `right`: ``"snr"`` prefers its least value, ``"-snr"`` its greatest. Missing values
+        are last, before them NaN; ``"+last"`` is a column of such a name. Between equals the probability
+        decides, then what docs/meaning.md says.
+    k : int
+        With ``emit="best"``, the most matches of each left event. With more than one a row has its
+        ``rank``, from 1 for the best.
+    matching : {"mutual", "optimal", "unambiguous"}, optional
+        Pairs one to one. ``"mutual"``: each event is the best match of the other. ``"optimal"``: the
+        assignment with the greatest sum of probabilities; with ``prefer="nearest"`` the most pairs, then
+        the least sum of distances. ``"unambiguous"``: neither event has another match.
+        ``how="left"`` adds the left events without a pair.
+    largest_group : int
+        Most events, of both sides, that an optimal assignment takes together.
 
     Returns
     -------
     pa.Table
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), delta, ``probability``, ``rank``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), delta, ``probability``, ``rank``. With
+        ``how="left"`` rows come in the order of left.
 
     Raises
     ------

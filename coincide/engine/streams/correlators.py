@@ -17,12 +17,14 @@ from coincide.engine.events.spans import check_no_spans
 from coincide.engine.events.template_frames import templates_of
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, OneStreamError, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Confidence, TimingCondition, Window
+from coincide.model.docstrings import documented
 from coincide.model.errors import (
     ConditionError,
     MemoryBudgetError,
@@ -189,6 +191,7 @@ def _live_blocks(backend: Backend, block: int | None, algorithm: Deferred) -> Li
     return LiveBlocks(algorithm)
 
 
+@documented(correlate_tables)
 def stream_tables(
     condition: TimingCondition | None = None,
     *,
@@ -222,8 +225,9 @@ def stream_tables(
     Parameters
     ----------
     condition : TimingCondition
+        The window on T_right - T_left and the confidence that it must reach.
     within, confidence
-        In place of `condition`, as in `coincide.correlate`.
+        As in `coincide.correlate_tables`.
     left_delay, right_delay : int, str or timedelta
         How long after its max_time an event of the side may arrive, such as ``"250ms"``; an int counts
         ticks. An event arrives at the largest max_time that its side has seen, over all keys, and one
@@ -248,11 +252,11 @@ def stream_tables(
         ``left_longest`` and ``right_longest`` let events go sooner. Without it an
         interval may be as long as the window and the confidence allow.
     where : str or pyarrow.compute.Expression, optional
-        As in `coincide.correlate`.
+        As in `coincide.correlate_tables`.
     prefer, k, matching
-        As in `coincide.correlate`. A pair of ``matching="mutual"`` is returned when no event may come that
-        could be a better match of either. One of ``"unambiguous"`` is returned when no event may come that
-        could be another match.
+        As in `coincide.correlate_tables`. A pair of ``matching="mutual"`` is returned when no event may
+        come that could be a better match of either. One of ``"unambiguous"`` is returned when no event may
+        come that could be another match.
         There is no ``"optimal"`` here.
 
     Returns

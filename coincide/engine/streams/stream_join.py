@@ -17,7 +17,7 @@ from coincide.engine.events.frames import (
 from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import narrowed, with_like_keys
-from coincide.engine.join.join import plan_tables
+from coincide.engine.join.join import correlate_tables, plan_tables
 from coincide.engine.reports.warnings import warn_of_late
 from coincide.engine.streams.reading import (
     StreamArguments,
@@ -28,6 +28,7 @@ from coincide.engine.streams.reading import (
     open_names,
 )
 from coincide.engine.streams.running import Running, StreamSummary
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
 
@@ -71,6 +72,7 @@ class StreamJoin:
         vars(self).update(state)
         self._lock = threading.Lock()
 
+    @documented(correlate_tables)
     def push(self, side: Any = None, events: Any = None) -> pa.Table:
         """Take events of one side, and give out what they make final.
 
@@ -88,7 +90,7 @@ class StreamJoin:
         Returns
         -------
         pa.Table
-            As in `coincide.correlate_tables`, in no particular order.
+            As in `coincide.correlate_tables`. They are in no particular order.
 
         Raises
         ------

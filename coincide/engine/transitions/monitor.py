@@ -30,6 +30,7 @@ from coincide.engine.transitions.reports import (
     warn_of_both,
 )
 from coincide.model.condition import Confidence
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, DataError, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.ordering import latest_so_far, stable_order
@@ -106,7 +107,7 @@ class TransitionMonitor:
         Returns
         -------
         pa.Table
-            As in `coincide.transition_tables`; without columns while their types are not known.
+            As in `coincide.transition_tables`. There are no columns while their types are not known.
 
         Raises
         ------
@@ -440,3 +441,7 @@ def transition_tables(
     found, summary = transitions_of_table(events, until, monitor)
     TransitionReport.tell(summary, report)
     return found
+
+
+for _each in (TransitionMonitor, TransitionMonitor.push):
+    documented(transition_tables)(_each)

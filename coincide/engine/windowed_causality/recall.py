@@ -13,9 +13,10 @@ import pyarrow as pa
 from coincide.engine.causality.arguments import Place
 from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.engine.windowed_causality.reports import tell
-from coincide.engine.windowed_causality.window import Arriving, pushes_of
+from coincide.engine.windowed_causality.window import Arriving, WindowedCausality, pushes_of
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, no_points
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import check_choice, check_count, check_options
 from coincide.model.threads import all_cores
@@ -116,6 +117,7 @@ _SCHEMA = pa.schema(
 )  # fmt: skip
 
 
+@documented(WindowedCausality)
 def window_recall(
     events: Any,
     condition: CausalityCondition,

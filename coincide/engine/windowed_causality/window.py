@@ -239,7 +239,8 @@ class WindowedCausality:
     time : str
         Column of valid times: when it happened.
     place : sequence of str and float
-        The coordinates, as in `coincide.causality_tables`. A row where one is null or NaN matches nothing,
+        The coordinates, in the order of the condition's space: columns, or numbers that hold for every
+        event; () where the condition is on times alone. A row where one is null or NaN matches nothing,
         and takes no place in the window.
     arrival : str, optional
         Column of the times of arrival, which must not go back, of the same kind as valid times. ``"fcfo"``
