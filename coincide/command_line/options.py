@@ -254,6 +254,7 @@ def _results(
     how: str,
     row: str,
     best: str = "",
+    ties: Mapping[str, str] = {},
 ) -> list[Parameter]:
     """Which rows there are, with which columns, and which match of an event is the best one."""
     right = [*sides.values()][1]
@@ -273,6 +274,7 @@ def _results(
         " [cyan]snr[/cyan], [cyan]-snr[/cyan]: that with the least, or the greatest, value of this column"
         f" of {right}.",
         "--k K: int = 1": f"With --emit best, how many {matches} of each {event}, ranked from 1.",
+        **ties,
         "--matching KIND": "Pairs one to one. [cyan]mutual[/cyan]: each is the other's best."
         " [cyan]optimal[/cyan]: those that are most probable together; with --prefer nearest the most pairs"
         " with the least distances. [cyan]unambiguous[/cyan]: neither has another.",
@@ -365,6 +367,10 @@ JOIN = [
         " [cyan]right[/cyan]: pairs, and right events without one. [cyan]full[/cyan]: both."
         " [cyan]semi[/cyan]: left events that have a match. [cyan]anti[/cyan]: those that have none.",
         row="a pair",
+        ties={
+            "--ties order|all = order": "With --emit best, whether matches as good as the last of the K are"
+            " in the output, too."
+        },
     ),
     *_group("Result", {"--pair-columns NAME: list": _DELTA}),
     *_group(

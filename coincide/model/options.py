@@ -156,6 +156,8 @@ Prefer = PreferWord | str
 PreferEffectWord = Literal["probability", "nearest", "first", "last", "distance"]
 PreferEffect = PreferEffectWord | str
 """What makes an effect the best one: also where it is."""
+Ties = Literal["order", "all"]
+"""Whether the order of rows decides among equal matches, or all of them count."""
 Matching = Literal["mutual", "optimal", "unambiguous"]
 """How events are matched one to one."""
 
@@ -183,11 +185,13 @@ class MatchChoice:
     k: int = 1  # How many matches of each left event, the best first
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
+    ties: Ties = "order"
 
     preferences: ClassVar[tuple[str, ...]] = get_args(PreferWord)
 
     def __post_init__(self) -> None:
         self._check_prefer()
+        check_choice("ties", self.ties, get_args(Ties))
         if self.k is None:
             raise ConditionError(f"{argument('k')} must be an int of at least 1 (found None).")
         check_count("k", self.k, most=MOST_MATCHES)
@@ -204,6 +208,11 @@ class MatchChoice:
         if self.matching is None:
             return
         check_choice("matching", self.matching, get_args(Matching))
+        if self.ties != "order":
+            raise ConditionError(
+                f"{argument('matching', self.matching)} gives an event at most one match. Remove"
+                f" {argument('ties', self.ties)}."
+            )
         if self.k != 1:
             raise ConditionError(
                 f"{argument('matching', self.matching)} gives an event at most one match. Remove"
@@ -254,7 +263,12 @@ class MatchChoice:
     @property
     def is_most_probable(self) -> bool:
         """Whether the best match is asked for, and it is the most probable one."""
-        return self.prefer == "probability" and self.k == 1
+        return self.prefer == "probability" and not self.may_be_many
+
+    @property
+    def may_be_many(self) -> bool:
+        """Whether an event may have more than one match."""
+        return self.k > 1 or self.ties == "all"
 
     def check_emission(self, how: str, emit: str) -> None:
         """Refuse what has no meaning for an answer of such a shape."""
@@ -269,10 +283,12 @@ class MatchChoice:
                     f" {argument('how', 'left')} also left events without a pair. Remove {shape}."
                 )
             return
-        if emit == "best" or (self.prefer == "probability" and self.k == 1):
+        if emit == "best" or self.is_most_probable:
             return
         is_k = self.prefer == "probability"
         said = argument("k", self.k) if is_k else argument("prefer", self.prefer)
+        if is_k and self.k == 1:
+            said = argument("ties", self.ties)
         raise ConditionError(
             f"{said} chooses among matches, but {argument('emit', emit)} returns all matches or"
             f" none. Add {argument('emit', 'best')}, or remove {said}."

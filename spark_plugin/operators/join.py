@@ -26,6 +26,7 @@ from coincide.model.options import (
     How,
     Matching,
     Prefer,
+    Ties,
 )
 from coincide.model.relations import SpanRelation
 
@@ -63,6 +64,7 @@ def correlate(
     k: int = 1,
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
+    ties: Ties = "order",
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -99,7 +101,7 @@ def correlate(
         Receives what the rows were and, once the DataFrame was computed, what was found.
     shifts
         As in `coincide.correlate_tables`. Each is a Spark job that runs at once.
-    where, prefer, k, matching, largest_group
+    where, prefer, k, matching, largest_group, ties
         As in `coincide.correlate_tables`.
 
     Returns
@@ -139,7 +141,7 @@ def correlate(
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group,
+        matching=matching, largest_group=largest_group, ties=ties,
     )  # fmt: skip
     check_report(shifts, report)
     for side, given in (("left", left), ("right", right)):

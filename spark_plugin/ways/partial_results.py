@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.join.spec import AnySpec
+from coincide.model.relations import SpanWindow
 from spark_plugin.frames.columns import can_be_ordered
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
 from spark_plugin.tasks.joins import partial_spec
@@ -23,6 +24,13 @@ _BEST_OF_ALL = (
     " each -> each.found.{2} IS NOT NULL), (a, b) -> CASE WHEN a.place < b.place THEN -1"
     " WHEN a.place > b.place THEN 1 ELSE 0 END), 1, {3}) AS best"
 )
+_WITH_TIES = (
+    "transform(array(array_sort(filter(collect_list(struct(struct({0}) AS place, struct({4}) AS tie,"
+    " struct({1}) AS found)), each -> each.found.{2} IS NOT NULL), (a, b) ->"
+    " CASE WHEN a.place < b.place THEN -1 WHEN a.place > b.place THEN 1 ELSE 0 END)),"
+    " all -> filter(all, (each, i) -> i < {3} OR each.tie = all[{3} - 1].tie))[0] AS best"
+)
+"""The same with all that are as good as the last of them."""
 _RANK = "found_rank"
 """The column of the how-many-best a match is."""
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
@@ -85,8 +93,8 @@ class PartialResult:
             parts = list(zip(self._found, self._known, strict=False))
             sums = added_up(self.spec, self._found, parts)
             found = found.groupBy(*self._event).agg(*firsts, *sums)
-            if self._spec.k > 1:
-                found = exploded(found, kept)
+            if self._spec.choice.may_be_many:
+                found = exploded(found, kept, self._spec)
             elif self.spec.emit == "best":
                 found = found.selectExpr(*kept, "best.*")
         elif events is None:
@@ -157,8 +165,13 @@ def added_up(
         others, probability, *order, preferred=preferred, are_uniform=spec.are_uniform
     )
     told = dict.fromkeys([*(name for name, _ in others), probability])
-    if spec.k > 1:
-        return [F.expr(_BEST_OF_ALL.format(", ".join(least), ", ".join(told), probability, spec.k))]
+    if spec.choice.may_be_many:
+        all_ties = spec.choice.ties == "all"
+        tie = ", ".join(preferred or _ties_of(spec, probability, order))
+        text = (_WITH_TIES if all_ties else _BEST_OF_ALL).format(
+            ", ".join(least), ", ".join(told), probability, spec.k, tie
+        )
+        return [F.expr(text)]
     return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(least)})) AS best")]
 
 
@@ -173,10 +186,24 @@ def length_of_order(spec: AnySpec) -> int:
     return len(ORDER) + _is_preferred(spec)
 
 
-def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
+def exploded(found: DataFrame, kept: Sequence[str], spec: AnySpec) -> DataFrame:
     """One row for each of the best matches, `_RANK` last; of an event without matches one of nulls."""
+    rank = "place + 1"
+    if spec.choice.ties == "all":
+        first = "array_position(transform(best, each -> each.tie), best[place].tie)"
+        found = found.selectExpr(
+            *kept, "transform(best, (each, place) -> struct(each.found AS found,"
+            f" {first} AS first)) AS best",
+        )  # fmt: skip
+        rank = "best.first"
     rows = found.selectExpr(*kept, "posexplode_outer(best) AS (place, best)")
-    return rows.selectExpr(*kept, "best.found.*", f"CAST(place + 1 AS BIGINT) AS {_RANK}")
+    return rows.selectExpr(*kept, "best.found.*", f"CAST({rank} AS BIGINT) AS {_RANK}")
+
+
+def _ties_of(spec: AnySpec, probability: str, order: Sequence[str]) -> list[str]:
+    """SQL of what matches are equal in that are ties: as `PairOrder.leading` has it."""
+    merit = probability if spec.are_uniform else _MERIT.format(probability)
+    return [merit, order[0]] if isinstance(spec.widest, SpanWindow) else [merit]
 
 
 def _is_preferred(spec: AnySpec) -> bool:

@@ -47,6 +47,10 @@ ASKED: dict[str, tuple[list[str], list[str]]] = {
     ),
     "before": (["before", "--gap", "50"], ["1,9"]),
     "the next": (["before", "--emit", "best", "--prefer", "nearest"], ["1,9"]),
+    "the next ones": (
+        ["overlapping", "--emit", "best", "--prefer", "last", "--ties", "all", "--k", "2"],
+        ["1,7,2", "1,8,1", "2,8,2", "2,9,1"],
+    ),
     "the last": (["after", "--emit", "best", "--prefer", "nearest"], ["2,7"]),
 }  # fmt: skip
 

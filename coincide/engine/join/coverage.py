@@ -13,6 +13,7 @@ from coincide.engine.events.span_ends import ends_of
 from coincide.engine.events.spans import Spans
 from coincide.engine.join.span_rows import EVENTS, SpanRows, joined_times, read_spans
 from coincide.engine.join.spec import check_output_names
+from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, argument, brief
 from coincide.model.options import CorrelateOptions, check_truth
 from coincide.model.ordering import latest_so_far, stable_order
@@ -107,6 +108,7 @@ def unions_of(rows: SpanRows, gap: Duration | None = None) -> Unions:
     return Unions(first, reaches[np.searchsorted(reaches, first)], count)
 
 
+@documented(merged)
 def labelled(
     events: Any,
     gap: Duration | None = None,
@@ -121,7 +123,7 @@ def labelled(
     Parameters
     ----------
     events, gap, time, by, case_fold, options
-        Like those for `merged`.
+        As in `coincide.merged`.
 
     Returns
     -------
@@ -158,6 +160,7 @@ def labelled(
     return table
 
 
+@documented(merged)
 def coverage(
     events: Any,
     *,
@@ -173,7 +176,7 @@ def coverage(
     Parameters
     ----------
     events, time, by, case_fold, options
-        Like those for `merged`.
+        As in `coincide.merged`.
     bounds : (time, time), optional
         Two times like those of starts: what lies outside them is left out.
     zeros : bool
@@ -210,6 +213,7 @@ def coverage(
     return rows.stretches(found.row, starts, ends, depth=found.depth)
 
 
+@documented(merged)
 def gaps(
     events: Any,
     bounds: tuple[Any, Any] | None = None,
@@ -224,7 +228,7 @@ def gaps(
     Parameters
     ----------
     events, time, by, case_fold, options
-        Like those for `merged`.
+        As in `coincide.merged`.
     bounds : (time, time), optional
         Two times like those of starts, between which gaps are sought. Default: between the spans of each
         key. For bounds of each key use `difference` of these and the events.

@@ -15,6 +15,7 @@ from coincide.engine.join.coverage import unions_of
 from coincide.engine.join.span_rows import SpanRows, joined_times, read_both
 from coincide.engine.join.spec import check_output_names, in_unit
 from coincide.model.counters import offsets_of
+from coincide.model.docstrings import documented
 from coincide.model.options import CorrelateOptions
 
 COVERED = "covered"
@@ -99,6 +100,7 @@ def difference(
     return table
 
 
+@documented(difference)
 def covered(
     left: Any,
     right: Any,
@@ -114,7 +116,7 @@ def covered(
     Parameters
     ----------
     left, right, left_time, right_time, by, case_fold, options
-        Like those for `difference`.
+        As in `coincide.difference`.
 
     Returns
     -------

@@ -35,6 +35,7 @@ class PairOrder:
     def __init__(self, pairing: Pairing) -> None:
         self.pairing, matches = pairing, pairing.spec.choice
         self._prefer, self._preferred = matches.prefer, matches.preferred
+        self._ties = matches.ties
         self._is_of_spans = isinstance(pairing.spec.widest, SpanWindow)
 
     def prepared(self, *sides: int) -> PairOrder:
@@ -60,9 +61,12 @@ class PairOrder:
 
     def leading(self, rows: Rows) -> Keys:
         """By what pairs are ordered first, and what parts most of those that are equal then."""
+        # Where ties count, pairs that are equal in both are ties.
         if self._prefer == "probability":
             merits, apart = self.pairing.merits(*rows)
-            return -merits.view(np.int64), sortable(apart)
+            first = -merits.view(np.int64)
+            is_parted = self._ties == "order" or self._is_of_spans
+            return first, sortable(apart) if is_parted else np.zeros_like(first)
         first = self.preferred(rows)
         return first, np.zeros(first.size, np.int64)
 
@@ -82,6 +86,13 @@ class PairOrder:
             least_first.insert(-1, self.pairing.measured(*rows)["distance"])
         order = np.lexsort((*reversed(least_first), events))
         ranks = _places(events[order]) + 1
+        if self._ties == "all":
+            keys = [events, *self.leading(rows)]
+            is_worse = np.logical_or.reduce(
+                [np.diff(each[order], prepend=-1) != 0 for each in keys]
+            )
+            is_worse[:1] = True
+            ranks = ranks[np.maximum.accumulate(np.where(is_worse, np.arange(order.size), 0))]
         kept = ranks <= k
         return order[kept], ranks[kept]
 

@@ -64,6 +64,7 @@ from coincide.model.options import (
     Invalid,
     Matching,
     Prefer,
+    Ties,
 )
 from coincide.model.relations import SpanRelation
 from coincide.model.sides import SIDES
@@ -414,6 +415,7 @@ def correlate_tables(
     k: int = 1,
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
+    ties: Ties = "order",
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -503,6 +505,11 @@ def correlate_tables(
         ``how="left"`` adds the left events without a pair.
     largest_group : int
         Most events, of both sides, that an optimal assignment takes together.
+    ties : {"order", "all"}
+        With ``emit="best"``, what becomes of matches that are equal in what `prefer` names. ``"order"``:
+        each left event has at most `k`, and docs/meaning.md says which. ``"all"``: those equal to the last
+        of the `k` are there, too, and equal ones have one ``rank``. Spans are equal that have as much time
+        in common, or none and one gap.
 
     Returns
     -------
@@ -533,7 +540,7 @@ def correlate_tables(
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group,
+        matching=matching, largest_group=largest_group, ties=ties,
     )  # fmt: skip
     check_report(shifts, report)
     return joined(TableJoin, left, right, arguments, report)

@@ -52,6 +52,7 @@ from coincide.model.options import (
     MatchChoice,
     Matching,
     PreferEffect,
+    Ties,
     check_choice,
     check_options,
 )
@@ -97,6 +98,7 @@ class PairArguments(ABC):
     k: int = 1
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
+    ties: Ties = "order"
 
     def check_pairs(self) -> None:
         """Refuse what makes no sense of any join."""
@@ -183,7 +185,8 @@ class PairArguments(ABC):
     @remembered
     def choice(self) -> MatchChoice:
         """Which matches of an event are in the output."""
-        return self.kind_of_choice(self.prefer, self.k, self.matching, self.largest_group)
+        choice = self.prefer, self.k, self.matching, self.largest_group, self.ties
+        return self.kind_of_choice(*choice)
 
     @property
     @abstractmethod

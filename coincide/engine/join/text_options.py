@@ -36,8 +36,8 @@ CLOCKS = (*_CLOCKS, "around_unit", "clock_by")
 """Options of a side that say what its stamps mean, without the side."""
 _OPTIONS = ("unit", "tick", "invalid", "slices", "batch_pairs", "classes", "threads", "way")
 _AS_GIVEN = (
-    "how", "emit", "probability", "backend", "prefer", "k", "matching", "largest_group", "case_fold",
-    "where",
+    "how", "emit", "probability", "backend", "prefer", "k", "ties", "matching", "largest_group",
+    "case_fold", "where",
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
 _AMOUNTS = ("min_overlap", "share", "gap", "slack")

@@ -48,7 +48,7 @@ _TEXTS = (
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
-    "prefer", "relation", "min_overlap", "share", "gap", "slack", "left_duration", "right_duration",
+    "prefer", "ties", "relation", "min_overlap", "share", "gap", "slack", "left_duration", "right_duration",
     "left_duration_unit", "right_duration_unit",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns", "pair_columns")

@@ -129,6 +129,8 @@ def settings_of(
         "slice_end": grid.beyond,
         "key_buckets": buckets,
     }
+    if arguments.ties != "order":  # of which older checkpoints know nothing
+        settings["ties"] = arguments.ties
     if isinstance(arguments, CausalityArguments):
         settings |= {"condition": repr(arguments.condition), "places": repr(arguments.places)}
     for name, side in zip(arguments.prefixes, sides, strict=True):

@@ -79,6 +79,23 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "uncertain, small left": (inside(), {**UNCERTAIN, "emit": "best"}, {"way": "broadcast-left"}),
     "uncertain, small right": (containing(), {**UNCERTAIN, "how": "left"}, {"way": "broadcast-right"}),
     "uncertain, both": (following(50), {**UNCERTAIN, "matching": "mutual"}, {"way": "broadcast-both"}),
+    "ties": (
+        overlapping(gap=30), {**TIMES, "emit": "best", "k": 2, "ties": "all", "how": "left"},
+        {"way": "exchange", "slices": 4},
+    ),
+    "ties, small left": (
+        overlapping(gap=30), {**TIMES, "emit": "best", "k": 2, "ties": "all"}, {"way": "broadcast-left"},
+    ),
+    "ties, dealt": (
+        overlapping(gap=30),
+        {**TIMES, "emit": "best", "ties": "all", "prefer": "nearest", "pair_columns": "overlap"},
+        {"way": "exchange", "slice_rows": 60},
+    ),
+    "ties of a column, small left": (
+        overlapping(gap=30),
+        {**TIMES, "emit": "best", "ties": "all", "prefer": "-end", "k": 3, "how": "left"},
+        {"way": "broadcast-left"},
+    ),
     "the next": (
         relation("before"), {**TIMES, "emit": "best", "prefer": "nearest", "k": 2, "how": "left"},
         {"way": "exchange", "slices": 4},
