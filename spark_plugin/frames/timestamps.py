@@ -7,11 +7,18 @@ from functools import singledispatch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from coincide.engine.events.corrected import CorrectedColumns
+from coincide.engine.events.corrected import (
+    CorrectedColumns,
+    CorrectedNames,
+    check_clock_key,
+    common_kind,
+    is_text_key,
+)
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.intervals import AroundColumns, AroundRowsColumns, IntervalColumns
 from coincide.engine.events.schemas import check_label, check_width
@@ -26,7 +33,10 @@ from coincide.model.probability import DECISION_SLACK
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.frames.columns import (
     NOT_FINITE,
+    arrow_type,
+    can_be_key,
     can_be_label,
+    encode,
     field_of,
     literal,
     quoted,
@@ -213,14 +223,21 @@ def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
 
 @with_timestamps.register
 def _(columns: CorrectedColumns, source: DataFrame) -> DataFrame:
-    lines = _lines(columns)
+    keys, is_clock = [], []
+    for i, ((name, _), key) in enumerate(zip(columns.given.by, columns.keys, strict=True)):
+        side, kind = (
+            columns.scale.column.side,
+            field_of(source, columns.scale.column.side, name).dataType,
+        )
+        common = common_kind(side, name, arrow_type(kind), key.type)
+        is_text = is_text_key(common)
+        own = f"CAST({quoted(name)} AS STRING)" if is_text else encode(quoted(name), kind)
+        is_clock.append(f"{own} = {_KEY}{i}")
+        keys.append(key.cast(pa.string()) if is_text else _on_wire(key.cast(common)))
+    lines = _lines(columns, keys)
     _check_free(source, _TIME, _LOW, _HIGH, *lines.column_names)
     timed = with_ticks(source, {_TIME: columns.scale})
-    # As texts, as in one process; a time has one segment at most, the last that starts before it.
-    is_clock = [
-        f"CAST({quoted(name)} AS STRING) = {_KEY}{i}"
-        for i, (name, _) in enumerate(columns.given.by)
-    ]
+    # A time has one segment at most, the last that starts before it.
     is_line = " AND ".join([*is_clock, f"{_TIME} >= {_START}", f"{_TIME} < {_UNTIL}"])
     frame = source.sparkSession.createDataFrame(lines)
     joined = timed.join(F.broadcast(frame), F.expr(is_line), "left")
@@ -239,7 +256,20 @@ def _(columns: CorrectedColumns, source: DataFrame) -> DataFrame:
     return found.drop(_TIME, *lines.column_names)
 
 
-def _lines(columns: CorrectedColumns) -> pa.Table:
+def _on_wire(key: pa.Array) -> pa.Array:
+    """Values as `encode` has those of a column: of what Spark has none, as of nanoseconds, null."""
+    kind = key.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        micros = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+        whole = key.cast(micros, safe=False)
+        is_whole = pc.equal(whole.cast(kind, safe=False), key)
+        return pc.if_else(is_whole, whole.view(pa.int64()), None)
+    if pa.types.is_date32(kind):
+        return key.view(pa.int32()).cast(pa.int64())
+    return key.cast(pa.int64()) if pa.types.is_boolean(kind) else key
+
+
+def _lines(columns: CorrectedColumns, keys: list[pa.Array]) -> pa.Table:
     """The segments of clocks: where each begins to hold and ceases to, its line, and that of the next."""
     ends, starts, stops, offsets, drifts = columns.segments
     is_last = np.isin(np.arange(1, starts.size + 1), ends)
@@ -247,7 +277,7 @@ def _lines(columns: CorrectedColumns) -> pa.Table:
         (_START, starts), (_OFFSET, offsets), (_DRIFT, drifts),
     )}  # fmt: skip
     return pa.table({
-        **{f"{_KEY}{i}": key for i, key in enumerate(columns.keys)},
+        **{f"{_KEY}{i}": key for i, key in enumerate(keys)},
         _START: starts, _OFFSET: offsets, _DRIFT: drifts, _END: stops,
         _UNTIL: np.where(is_last, stops + 1, later[_START]),
         **{f"{name}{_NEXT}": of for name, of in later.items()},
@@ -297,7 +327,10 @@ def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[Ti
     """What the clocks of a side mean as times: `coincide.engine.events.timestamp_names.arrow_clocks`."""
     for name in names.labels:
         kind = field_of(source, side, name).dataType
-        check_label(side, name, kind.simpleString(), can_be_label(kind))
+        if isinstance(names, CorrectedNames):
+            check_clock_key(side, name, kind.simpleString(), can_be_key(kind))
+        else:
+            check_label(side, name, kind.simpleString(), can_be_label(kind))
     for name in names.widths:
         kind = field_of(source, side, name).dataType
         check_width(side, name, kind.simpleString(), isinstance(kind, T.NumericType))

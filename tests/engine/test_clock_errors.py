@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,89 @@ def test_between_segments_both_lines_may_hold() -> None:
         )  # fmt: skip
     times = [r["right_t"] for r in wide.to_pylist() if r["left_id"] == 2]
     assert (min(times), max(times)) == (232, 262)  # 230 and 264 have no chance
+
+
+MOMENT = 1_700_000_000_000_000
+KEYS: dict[str, tuple[pa.DataType, list[Any], pa.DataType]] = {
+    "texts": (pa.string(), ["a", "b", "c", "x"], pa.large_string()),
+    "categories": (pa.dictionary(pa.int8(), pa.string()), ["a", "b", "c", "x"], pa.string()),
+    "views": (pa.string_view(), ["a", "b", "c", "x"], pa.string()),
+    "digits": (pa.int16(), [1, 2, 3, 4], pa.string()),
+    "unsigned": (pa.uint64(), [2**63, 2**64 - 1, 0, 7], pa.uint64()),
+    "booleans": (pa.bool_(), [True, False, None, None], pa.bool_()),
+    "bytes": (pa.binary(), [b"\xff\x00", b"\xfe", b"", b"a"], pa.large_binary()),
+    "fixed bytes": (pa.binary(2), [b"\xff\x00", b"ab", b"cd", b"ef"], pa.binary(2)),
+    "dates": (pa.date32(), [1, -2, 30_000_000, 4], pa.date32()),
+    "instants": (
+        pa.timestamp("us", "Europe/Berlin"), [MOMENT, MOMENT + 1, 0, 9], pa.timestamp("ns", "UTC")
+    ),
+    "local times": (pa.timestamp("us"), [MOMENT, MOMENT + 1, 0, 9], pa.timestamp("us")),
+    "times of day": (pa.time64("us"), [1, 2, 3, 4], pa.time64("ns")),
+    "durations": (pa.duration("us"), [1, 2, 3, 4], pa.duration("us")),
+    "decimals": (pa.decimal128(9, 2), ["1.50", "0.00", "-7.25", "9"], pa.decimal128(20, 8)),
+}  # fmt: skip
+"""The type of the column that names clocks, values for a, b, c and x, and its type in errors."""
+
+
+def in_kind(names: list[str | None], values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Clocks a, b, c and x by other names."""
+    found = [None if name is None else values["abcx".index(name)] for name in names]
+    if pa.types.is_decimal(kind):
+        found = [None if each is None else Decimal(each) for each in found]
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    made = pa.array(found, plain)
+    return made.dictionary_encode().cast(kind) if plain is not kind else made
+
+
+@pytest.mark.parametrize("case", KEYS)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_a_key_can_name_a_clock(case: str, seed: int) -> None:
+    """The answer is that of clocks with letters for names."""
+    kind, values, stored = KEYS[case]
+    rng = np.random.default_rng(seed)
+    letters = "abcx" if None not in values else "ab"
+    units = [*map(str, rng.choice(list(letters), 300)), None]
+    own = pa.table({"id": range(301), "t": rng.integers(-50, 1200, 301)})
+    others = pa.table({"id": range(200), "t": rng.integers(0, 1200, 200)})
+    given: dict[str, Any] = {"within": (-3, 6), "confidence": 0.3, "right_time": "t"}
+    rows = error_rows()
+    if None in values:
+        rows = rows.slice(0, 3)
+    names = rows["device"].to_pylist()
+    found = []
+    for unit, device in (
+        (pa.array(units, pa.string()), pa.array(names)),
+        (in_kind(units, values, kind), in_kind(names, values, kind).cast(stored)),
+    ):
+        errors = rows.set_column(0, "device", device)
+        clock = corrected_clock("t", errors, by=[("unit", "device")])
+        with pytest.warns(UnmatchableRowsWarning):
+            found.append(
+                correlate_tables(own.append_column("unit", unit), others, left_time=clock, **given)
+            )
+    assert found[0].num_rows > 50
+    assert found[1].equals(found[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [(pa.date32(), pa.string()), (pa.bool_(), pa.int64()), (pa.timestamp("us"), pa.timestamp("us", "UTC")),
+     (pa.binary(), pa.string()), (pa.decimal128(5, 0), pa.int64()), (pa.date32(), pa.timestamp("us"))],
+    ids=str,
+)  # fmt: skip
+def test_names_of_clocks_are_of_one_kind(kind: pa.DataType, stored: pa.DataType) -> None:
+    errors = error_rows().set_column(0, "device", pa.nulls(4, pa.int64()).cast(stored))
+    own = pa.table({"id": [1], "t": [2], "unit": pa.nulls(1, kind)})
+    clock = corrected_clock("t", errors.slice(0, 1), by=[("unit", "device")])
+    with pytest.raises(SchemaError, match=r"left\.unit is .* Cast one so that both are the same"):
+        correlate_tables(own, own, left_time=clock, right_time="t", within=(0, 5), confidence=0.5)
+
+
+def test_what_is_no_key_cannot_name_a_clock() -> None:
+    own = pa.table({"id": [1], "t": [2], "unit": [0.5]})
+    clock = corrected_clock("t", error_rows(), by=[("unit", "device")])
+    with pytest.raises(SchemaError, match=r"left\.unit has a type that cannot be compared exactly"):
+        correlate_tables(own, own, left_time=clock, right_time="t", within=(0, 5), confidence=0.5)
 
 
 @pytest.mark.parametrize(

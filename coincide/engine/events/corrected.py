@@ -15,7 +15,14 @@ import pyarrow.compute as pc
 from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow, own_names
 from coincide.engine.events.intervals import ReadAround
 from coincide.engine.events.keys import Keys, key_pairs
-from coincide.engine.events.schemas import arrow_time_column, column_of, one_array
+from coincide.engine.events.schemas import (
+    arrow_time_column,
+    can_be_key,
+    can_be_label,
+    column_of,
+    one_array,
+    plain_type,
+)
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
@@ -140,10 +147,10 @@ def _overlap(found: pa.Table, by: Sequence[tuple[str, str]]) -> bool:
 def _numbers(
     errors: pa.Table, by: Sequence[tuple[str, str]]
 ) -> tuple[np.ndarray, list[pa.Array], list[pa.Array]]:
-    """A number for the clock of each segment; the texts of each key, and which there are."""
+    """A number for the clock of each segment; each key as it is compared, and its values."""
     keys, values, number = [], [], np.zeros(errors.num_rows, np.int64)
     for _, name in by:
-        keys.append(_texts(errors[name]))
+        keys.append(comparable(errors[name]))
         values.append(pc.unique(keys[-1]))
         codes = pc.index_in(keys[-1], values[-1]).to_numpy(zero_copy_only=False)
         number = number * len(values[-1]) + codes.astype(np.int64)
@@ -229,7 +236,7 @@ class CorrectedColumns:
 
     @property
     def keys(self) -> list[pa.Array]:
-        """What names the clock of each segment: texts of each column."""
+        """What names the clock of each segment, by column: as `comparable` has it."""
         return self._lines[1]
 
     @remembered
@@ -254,8 +261,10 @@ class CorrectedColumns:
         segments, _, values, known = self._lines
         number, is_known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
         for (name, _), own in zip(self.given.by, values, strict=True):
+            column = comparable(column_of(table, side, name))
+            kind = common_kind(side, name, column.type, own.type)
             # A null key is that of no clock.
-            codes = pc.index_in(_texts(column_of(table, side, name)), own, skip_nulls=True)
+            codes = pc.index_in(column.cast(kind), own.cast(kind), skip_nulls=True)
             found = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             is_known &= found >= 0
             number = number * len(own) + found
@@ -287,8 +296,53 @@ class ReadCorrected(ReadAround):
         return self._stamps.null
 
 
-def _texts(column: pa.ChunkedArray) -> pa.Array:
-    return contiguous(column).cast(pa.large_string())
+_TEXT = pa.large_string()
+
+
+def comparable(column: pa.ChunkedArray) -> pa.Array:
+    """What names clocks, as it is compared: texts, whole numbers as their digits, all else as it is."""
+    array = contiguous(column)
+    return array.cast(_TEXT) if is_text_key(array.type) else array
+
+
+def is_text_key(kind: pa.DataType) -> bool:
+    """Whether what names clocks is compared as text; of a column of nulls no type is known."""
+    return can_be_label(kind) or pa.types.is_null(kind)
+
+
+def check_clock_key(side: str, name: str, kind: str, able: bool) -> None:
+    """Refuse a column that cannot name clocks."""
+    if not able:
+        raise SchemaError(
+            f"{side}.{name} has a type that cannot be compared exactly (found {kind}). Cast it to a"
+            " string or an integer."
+        )
+
+
+def common_kind(side: str, name: str, kind: pa.DataType, own: pa.DataType) -> pa.DataType:
+    """The type in which a column of events and one of errors are compared."""
+    kinds = [_TEXT if is_text_key(each) else _in_utc(plain_type(each)) for each in (kind, own)]
+    # A column of nulls names no clock, whatever its type.
+    for null, other in (((kind, own)), (own, kind)):
+        if pa.types.is_null(null):
+            return _TEXT if is_text_key(other) else other
+    schemas = [pa.schema([(name, each)]) for each in kinds]
+    try:
+        found = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        found = None
+    if found is None or not can_be_key(found) or is_text_key(kinds[0]) != is_text_key(kinds[1]):
+        raise SchemaError(
+            f"{side}.{name} is {kind}, and the column of {SIDE} that names its clocks is {own}. Cast one so"
+            " that both are the same."
+        )
+    return found
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    """Instants are equal in any zone."""
+    is_instant = pa.types.is_timestamp(kind) and kind.tz is not None
+    return pa.timestamp(kind.unit, "UTC") if is_instant else kind
 
 
 def _ticks_of(errors: pa.Table, name: str, scale: TimeScale) -> np.ndarray:

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from coincide.engine.events.corrected import CorrectedClock, CorrectedNames
+from coincide.engine.events.corrected import CorrectedClock, CorrectedNames, check_clock_key
 from coincide.engine.events.histograms import HistogramNames
 from coincide.engine.events.intervals import AroundNames, AroundRowsNames, IntervalNames
 from coincide.engine.events.schemas import (
     arrow_time_column,
+    can_be_key,
     can_be_label,
     can_be_width,
     check_label,
@@ -34,7 +35,7 @@ class TimestampNames(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Columns that hold names: texts or whole numbers."""
+        """Columns that hold names: of templates texts or whole numbers, of clocks all that can be keys."""
 
     @property
     def widths(self) -> tuple[str, ...]:
@@ -80,7 +81,10 @@ def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[Ti
     """What the clocks of a side mean as times, in a table of this schema."""
     for name in names.labels:
         kind = type_of(schema, side, name)
-        check_label(side, name, str(kind), can_be_label(kind))
+        if isinstance(names, CorrectedNames):
+            check_clock_key(side, name, str(kind), can_be_key(kind) or pa.types.is_null(kind))
+        else:
+            check_label(side, name, str(kind), can_be_label(kind))
     for name in names.widths:
         kind = type_of(schema, side, name)
         check_width(side, name, str(kind), can_be_width(kind))

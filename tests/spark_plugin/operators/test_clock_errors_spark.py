@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 
 from bench.clocks import SECOND, Truth, made
 from coincide import (
@@ -125,6 +127,52 @@ def test_a_join_on_a_corrected_clock(spark: SparkSession, name: str) -> None:
     found = correlate(*frames, **asked, options=CorrelateOptions(**options))
     assert in_order(found.toArrow()) == in_order(wanted)
     assert wanted.num_rows > 30
+
+
+KINDS: dict[str, tuple[list[Any], pa.DataType, pa.DataType]] = {
+    "booleans": ([True, False, None, None], pa.bool_(), pa.bool_()),
+    "bytes": ([b"\xff\x00", b"\xfe", b"", b"a"], pa.binary(), pa.large_binary()),
+    "dates": ([1, -2, 20_000, 4], pa.date32(), pa.date32()),
+    "instants": ([10**15, 10**15 + 1, 0, 9], pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
+    "local times": ([10**15, 10**15 + 1, 0, 9], pa.timestamp("us"), pa.timestamp("us")),
+    "decimals": (["1.50", "0.00", "-7.25", "9.00"], pa.decimal128(9, 2), pa.decimal128(12, 4)),
+    "whole numbers": ([7, 8, 9, 10], pa.int16(), pa.uint64()),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+def test_clocks_of_any_kind_of_name(spark: SparkSession) -> None:
+    """As tables, where the other tests hold them to clocks with letters for names."""
+    left, errors, clocks = LEFT, ERRORS, {}
+    for name, (values, kind, stored) in KINDS.items():
+        if kind == pa.decimal128(9, 2):
+            values = [Decimal(each) for each in values]
+        units, devices = (
+            pa.array(
+                [values["abcx".index(x)] if x else None for x in table[column].to_pylist()], kind
+            )
+            for table, column in ((LEFT, "unit"), (ERRORS, "device"))
+        )
+        left = left.append_column(name, units)
+        errors = ERRORS.append_column(name, devices.cast(stored)).drop_columns("device")
+        if None in values:
+            errors = errors.filter(pc.is_valid(errors[name]))
+        clocks[name] = corrected_clock("t", errors, by=name)
+    own = spark.createDataFrame(left).withColumn(
+        "local times", F.expr("CAST(`local times` AS TIMESTAMP_NTZ)")
+    )
+    frames = own, spark.createDataFrame(RIGHT)
+    for name in KINDS:
+        given = {**ANY, "left_time": clocks[name]}
+        wanted = correlate_tables(left, RIGHT, **given)
+        options = CorrelateOptions(way="broadcast-both")
+        assert wanted.num_rows > 30
+        assert in_order(correlate(*frames, **given, options=options).toArrow()) == in_order(
+            wanted
+        ), name
+    clock = corrected_clock("t", ERRORS, by=[("dates", "device")])
+    with pytest.raises(SchemaError, match="Cast one so that both are the same"):
+        correlate(*frames, **{**ANY, "left_time": clock})
 
 
 @pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
