@@ -79,14 +79,6 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     return NAMED.sub(linked, markdown)
 
 
-def on_post_page(output: str, **_: Any) -> str:
-    """Leave out what plugin offline would fetch from elsewhere: search works without it."""
-    return re.sub(r'<script src="https://[^"]*/iframe-worker/shim"></script>', "", output)
-
-
-on_post_template = on_post_page
-
-
 def claims(experiments: list[str], ups: str) -> str:
     """A table of what the paper says, what was seen and whether the two agree, from bench/results."""
     words = {None: "open", True: "yes", False: "**no**"}

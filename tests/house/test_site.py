@@ -180,10 +180,14 @@ def test_pages_look_like_pages(
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_the_search_finds_a_name(address: str, browser: Chrome) -> None:
+@pytest.mark.parametrize("page", ["index.html", "how-to/index.html"])
+@pytest.mark.parametrize("from_disk", [False, True])
+def test_the_search_finds_a_name(
+    from_disk: bool, page: str, site: Path, address: str, browser: Chrome
+) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
-    browser.get(f"{address}/index.html?q=window_recall")
+    browser.get(f"{site.as_uri() if from_disk else address}/{page}?q=window_recall")
     browser.find_element("css selector", "[data-md-component=search-query]").send_keys(" ")
     found = WebDriverWait(browser, 60).until(
         lambda here: [
