@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.events.corrected import CorrectedColumns
+from coincide.engine.events.spans import SpanColumns
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.spec import AnySpec
@@ -72,6 +73,11 @@ def _reach(sides: Sides, spec: AnySpec) -> Reach:
     """How far pairs reach, also where nothing can be a pair."""
     reach = reach_of_any((sides[0].times, sides[1].times), spec)
     if reach is None:
+        if any(isinstance(side.times, SpanColumns) and side.times.open_ends for side in sides):
+            raise ConditionError(
+                f"streams need events that end (found {argument('open_ends', True)}): no row would be"
+                " final before. Leave out those without an end, or join static DataFrames."
+            )
         lacking = [f"{side.side}_longest" for side in sides if lengths_of(side.times) is None]
         raise ConditionError(
             "streams cannot be measured, and here the lengths of timestamps say how"

@@ -6,10 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from coincide import CorrelateOptions, overlapping, spans
+from coincide import ConditionError, CorrelateOptions, overlapping, spans
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.spark_streams import MANY, random_streams, streamed
 from tests.helpers.stream_simulation import simulated
@@ -36,17 +38,41 @@ def test_some_without_the_engine_of_streams(spark: SparkSession) -> None:
     assert sum(late) > 0
 
 
-def test_spans_meet_in_streams_too(spark: SparkSession) -> None:
+def with_durations(files: list[pa.Table]) -> list[pa.Table]:
+    lasted = [pc.subtract(table["seen_at"], table["min_time"]) for table in files]
+    return [t.append_column("lasted", n) for t, n in zip(files, lasted, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["ends", "durations"])
+def test_spans_meet_in_streams_too(spark: SparkSession, kind: str) -> None:
     lasting = spans("min_time", "seen_at")
+    if kind == "durations":
+        lasting = spans("min_time", duration="lasted")
     options = CorrelateOptions(unit="ms", left_longest=100, right_longest=100)
     join = {"condition": overlapping(), "left_time": lasting, "right_time": lasting, "by": "key"}
     case = random_streams(301, rows=300)
     case = replace(
-        case, join={**join, "options": options}, shapes=[("inner", "pairs", False)], more={}
-    )
+        case, join={**join, "options": options}, shapes=[("inner", "pairs", False)], more={},
+        files=(with_durations(case.files[0]), with_durations(case.files[1])),
+    )  # fmt: skip
     found = [(0, json.dumps(row)) for row in simulated(spark, case, case.shapes[0])]
     assert len(found) > 5
     case.check(found)
+
+
+def test_events_that_go_on_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """No row would ever be final."""
+    for name, value in STATE_STORE.items():
+        spark.conf.set(name, value)
+    case = random_streams(302, rows=20)
+    lasting = spans("min_time", "seen_at", open_ends=True)
+    join = {"condition": overlapping(), "left_time": lasting, "right_time": lasting, "by": "key"}
+    case = replace(case, shapes=[("inner", "pairs", False)], more={})
+    for longest, message in ((None, "streams need events that end"), (100, "Remove left_longest")):
+        options = CorrelateOptions(unit="ms", left_longest=longest, right_longest=longest)
+        asked = replace(case, join={**join, "options": options})
+        with pytest.raises(ConditionError, match=message):
+            asked.joined(spark, case.written(tmp_path / str(longest)))
 
 
 @pytest.mark.slow
