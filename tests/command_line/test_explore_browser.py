@@ -149,3 +149,32 @@ def test_nothing_was_asked_for_and_nothing_failed(drawn: Chrome, page: Path) -> 
     assert page.as_uri() in urls
     assert not [url for url in urls if not url.startswith(("file:", "data:"))]
     assert not entries(drawn, "browser")
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_a_telephone_shows_all_of_it(browser: Chrome, tmp_path: Path, width: int) -> None:
+    """Six confidences make the widest legend, and a path without blanks the widest text."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    times = pa.array(np.arange(0, 900_000_000, 1_000_000), pa.timestamp("us", "UTC"))
+    later = pa.array(np.arange(500_000, 900_500_000, 1_000_000), pa.timestamp("us", "UTC"))
+    events = pa.table([times, later], ["min_time", "max_time"])
+    shown = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+    found = explore_tables(events, within=("0s", "5s"), confidences=shown)
+    found.save(tmp_path / "page.html", command="coincide explore /" + "without-any-blanks/" * 9)
+    size = {"width": width, "height": 3000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get((tmp_path / "page.html").as_uri())
+        WebDriverWait(browser, SECONDS).until(
+            lambda driver: driver.execute_script("return document.body.dataset.drawn") == "yes"
+        )
+        wide = browser.execute_script(
+            "return [document.documentElement, ...document.querySelectorAll('.chart, table, pre')]"
+            ".filter(each => each.scrollWidth > each.clientWidth).map(each => each.id || each.tagName)"
+        )
+        assert wide == []
+        for name in CHARTS:
+            assert chart_of(browser, name).size["width"] > width / 2, name
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

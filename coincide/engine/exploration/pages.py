@@ -66,12 +66,13 @@ def suiting_unit(length: float, tick: Tick) -> tuple[str, float]:
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff;
-       max-width: 54rem; margin: 2rem auto; padding: 0 1rem; }
+       max-width: 54rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 table { border-collapse: collapse; } th { text-align: left; padding-right: 1.5rem; vertical-align: top;
        white-space: nowrap; font-weight: 600; } td { padding-bottom: .2rem; }
 pre { background: #f4f4f4; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .chart, .chart.vega-embed { display: block; overflow-x: auto; min-height: 200px; }
+.chart svg.marks { max-width: 100%; height: auto; }
 .note { border-left: 4px solid #d55e00; padding-left: .8rem; }
 section { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } details { display: none; } }
