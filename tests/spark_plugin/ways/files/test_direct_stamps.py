@@ -170,7 +170,7 @@ def test_on_spark(spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path)
 @pytest.mark.spark
 def test_by_the_data_source(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     spark.dataSource.register(CoincideSource)
-    options = {"left": sides[0], "right": sides[1], "within": "-300,100", "confidence": "0.7"}
+    options = {"left": sides[0], "right": sides[1], "within": "-300,100", "confidence": "70%"}
     frame = spark.read.format("coincide").options(**options).load()
     assert frame.count() > 0
     _renamed(sides[1], table(10**9))
