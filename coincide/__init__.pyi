@@ -92,6 +92,7 @@ from coincide.model.errors import (
     DataError as DataError,
     DistanceUnitWarning as DistanceUnitWarning,
     DroppedRowsWarning as DroppedRowsWarning,
+    EarlyAnswersWarning as EarlyAnswersWarning,
     KernelCacheWarning as KernelCacheWarning,
     LateRowsWarning as LateRowsWarning,
     MemoryBudgetError as MemoryBudgetError,

@@ -30,7 +30,10 @@ days; from CSV:
 
     [cyan]coincide join orders.csv parcels.csv -o late.parquet --how anti \\
       --by order --left-time placed --right-time seen_first,seen_last \\
-      --within 0h 48h --confidence 0.9[/cyan]
+      --within -6h 48h --confidence 0.9[/cyan]
+
+Where keys tie answers to what they answer, begin the window below 0: an
+answer may be stamped before it, as clocks may be off.
 
 Which request each log line answers, of CSV with semicolons and clocks that
 are off by up to 10 ms; to the screen:
@@ -65,15 +68,16 @@ STREAM_HELP = (
 STREAM_EXAMPLES = """
 [b]Examples[/b]
 
-Requests that no answer followed within 2 s, from topics to a topic; clocks
-are off by up to 10 ms, and events come up to 5 s late:
+Requests that no answer followed within 2 s, from topics to a topic. Clocks
+are off by up to 10 ms, so a fast answer may be stamped up to 20 ms before its
+request: the window begins below 0. Events come up to 5 s late:
 
     [cyan]coincide stream kafka://localhost:9092/requests \\
       kafka://localhost:9092/answers -o kafka://localhost:9092/missed \\
       --left-schema 'id BIGINT, session STRING, at TIMESTAMP' \\
       --right-schema 'id BIGINT, session STRING, at TIMESTAMP' \\
       --by session --left-time at --left-around 10ms --right-time at \\
-      --right-around 10ms --within 0s 2s --confidence 0.5 --how anti \\
+      --right-around 10ms --within -40ms 2s --confidence 0.5 --how anti \\
       --left-delay 5s --checkpoint /var/lib/missed[/cyan]
 
 All files that are in two folders now, and then no more:

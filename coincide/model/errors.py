@@ -236,6 +236,10 @@ class ShortShiftsWarning(CoincideWarning):
     """Shifts are so short that true pairs may be counted as accidental ones."""
 
 
+class EarlyAnswersWarning(CoincideWarning):
+    """Answers that are stamped before what they answer count as missing, as a window begins at 0."""
+
+
 class ClockLimitsWarning(CoincideWarning):
     """Limits of clock errors are too narrow for the answer, or too wide for the data."""
 

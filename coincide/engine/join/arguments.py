@@ -13,15 +13,24 @@ import pyarrow as pa
 from coincide.engine.events.keys import Names, check_names, names_of
 from coincide.engine.events.span_ends import kind_of_ends
 from coincide.engine.events.spans import SpanColumns, Spans
+from coincide.engine.events.ticks import length_words
 from coincide.engine.events.timestamp_names import GivenTimes, TimestampNames, timestamp_names
 from coincide.engine.events.timestamps import TimestampColumns
-from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
+from coincide.engine.join.pair_arguments import OneStreamError, PairArguments, is_exact
 from coincide.engine.join.pair_filter import Where
 from coincide.engine.join.spec import DELTA, OVERLAP, OVERLAP_ENDS, in_unit, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
+from coincide.engine.reports.warnings import delay_argument, warn
 from coincide.model.condition import TimingCondition, Window
-from coincide.model.errors import ConditionError, SchemaError, argument, brief, found_instead
+from coincide.model.errors import (
+    ConditionError,
+    EarlyAnswersWarning,
+    SchemaError,
+    argument,
+    brief,
+    found_instead,
+)
 from coincide.model.options import How, Way
 from coincide.model.relations import SpanRelation
 from coincide.model.remembered import remembered
@@ -273,6 +282,7 @@ class JoinArguments(PairArguments):
         tick = times[0].scales[0].tick
         window = self._window(tick, times)
         self.check_symmetric(window.is_even)
+        self._warn_of_early(window, times, tick)
         asked = names_of(self.pair_columns)
         column = in_unit(OVERLAP if self.is_of_spans else DELTA, tick)
         ends = tuple(name for name in OVERLAP_ENDS if name in asked)
@@ -285,6 +295,37 @@ class JoinArguments(PairArguments):
             overlap_ends=ends, overlap_kind=kind, overlap_scale=scale,
             **self._of_spec(times, threads, batch_pairs),
         )  # fmt: skip
+
+    def _warn_of_early(self, window: Window, times: Sequence[TimestampColumns], tick: Tick) -> None:
+        """Warn of answers that are stamped before what they answer, and would count as missing."""
+        is_asked = self.how == "anti" and self.keys and window.lo == 0 < window.hi
+        if not is_asked or self.is_one_stream or self.is_of_spans:
+            return
+        given = zip(SIDES, (self.left_time, self.right_time), times, strict=True)
+        declared = [(0, 0) if is_exact(side, own) else each.declared for side, own, each in given]
+        longest = [None if each is None else each[1] for each in declared]
+        if longest == [0, 0]:
+            return
+        found, begin = (
+            "uncertain times",
+            "below 0, by the longest timestamps of both sides together",
+        )
+        own, others = longest
+        if own is not None and others is not None:
+            lengths = [length_words(each, tick) for each in (own, others)]
+            found = f"timestamps of up to {lengths[0]} and {lengths[1]}"
+            begin = f"at {negative(delay_argument(own + others, tick))}"
+        warn(
+            f"{argument('how', 'anti')} reports a left event as unmatched if its match is stamped before it"
+            f" (found a window from 0, and {found}). If keys tie answers to"
+            f" requests, begin the window {begin}.",
+            EarlyAnswersWarning,
+        )
+
+
+def negative(delay: str) -> str:
+    """A delay as one writes it, the other way."""
+    return delay.replace("'", "'-", 1) if "'" in delay else f"-{delay}"
 
 
 class RightAlone(JoinArguments):
@@ -325,3 +366,6 @@ class RightAlone(JoinArguments):
 
     def _window(self, tick: Tick, times: Sequence[TimestampColumns]) -> Window:
         return super()._window(tick, times[::-1]).mirrored()
+
+    def _warn_of_early(self, window: Window, times: Sequence[TimestampColumns], tick: Tick) -> None:
+        """Nothing: the user has not asked for these events alone."""

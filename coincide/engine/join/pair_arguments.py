@@ -500,10 +500,11 @@ def _check_relation(condition: object, window: object, times: Sequence[GivenTime
 
 def are_exact(times: Sequence[GivenTimes]) -> bool:
     """Whether the times of all sides are instants: each of one column, or about it by nothing."""
-    return all(map(_is_exact, SIDES, times))
+    return all(map(is_exact, SIDES, times))
 
 
-def _is_exact(side: str, given: GivenTimes) -> bool:
+def is_exact(side: str, given: GivenTimes) -> bool:
+    """The same of one side."""
     if isinstance(given, Around):
         return given.is_exact
     names = timestamp_names(f"{side}_time", given)
