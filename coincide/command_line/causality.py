@@ -250,18 +250,17 @@ def _per(words: dict[str, Any]) -> str | None:
 
 
 def _space(words: dict[str, Any]) -> Space:
-    radius, scale = words["sphere_radius"], words["scale"]
+    radius, scale, height = (words[name] for name in ("sphere_radius", "scale", "height_scale"))
     if not words["lat_lon"]:
-        if radius is not None:
-            raise ConditionError(
-                "--sphere-radius applies to a sphere. Use --lat-lon, or remove it."
-            )
+        for name, given in (("--sphere-radius", radius), ("--height-scale", height)):
+            if given is not None:
+                raise ConditionError(f"{name} applies to a sphere. Use --lat-lon, or remove it.")
         return Plane() if scale is None else Plane(tuple(numbers("--scale", scale)))
     if scale is not None:
         raise ConditionError(
             "--scale applies to a plane, and --lat-lon to a sphere. Remove one of them."
         )
-    return Sphere(EARTH_KM if radius is None else radius)
+    return Sphere(EARTH_KM if radius is None else radius, 1.0 if height is None else height)
 
 
 def coordinates_of(option: str, words: Sequence[str] | None) -> list[Coordinate]:

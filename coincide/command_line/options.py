@@ -224,6 +224,8 @@ _SPACE = {
     " great circles in km.",
     "--sphere-radius R: float": "With --lat-lon: the sphere's radius, in the unit of distances."
     " Default: the Earth's, in km.",
+    "--height-scale H: float": "With --lat-lon: what one unit of height is worth in the unit of distances:"
+    " 0.001 of metres. Default: 1.",
     "--scale A,B,…": "What one unit of each coordinate is worth in the unit of distances. Default: 1 each.",
 }
 _PROPAGATION = {
@@ -233,7 +235,7 @@ _PROPAGATION = {
     "--speed MIN MAX: two": "The effect comes when something of such a speed arrives; [cyan]any[/cyan]:"
     " however slow, or fast.",
     "--slack D = 0": "With --speed: how much earlier or later is still in time.",
-    "--per UNIT = s": "Speeds are distances per ns, us, ms, s, min, h, d or tick.",
+    "--per UNIT = s": "Speeds are distances per ps, ns, us, ms, s, min, h, d or tick.",
     "--propagation-time D": "The effect comes D after its cause, or up to --tolerance later, however far"
     " away it is.",
     "--propagation-speed V: float": "The effect comes when something of just this speed arrives, or up to"

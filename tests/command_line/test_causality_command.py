@@ -159,6 +159,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "text for a place": (["--cause-place", "name", "--radius", "1"], "must be a number, as it is a"),
     "both spaces": ([*OPTIONS, "--lat-lon", "--scale", "1,2"], "--scale applies to a plane, and"),
     "no sphere": ([*OPTIONS, "--sphere-radius", "1"], "Use --lat-lon"),
+    "no heights": ([*OPTIONS, "--height-scale", "1"], "--height-scale applies to a sphere"),
     "slack of nothing": ([*OPTIONS, "--slack", "1"], "--slack belongs to travel times"),
     "a unit of no speed": ([*OPTIONS, "--per", "ms"], "--per belongs to speeds"),
     "a way in one process": ([*OPTIONS, "--way", "exchange"], "no effect with --engine local"),

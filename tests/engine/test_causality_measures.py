@@ -115,7 +115,8 @@ def test_the_name_of_delta_says_what_it_counts(
     time: Any, options: Any, name: str, delta: int
 ) -> None:
     table = pa.table({"id": [1, 2], "time": time, "x": [0.0, 3.0]})
-    condition = CausalityCondition([Temporal(1, None), Spatial(9)])
+    least = "1us" if isinstance(time[0], dt.datetime) else 1
+    condition = CausalityCondition([Temporal(least, None), Spatial(9)])
     asked: Any = {"cause_place": "x", "options": CorrelateOptions(**options)}
     found = causality_tables(table, table, condition, where=f"{name} = {delta}", **asked)
     assert found.column_names == ["cause_id", "effect_id", name, "distance"]
@@ -243,6 +244,38 @@ def test_a_radius_in_metres_that_leaves_out_nothing_is_told(radius: float, is_to
     assert [each.category for each in told] == [DistanceUnitWarning] * 2 * is_told
     if is_told:
         assert f"reaches {radius} km, and no two events are more than 27." in str(told[0].message)
+
+
+HEIGHTS: dict[str, tuple[str, list[float], Sphere, float, bool]] = {
+    "metres": ("alt", [400.0, 455.0], Sphere(), 0.1, True),
+    "below the sea": ("alt", [-400.0, 10.0], Sphere(), 0.1, True),
+    "scaled": ("alt", [400.0, 455.0], Sphere(height_scale=0.001), 0.1, False),
+    "another unit": ("alt", [400.0, 455.0], Sphere(6_371_000.0), 0.1, False),
+    "kilometres": ("alt", [0.4, 0.455], Sphere(), 0.01, False),
+    "within reach": ("alt", [400.0, 455.0], Sphere(), 60.0, False),
+    "depths": ("depth", [400.0, 455.0], Sphere(), 0.1, False),
+    "depths in metres": ("depth_m", [1.0, 2.0], Sphere(), 10.0, True),
+    "metres twice": ("alt_m", [400.0, 455.0], Sphere(), 0.1, True),
+    "depths of no Earth": ("depth", [4000.0, 4550.0], Sphere(), 10.0, True),
+}
+
+
+@pytest.mark.parametrize("case", HEIGHTS)
+@pytest.mark.parametrize("operator", ["pairs", "clusters"])
+def test_heights_in_metres_are_told(case: str, operator: str) -> None:
+    name, heights, space, radius, is_told = HEIGHTS[case]
+    table = places(lat=[47.0] * 3, lon=[8.0] * 3, **{name: [*heights, heights[0]]})
+    condition = CausalityCondition([Temporal(0, 3), Spatial(radius)], space)
+    place = ("lat", "lon", name)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if operator == "pairs":
+            causality_tables(table, table, condition, cause_place=place)
+        else:
+            clusters(table, condition, place=place)
+    found = [str(each.message) for each in told if each.category is DistanceUnitWarning]
+    assert len(found) == is_told
+    assert all("height_scale=0.001" in text for text in found)
 
 
 def test_of_other_spheres_planes_and_names_nothing_is_told() -> None:

@@ -127,7 +127,7 @@ def cluster_table(table: pa.Table, arguments: CausalityArguments) -> tuple[pa.Ta
     left, right, counts = plan.read_stream(table)
     events, _ = placed_events(left, right, spec)
     warn_of_names(arguments.condition, arguments.places)
-    warn_of_reach(spec.space, spec.model, (events, None))
+    warn_of_reach(spec.space, spec.model, (events, None), arguments.places)
     if spec.where is None:
         label = import_module("cpu_fallback.causality").cluster_labels
         labels, counters = label(events, spec.model, threads=spec.threads)

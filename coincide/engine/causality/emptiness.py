@@ -222,6 +222,11 @@ _LATITUDE, _LONGITUDE, _LENGTH = (
     re.compile(rf"(.*[_ ])?({words})([_ ].*)?", re.IGNORECASE)
     for words in ("lat|latitude", "lon|lng|long|longitude", "x|y|easting|northing")
 )
+_METRES = re.compile(r".*_(m|metres?|meters?|ft|feet)", re.IGNORECASE)
+"""Names of heights that say that they are in no kilometres."""
+_DEPTH = re.compile(r".*depth.*", re.IGNORECASE)
+_HIGHEST_KM, _DEEPEST_KM = 9.0, 800.0
+"""Mountains end there, and so do earthquakes."""
 _ENOUGH = 2.0
 """A radius that is so many times as long as all places are apart was hardly meant so."""
 
@@ -250,6 +255,12 @@ def _of_names(space: Space, place: tuple[Coordinate, ...]) -> Iterator[str]:
             f"a sphere takes the latitude first, then the longitude (found the places {called})."
             " Swap the two."
         )
+    height = place[2] if len(place) > 2 else None
+    if _counts_km(space) and isinstance(height, str) and _METRES.fullmatch(height):
+        yield (
+            f"heights on a sphere are in km, as its distances are (found the column {height!r})."
+            f" {_IN_METRES}"
+        )
     if isinstance(space, Sphere) and all(map(_LENGTH.fullmatch, names)):
         yield (
             f"a sphere takes latitudes and longitudes in degrees (found the places {called}). If"
@@ -257,25 +268,49 @@ def _of_names(space: Space, place: tuple[Coordinate, ...]) -> Iterator[str]:
         )
 
 
+def _counts_km(space: Space) -> bool:
+    """Whether heights are taken for kilometres above the Earth."""
+    return isinstance(space, Sphere) and space.radius == EARTH_KM and space.height_scale == 1.0
+
+
+_IN_METRES = f"If they are in metres, use {argument('height_scale', 0.001)}."
+
+
 def warn_of_reach(
-    space: Space, model: CausalityModel, events: tuple[PlacedEvents, PlacedEvents | None]
+    space: Space,
+    model: CausalityModel,
+    events: tuple[PlacedEvents, PlacedEvents | None],
+    places: Sequence[tuple[Coordinate, ...]],
 ) -> None:
-    """Warn of a radius in km, on the Earth, that is far longer than any two events are apart."""
+    """Warn of a radius in km, on the Earth, that excludes no pair, and of heights that are hardly in km."""
     sides = [side for side in events if side is not None and side.points is not None]
     is_earth = isinstance(space, Sphere) and space.radius == EARTH_KM
     if not (is_earth and sides and math.isfinite(model.reach)):
         return
     ends = [extent(side.points, side.codes) for side in sides]
-    apart = np.max([high for _, high in ends], axis=0) - np.min([low for low, _ in ends], axis=0)
+    low, high = (pick([each[i] for each in ends], axis=0) for i, pick in ((0, np.min), (1, np.max)))
+    apart = high - low
     gap = float((apart[:3] ** 2).sum())
-    if not 0.0 < gap < math.inf:  # infinite of no events
+    if not gap < math.inf:  # infinite of no events
         return
-    height = apart[H] if math.isfinite(apart[H]) else 0.0
-    farthest = math.hypot(math.sqrt(space.curvature * squared_arc(min(gap, 4.0))), height)
-    if model.reach >= _ENOUGH * farthest:
+    arc = math.sqrt(space.curvature * squared_arc(min(gap, 4.0)))
+    height = float(apart[H]) if math.isfinite(apart[H]) else 0.0
+    farthest = math.hypot(arc, height)
+    if gap > 0.0 and model.reach >= _ENOUGH * farthest:
         warn(
             f"the condition reaches {model.reach:.6g} km, and no two events are more than"
             f" {farthest:.6g} km apart, so distances exclude no pair. Distances on a sphere are in"
             " km. If you meant metres, divide them by 1,000.",
+            DistanceUnitWarning,
+        )
+    called = [each[2] for each in places if len(each) > 2 and isinstance(each[2], str)]
+    is_deep, is_told = (any(map(e.fullmatch, called)) for e in (_DEPTH, _METRES))
+    most = max(abs(float(low[H])), abs(float(high[H]))) if height else 0.0
+    usual = _DEEPEST_KM if is_deep else _HIGHEST_KM
+    if _counts_km(space) and not is_told and most > usual and height > max(model.reach, arc):
+        warn(
+            f"heights count as km, as distances on a sphere do: they differ by up to {height:.6g} km,"
+            f" all places by {arc:.6g} km, and the condition reaches {model.reach:.6g} km."
+            f" {_IN_METRES}",
             DistanceUnitWarning,
         )

@@ -51,7 +51,8 @@ class CausalPlan(TablePlan):
         """The output batches of a join of these events."""
         found = emission_of(left, right, self.spec, self.schema)
         assert isinstance(found.pairing, CausalPairing)
-        warn_of_reach(self.spec.space, self.spec.model, found.pairing.events)
+        places = [each.place for each in self.times]  # type: ignore[attr-defined]
+        warn_of_reach(self.spec.space, self.spec.model, found.pairing.events, places)
         return found
 
     def no_pairs(self, left: Side, right: Side) -> NoPairs:
