@@ -15,9 +15,16 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 
 from coincide.engine.events.schemas import check_name
-from coincide.engine.events.ticks import FAR
+from coincide.engine.events.ticks import (
+    FAR,
+    HALF,
+    SINGLE_BITS,
+    SINGLE_DIGITS,
+    SINGLE_WHOLE,
+)
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
 from coincide.engine.files.finding import FILENAME, lacks_name
+from coincide.model.decimal_ticks import MOST_PLACES
 from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
@@ -142,12 +149,33 @@ def rounding(scale: TimeScale) -> str:
     scaled = _scaled(scale)
     change = f"abs({scaled} - rint({scaled}))"
     least = f"greatest(abs({scaled}) * {scale.epsilon!r}D, {scale.noise!r}D)"
-    return f"CASE WHEN {change} > {least} THEN {change} ELSE 0D END"
+    found = f"CASE WHEN {change} > {least} THEN {change} ELSE 0D END"
+    if not scale.column.is_single:
+        return found
+    coarse = f"({_scaled(scale, _single_step(scale.column.name))} / 2D)"
+    return f"CASE WHEN {coarse} > {HALF!r}D THEN {coarse} ELSE {found} END"
 
 
-def _scaled(scale: TimeScale) -> str:
-    """A float column in ticks as it is: as `coincide.engine.events.ticks.scaled_floats`, to the bit."""
-    number = f"CAST({quoted(scale.column.name)} AS DOUBLE)"
+def _single_step(name: str) -> str:
+    """As `coincide.engine.events.ticks` has it: double."""
+    number = f"CAST({quoted(name)} AS DOUBLE)"
+    size = f"abs({number})"
+    places = f"least({SINGLE_DIGITS - 1} - floor(log10({size})), {MOST_PLACES}L)"
+    power = f"pow(10D, abs({places}))"
+    short = (
+        f"IF({places} >= 0, rint({number} * {power}) / {power}, rint({number} / {power}) * {power})"
+    )
+    # The logarithm of a power of two may be a little too small.
+    step = f"pow(2D, floor(log2({size}) + 1e-9D) - {SINGLE_BITS})"
+    return (
+        f"CASE WHEN {size} <= {SINGLE_WHOLE!r}D AND {number} = rint({number}) THEN 0D"
+        f" WHEN CAST(CAST({short} AS FLOAT) AS DOUBLE) = {number} THEN 0D ELSE {step} END"
+    )
+
+
+def _scaled(scale: TimeScale, number: str | None = None) -> str:
+    """A number, or a float column, in ticks: `coincide.engine.events.ticks.scaled_floats`, to the bit."""
+    number = number or f"CAST({quoted(scale.column.name)} AS DOUBLE)"
     up, down = scale.factor.numerator, scale.factor.denominator
     return f"({number} * {float(up)!r}D)" if down == 1 else f"({number} / {float(down)!r}D)"
 

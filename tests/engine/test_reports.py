@@ -140,6 +140,17 @@ def test_rounding_and_range_are_told() -> None:
     assert texts[0] == "left, 3 rows: times rounded by up to 400 ns."
 
 
+def test_the_steps_of_32_bit_floats_are_told() -> None:
+    singles = pa.table({"t": pa.array([1.7e9 + 200, 1.7e9], pa.float32()), "id": [0, 1]})
+    report, options = JoinReport(), CorrelateOptions(unit="s")
+    given: dict[str, Any] = {"left_time": "t", "right_time": "t", "within": ("0s", "1s")}
+    with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
+        correlate_tables(singles, singles, options=options, report=report, **given)
+    words = "times rounded by up to 1.07 min, as 32-bit floats have steps of 2.13 min there"
+    assert texts[0] == f"left, 2 rows: {words}."
+    assert words in str(report)
+
+
 def test_a_report_is_a_report() -> None:
     with pytest.raises(ConditionError, match=r"JoinReport\(\)"):
         correlate_tables(events(), events(), CONDITION, report=print)  # type: ignore[arg-type]

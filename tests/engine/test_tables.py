@@ -11,7 +11,14 @@ import pyarrow as pa
 import pytest
 
 import coincide.engine.events.rows as row_sizes
-from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide import (
+    CorrelateOptions,
+    DataError,
+    DroppedRowsWarning,
+    TimingCondition,
+    correlate_tables,
+    within,
+)
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.model.errors import MemoryBudgetError, SchemaError
 from tests.helpers.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
@@ -102,7 +109,8 @@ def test_single_nanoseconds_at_the_epoch_scale() -> None:
     check_times(left, right, condition, options=CorrelateOptions(unit="ns"))
 
 
-INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32())
+SIGNED = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+INTEGERS = (*SIGNED, pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 
 
 @pytest.mark.parametrize("kind", INTEGERS, ids=str)
@@ -113,6 +121,22 @@ def test_integers(kind: pa.DataType) -> None:
     condition = TimingCondition(within("-4ms", "4ms"), 0.5)
     check_times(left, right, condition, options=CorrelateOptions(unit="ms"))
     check_times(left, timed(case.right, pa.int64()), TimingCondition(within(-4, 4), 0.5))
+
+
+@pytest.mark.parametrize("unit", [None, "ms"])
+@pytest.mark.parametrize("far", [2**61, 2**63 - 1, 2**63, 2**64 - 1])
+def test_unsigned_numbers_beyond_ticks_are_invalid(far: int, unit: str | None) -> None:
+    """From 2^63 on their bits are those of negative numbers."""
+    times = pa.array([5, None, far, 2**61 - 1], pa.uint64())
+    table = pa.table({"t": times, "id": range(4)})
+    given: dict[str, Any] = {"left_time": "t", "right_time": "t", "within": (0, 0)}
+    with pytest.raises(DataError, match=rf"times that reach 2\^61 ticks in t in 1 row .*{far}"):
+        correlate_tables(table, table, options=CorrelateOptions(unit=unit), **given)
+    options = CorrelateOptions(unit=unit, invalid="drop")
+    with pytest.warns(DroppedRowsWarning, match="1 out of range"):
+        found = correlate_tables(table, table, options=options, right_columns=["t"], **given)
+    assert found.to_pydict() == {"left_id": [0, 3], "right_t": [5, 2**61 - 1]}
+    assert found.schema.field("right_t").type == pa.uint64()
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)

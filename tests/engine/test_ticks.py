@@ -34,6 +34,7 @@ from coincide.command_line.problems import in_options
 from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.schemas import arrow_time_column
 from coincide.engine.events.sides import read_side
+from coincide.engine.events.ticks import rounding as rounding_of
 from coincide.engine.events.time_columns import (
     TimeColumn,
     TimeScale,
@@ -146,7 +147,7 @@ def test_where_nanoseconds_do_not_reach_the_error_names_the_remedy() -> None:
     ("times", "options", "message"),
     [
         ([1.0, 2.5], {"unit": "s"}, "3 has no unit: the times count s, and a tick is 1 ns here"),
-        ([1, 2], {"left_unit": "s", "right_unit": "ms"}, "Write it as 3s. For ticks write 3ms"),
+        ([1, 2], {"left_unit": "s", "right_unit": "ms"}, "Write '3s'. For ticks write '3ms'"),
     ],
 )
 def test_a_bare_number_of_another_unit_is_refused(
@@ -279,6 +280,11 @@ ROUNDED = {
     "named": ([1.0000004, 2.0, None], pa.float64(), "s", "us", 0.4),
     "single": ([0.1, 1.25, 0.7], pa.float32(), "s", None, 0.0),
     "single named": ([0.1, 1.25], pa.float32(), "s", "d", 1.25 / 86400),
+    "single whole": ([16_777_215.0, 16_777_216.0, 999_999.0, 1.7e9], pa.float32(), "s", None, 0.0),
+    "single of a day": ([0.5, 86_399.987, 40_000.1234], pa.float32(), "s", None, 3_906_250),
+    "single since 1970": ([1.7e9, 1.7e9 + 200], pa.float32(), "s", None, 64e9),
+    "single before 1970": ([-1.7e9, -1.7e9 - 200], pa.float32(), "s", "s", 64.0),
+    "double since 1970": ([1.7e9, 1.7e9 + 200], pa.float64(), "s", None, 0.0),
 }
 
 
@@ -312,6 +318,24 @@ def test_the_look_counts_the_same_change(spark: SparkSession) -> None:
     assert found.counts == expected
     assert expected.rounded == pytest.approx(0.3, rel=1e-5)
     assert (found.first, found.last) == (0, 5_000_000)
+
+
+@pytest.mark.spark
+def test_the_look_counts_the_same_steps_of_32_bit_floats(spark: SparkSession) -> None:
+    random = np.random.default_rng(3)
+    powers = 2.0 ** np.arange(-20, 31)
+    values = [powers, np.nextafter(powers.astype(np.float32), np.float32(0)), -powers * 1.1, [0.0]]
+    values += [random.uniform(-1, 1, 300) * 10.0 ** random.integers(-9, 10, 300)]
+    values += [np.round(random.uniform(-1e6, 1e6, 300)) * 10.0 ** random.integers(-6, 4, 300)]
+    each = np.concatenate(values).astype(np.float32)
+    scale = scale_for(pa.float32(), "s", "us")
+    found = (
+        frame(spark, pa.table({"t": each, "id": range(each.size)}))
+        .selectExpr(f"{rounding(scale)} AS r")
+        .toArrow()
+    )
+    assert found["r"].to_pylist() == rounding_of(each.astype(float), scale).tolist()
+    assert 0 < sum(value > 0.5 for value in found["r"].to_pylist()) < each.size
 
 
 @pytest.mark.spark

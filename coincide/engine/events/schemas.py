@@ -101,21 +101,16 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "timestamp_ntz", NANOSECONDS_PER_UNIT[unit])
     if pa.types.is_duration(kind):
         return TimeColumn(side, name, "duration", NANOSECONDS_PER_UNIT[kind.unit])
-    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+    if pa.types.is_integer(kind):
         return TimeColumn(side, name, "integer")
     if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     if pa.types.is_decimal(kind):
         return TimeColumn(side, name, "float", is_decimal=True)
-    cure = (
-        "to int64."
-        if pa.types.is_uint64(kind)
-        else "where the data are written. For texts use pandas.to_datetime, or strptime of"
-        " pyarrow.compute."
-    )
     raise SchemaError(
         f"{side}.{name} must be a timestamp, a date, a duration, an integer, a float or a"
-        f" decimal, as it is a time column (found {kind}). Cast it {cure}"
+        f" decimal, as it is a time column (found {kind}). Cast it where the data"
+        " are written. For texts use pandas.to_datetime, or strptime of pyarrow.compute."
     )
 
 

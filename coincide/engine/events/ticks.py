@@ -13,12 +13,10 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import decoded, one_array, plain_type
 from coincide.engine.events.time_columns import TimeScale
-from coincide.model.decimal_ticks import decimal_ticks
+from coincide.model.decimal_ticks import MOST_PLACES, decimal_ticks
 from coincide.model.errors import DataError, argument, option, several
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
-_FACTOR_DIGITS = 15
-"""Of the nanoseconds of a day."""
 FAR = 2.0 * TIME_LIMIT
 """What has as many ticks is out of range, however it is rounded."""
 
@@ -48,7 +46,7 @@ class Ticks:
         self._out_of_range = np.abs(ticks) >= TIME_LIMIT
         if self._out_of_range.any():
             values, ticks = (np.where(self._out_of_range, 0, each) for each in (values, ticks))
-        self.rounding = rounding(scaled_floats(values, scale.factor), scale)
+        self.rounding = rounding(values, scale)
         self.ticks = ticks
 
     def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
@@ -59,6 +57,8 @@ class Ticks:
         array = contiguous(column)
         values = pc.fill_null(array, pa.scalar(0, array.type)) if array.null_count else array
         ticks = values.view(pa.int64()).to_numpy()
+        if pa.types.is_uint64(array.type):
+            ticks = np.where(ticks < 0, TIME_LIMIT, ticks)  # from 2^63 on
         self.not_finite = np.zeros(0, bool)
         if scale.factor.denominator != 1:
             _check_whole(ticks, scale)
@@ -128,7 +128,7 @@ def _decimal_ticks(column: pa.ChunkedArray, scale: TimeScale) -> np.ndarray:
     scaled = scaled_floats(values, factor)
     is_far = (np.abs(scaled) >= FAR) | (np.abs(values) >= FAR)
     array = pc.if_else(pa.array(is_far), None, array).fill_null(0)
-    size = pa.scalar(factor.numerator, pa.decimal256(_FACTOR_DIGITS, 0))
+    size = pa.scalar(factor.numerator, pa.decimal256(len(str(factor.numerator)), 0))
     whole = pc.round(pc.multiply(array, size), 0, "half_to_even")
     ticks = whole.cast(pa.int64()).to_numpy()
     if factor.denominator > 1:
@@ -156,11 +156,35 @@ def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
         return values / float(factor.denominator)
 
 
-def rounding(scaled: np.ndarray, scale: TimeScale) -> np.ndarray:
+def rounding(values: np.ndarray, scale: TimeScale) -> np.ndarray:
     """By how many ticks floats are changed, 0 where by no more than they are uncertain by."""
+    # More than half a tick only where 32-bit floats are coarser than ticks.
+    scaled = scaled_floats(values, scale.factor)
     change = np.abs(scaled - np.rint(scaled))
     least = np.maximum(np.abs(scaled) * scale.epsilon, scale.noise)
-    return np.where(change > least, change, 0.0)
+    found = np.where(change > least, change, 0.0)
+    if not scale.column.is_single:
+        return found
+    coarse = scaled_floats(_single_steps(values), scale.factor) / 2.0
+    return np.where(coarse > HALF, coarse, found)
+
+
+HALF = 0.5
+"""Rounding to ticks changes times by no more ticks."""
+SINGLE_WHOLE, SINGLE_BITS, SINGLE_DIGITS = 2.0**24, 23, 6
+"""Of 32-bit floats: up to where whole numbers are exact, bits of a fraction, digits they always keep."""
+
+
+def _single_steps(values: np.ndarray) -> np.ndarray:
+    """From one 32-bit float to the next; 0 where a number of so few digits was hardly rounded to one."""
+    size = np.abs(values)
+    is_whole = (size <= SINGLE_WHOLE) & (values == np.rint(values))
+    size = np.where(is_whole, 1.0, size)
+    places = np.minimum(SINGLE_DIGITS - 1 - np.floor(np.log10(size)), float(MOST_PLACES))
+    power = 10.0 ** np.abs(places)
+    short = np.where(places >= 0, np.rint(values * power) / power, np.rint(values / power) * power)
+    is_short = short.astype(np.float32) == values
+    return np.where(is_whole | is_short, 0.0, np.spacing(size.astype(np.float32)).astype(float))
 
 
 def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
@@ -226,5 +250,5 @@ def length_words(ticks: Fraction | float, tick: Tick, digits: int = 6) -> str:
         return f"0 {tick.unit}"
     size = Fraction(ticks) * tick.nanoseconds
     fitting = [unit for unit, step in NANOSECONDS_PER_UNIT.items() if step <= abs(size)]
-    unit = fitting[-1] if fitting else "ns"
+    unit = fitting[-1] if fitting else next(iter(NANOSECONDS_PER_UNIT))
     return f"{float(size / NANOSECONDS_PER_UNIT[unit]):.{digits}g} {unit}"

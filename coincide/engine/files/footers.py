@@ -250,7 +250,7 @@ class Stored:
     family: str
     least: int = 0
     most: int = 0
-    nanoseconds: int | None = None
+    nanoseconds: int | Fraction | None = None
 
     def range(self, low: object, high: object) -> Range:
         """The range that raw statistics tell of."""
@@ -266,7 +266,8 @@ class Stored:
             return raw if isinstance(raw, float) and not math.isnan(raw) else None
         if not isinstance(raw, int):
             return None
-        value = raw % 2**32 if self.least == 0 and raw < 0 else raw
+        bits = 32 if self.most < 2**32 else 64
+        value = raw % 2**bits if self.least == 0 and raw < 0 else raw
         return value if self.least <= value <= self.most else None
 
 
@@ -288,8 +289,7 @@ def _stored_as(physical: str, logical: str) -> Stored | None:
     if kind == "Date":
         return Stored("integer", -(2**31), 2**31 - 1, NANOSECONDS_PER_UNIT["d"])
     if kind == "Int" and not meaning["isSigned"]:
-        # An unsigned 64-bit number is no time.
-        return Stored("integer", 0, 2 ** meaning["bitWidth"] - 1) if bits == 32 else None
+        return Stored("integer", 0, 2 ** meaning["bitWidth"] - 1)
     half = 2 ** (meaning.get("bitWidth", bits) - 1)
     unit = _UNITS.get(meaning.get("timeUnit", ""))
     if (kind == "Timestamp") != (unit is not None):

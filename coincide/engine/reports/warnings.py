@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Generic, TypeVar
 
-from coincide.engine.events.ticks import length_words
+from coincide.engine.events.ticks import HALF, length_words
 from coincide.engine.reports.lines import Line, Told
 from coincide.model.errors import (
     CoincideWarning,
@@ -82,8 +82,11 @@ def losses(
         told = f"skipped {several(count, 'invalid row')} ({reasons})"
         found.append((DroppedRowsWarning, f"{told}: {hint}" if hint else told))
     if rounded and tick is not None:
-        change = length_words(rounded, tick, digits=3)
-        found.append((RoundedTimesWarning, f"times rounded by up to {change}"))
+        told = f"times rounded by up to {length_words(rounded, tick, digits=3)}"
+        if rounded > HALF:
+            step = length_words(2.0 * rounded, tick, digits=3)
+            told += f", as 32-bit floats have steps of {step} there"
+        found.append((RoundedTimesWarning, told))
     return found
 
 
