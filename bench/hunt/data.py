@@ -89,8 +89,10 @@ class DataSet:
         return min(NANOSECONDS[unit] for unit in units if unit)
 
     @property
-    def counts_otherwise(self) -> bool:
-        """Whether a number column counts another unit than the tick, so that bare durations are refused."""
+    def needs_units(self) -> bool:
+        """Whether times are no numbers, or count another unit than the tick: bare durations are refused."""
+        if any(f.startswith("timestamp") or f == "duration" for f in self.families):
+            return True
         kinds = [kind for side in self.sides for kind in side.types]
         units = [k.step or self.unit for k in kinds if not k.family.startswith("timestamp")]
         return self.tick is not None and any(NANOSECONDS[u] != self.tick for u in units if u)

@@ -110,7 +110,7 @@ def _shorter(oracle: Oracle, options: dict[str, Any]) -> bool:
 def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]:
     """The condition and the keyword arguments of `correlate` and its like."""
     unit = None if data.tick is None else UNITS[data.tick]
-    is_text = job.text or data.counts_otherwise
+    is_text = job.text or data.needs_units
 
     def duration(ticks: int) -> int | str:
         return f"{ticks}{unit}" if is_text else ticks

@@ -138,7 +138,7 @@ class Within:
     Parameters
     ----------
     lo, hi : int, str or None
-        Durations: ints in ticks, or strings with a unit.
+        Durations: strings with a unit, or ints in ticks next to numbers.
     closed : {"both", "left", "right", "neither"}
         Which ends belong to the window. Time is whole ticks: an end that does not is left out by moving
         it in by one tick.
@@ -179,7 +179,7 @@ class Within:
                 f"a join needs both ends of its window, but {self} has one. Use within(lo, hi),"
                 " for example within(0, '5s') instead of deadline('5s')."
             )
-        lo, hi = tick.count(self.lo), tick.count(self.hi)
+        hi, lo = tick.count(self.hi), tick.count(self.lo)  # an error shows hi of a mutual deadline
         _check_order(self, lo, hi)
         lo += self.closed in ("right", "neither")
         hi -= self.closed in ("left", "neither")
@@ -211,7 +211,7 @@ def within(lo: Duration, hi: Duration, *, closed: Closed = "both") -> Within:
     Parameters
     ----------
     lo, hi : int, str or timedelta
-        Durations: ints in ticks, or strings with a unit.
+        Durations: strings with a unit, or ints in ticks next to numbers.
     closed : {"both", "left", "right", "neither"}
         Which ends belong to the window, as pandas says it. Time is whole ticks, so an end that does not
         belong to it is moved in by one tick.

@@ -35,7 +35,7 @@ class CorrelateOptions:
     Parameters
     ----------
     unit : str or None
-        What a number in the time columns counts: ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ... Needed
+        What a number in the time columns counts: ``"ps"``, ``"ns"``, ``"us"``, ``"ms"``, ... Needed
         for float columns, and for integer columns when durations are given as strings. Timestamps need
         none, but ``"ns"`` where they are finer than 1 us; durations have their own.
     left_unit, right_unit : str or None

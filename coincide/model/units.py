@@ -23,7 +23,8 @@ UNBOUNDED = 2**62
 _MOST_DIGITS = 60
 """Of a duration: three times those of 2^61."""
 
-NANOSECONDS_PER_UNIT = {
+NANOSECONDS_PER_UNIT: dict[str, int | Fraction] = {
+    "ps": Fraction(1, 1000),
     "ns": 1,
     "us": 10**3,
     "ms": 10**6,
@@ -40,7 +41,8 @@ _ALIASES = {
     **{
         word: unit
         for unit, words in {
-            "ns": "nanosecond nsec", "us": "microsecond usec", "ms": "millisecond msec",
+            "ps": "picosecond psec", "ns": "nanosecond nsec",
+            "us": "microsecond usec", "ms": "millisecond msec",
             "s": "second sec", "min": "minute min", "h": "hour", "d": "day",
         }.items()
         for singular in words.split()
@@ -49,24 +51,8 @@ _ALIASES = {
 }  # fmt: skip
 
 Duration = int | str | timedelta | np.timedelta64
-"""An int counts ticks; a string is a number and a unit, or several, such as ``"500ms"``, ``"-1.5 seconds"``
-or ``"1h30m"``; a timedelta is as long as it is."""
-
-
-class TypedInt(int):
-    """A whole number that was typed as text, where a unit may have been forgotten."""
-
-    typed: str
-
-    def __new__(cls, text: str | int) -> TypedInt:  # noqa: D102
-        made = super().__new__(cls, text)
-        made.typed = str(int(made))
-        return made
-
-    def __neg__(self) -> TypedInt:
-        made = TypedInt(-int(self))
-        made.typed = self.typed  # of a deadline for both ends the user has typed one
-        return made
+"""An int counts ticks, and must be 0 next to timestamps. A string is a number and a unit, or several, as
+``"500ms"``, ``"-1.5 seconds"`` or ``"1h30m"``. A timedelta is as long as it is."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +62,10 @@ class Tick:
     Parameters
     ----------
     unit : str or None
-        ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ``"min"``, ``"h"``, ``"d"``. None for bare ticks: their
-        length is unknown, so durations must be ints.
+        ``"ps"``, ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ``"min"``, ``"h"``, ``"d"``. None for
+        bare ticks: their length is unknown, so durations must be ints.
     is_of_columns : bool
-        Whether the columns say it, not the user, who may take it for another where durations are typed.
+        Whether the columns say it, not the user, who may take it for another.
     taken_for : str or None
         What columns count where that is another unit, and the user has named no tick.
     """
@@ -93,7 +79,7 @@ class Tick:
             object.__setattr__(self, "unit", unit_name(self.unit))
 
     @property
-    def nanoseconds(self) -> int | None:
+    def nanoseconds(self) -> int | Fraction | None:
         """Length of a tick in nanoseconds, None for bare ticks."""
         return None if self.unit is None else NANOSECONDS_PER_UNIT[self.unit]
 
@@ -104,22 +90,11 @@ class Tick:
         ------
         ConditionError
             If the duration does not parse, is no whole number of ticks, is a string while ticks are
-            bare, or reaches 2**61 ticks.
+            bare, is an int other than 0 whose unit is not plain, or reaches 2**61 ticks.
         """
         duration = plain(duration)
-        if self.is_of_columns and duration and isinstance(duration, TypedInt):
-            typed = duration.typed
-            raise ConditionError(
-                f"the duration {typed} has no unit, and the times are timestamps or durations."
-                f" Write it as {typed}s, or with another unit. For ticks write {typed}{self.unit}."
-            )
-        if self.taken_for and duration and isinstance(duration, int):
-            typed = getattr(duration, "typed", brief(duration))
-            raise ConditionError(
-                f"the duration {typed} has no unit: the times count {self.taken_for}, and a tick is"
-                f" 1 {self.unit} here. Write it as {typed}{self.taken_for}. For ticks write"
-                f" {typed}{self.unit}, or name the {argument('tick')}."
-            )
+        if duration and isinstance(duration, int) and (self.is_of_columns or self.taken_for):
+            raise ConditionError(self._lacks_unit(duration))
         ticks = self._count_text(duration) if isinstance(duration, str) else duration
         if abs(ticks) >= TIME_LIMIT:
             raise ConditionError(
@@ -127,6 +102,24 @@ class Tick:
                 " below 2^61 ticks. Use a coarser unit or a smaller bound."
             )
         return ticks
+
+    def _lacks_unit(self, count: int) -> str:
+        number = brief(count)
+        if self.is_of_columns:
+            return (
+                f"the duration {number} has no unit, and the times are timestamps or durations."
+                f" Write '{number}ms', or another unit. For ticks write '{number}{self.unit}'."
+            )
+        return (
+            f"the duration {number} has no unit: the times count {self.taken_for}, and a tick is"
+            f" 1 {self.unit} here. Write '{number}{self.taken_for}'. For ticks write"
+            f" '{number}{self.unit}', or name the {argument('tick')}."
+        )
+
+    @property
+    def _taken(self) -> list[str]:
+        """Units that a tick may have: timestamps and durations count no picoseconds."""
+        return [unit for unit in NANOSECONDS_PER_UNIT if unit != "ps" or not self.is_of_columns]
 
     def _count_text(self, text: str) -> int:
         nanoseconds = parse_duration(text)
@@ -139,7 +132,7 @@ class Tick:
         ticks = nanoseconds / self.nanoseconds
         if ticks.denominator != 1:
             # From the longest one down.
-            finer = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
+            finer = [u for u in self._taken if nanoseconds % NANOSECONDS_PER_UNIT[u] == 0]
             way = (
                 f", or count in a finer tick, for example {argument('tick', finer[-1])}"
                 if finer
@@ -161,8 +154,6 @@ def plain(duration: Duration) -> int | str:
         fitting = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
         unit = fitting[-1] if nanoseconds else "ns"
         return f"{nanoseconds // NANOSECONDS_PER_UNIT[unit]}{unit}"
-    if isinstance(duration, TypedInt):
-        return duration
     if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
         raise ConditionError(
             "a duration is an int (ticks), a string such as '500ms', or a timedelta (found"
@@ -177,13 +168,13 @@ def size_of(duration: Duration) -> Fraction | int:
     return parse_duration(found) if isinstance(found, str) else Tick().count(found)
 
 
-def _nanoseconds(duration: object) -> int | None:
+def _nanoseconds(duration: object) -> int | Fraction | None:
     """Of a timedelta: of Python, of pandas, whose has nanoseconds, too, or of NumPy; else None."""
     if isinstance(duration, np.timedelta64):
         if np.isnat(duration) or np.datetime_data(duration.dtype)[0] in ("generic", "Y", "M"):
             raise ConditionError(f"{brief(duration)} is not a duration (found no length of time).")
         name, count = np.datetime_data(duration.dtype)
-        return int(duration.astype(np.int64)) * count * _whole_nanoseconds(name, duration)
+        return int(duration.astype(np.int64)) * count * _nanoseconds_in(name, duration)
     if isinstance(duration, timedelta):
         seconds = duration.days * 86400 + duration.seconds
         own = getattr(duration, "nanoseconds", 0)
@@ -191,8 +182,8 @@ def _nanoseconds(duration: object) -> int | None:
     return None
 
 
-def _whole_nanoseconds(name: str, duration: np.timedelta64) -> int:
-    """Nanoseconds of NumPy's units."""
+def _nanoseconds_in(name: str, duration: np.timedelta64) -> int | Fraction:
+    """Nanoseconds in one of NumPy's units."""
     sizes = {
         **NANOSECONDS_PER_UNIT,
         "m": NANOSECONDS_PER_UNIT["min"],
@@ -200,7 +191,7 @@ def _whole_nanoseconds(name: str, duration: np.timedelta64) -> int:
     }
     sizes["W"] = 7 * sizes["D"]
     if name not in sizes:
-        raise ConditionError(f"{brief(duration)} is finer than a nanosecond. Round it.")
+        raise ConditionError(f"{brief(duration)} is finer than a picosecond. Round it.")
     return sizes[name]
 
 

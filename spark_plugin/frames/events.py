@@ -38,7 +38,10 @@ _LAST_SECOND = 253_402_300_799.0
 
 def latest_time(time: str, tick: Tick) -> str:
     """SQL of the latest of some times in ticks, as Spark's progress shows it."""
-    seconds, most = f"max({time}) * {(tick.nanoseconds or 0) / 10**9!r}D", f"{_LAST_SECOND!r}D"
+    seconds, most = (
+        f"max({time}) * {float((tick.nanoseconds or 0) / 10**9)!r}D",
+        f"{_LAST_SECOND!r}D",
+    )
     # `least` passes over the null of no times.
     return f"timestamp_seconds(CASE WHEN {seconds} > {most} THEN {most} ELSE {seconds} END)"
 

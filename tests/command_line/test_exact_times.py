@@ -74,12 +74,14 @@ def test_intervals_need_a_confidence(work: Workplace) -> None:
 
 @pytest.mark.parametrize("kind", ["timestamp", "date", "duration"])
 def test_a_bare_number_beside_timestamps_is_refused(work: Workplace, kind: str) -> None:
-    """In Python an int counts ticks; a 0 is a 0 everywhere."""
+    """Also in Python; a 0 is a 0 everywhere."""
     table = stamped(work, kind)
-    assert "Write it as 3s" in work.refused("--within", "0", "3", *AT)
-    assert "Write it as 3s" in work.refused("--mutual-deadline", "3", *AT)
+    assert "Write '3ms'" in work.refused("--within", "0", "3", *AT)
+    assert "Write '3ms'" in work.refused("--mutual-deadline", "3", *AT)
     more = ("--confidence", "0.5", "--left-around", "5")
-    assert "Write it as 5s" in work.refused("--within", "0", "3s", *AT, *more)
+    assert "Write '5ms'" in work.refused("--within", "0", "3s", *AT, *more)
     assert work.join("--within", "0", "10d", *AT)[0] == 0
-    found = coincide.correlate_tables(table, table, within=(0, 3), left_time="t", right_time="t")
-    assert found.num_rows == (4 if kind == "duration" else 3)
+    with pytest.raises(ConditionError, match=r"Write '3ms'.* For ticks write '3u?s'"):
+        coincide.correlate_tables(table, table, within=(0, 3), left_time="t", right_time="t")
+    given = {"left_time": "t", "right_time": "t"}
+    assert coincide.correlate_tables(table, table, within=(0, "10d"), **given).num_rows > 0

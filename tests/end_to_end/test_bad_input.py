@@ -20,6 +20,7 @@ from coincide.model.errors import (
 from tests.helpers.joins import table_join
 
 CONDITION = TimingCondition(within(-5, 5), 0.5)
+OF_STAMPS = TimingCondition(within("-5us", "5us"), 0.5)
 NAN, INF = float("nan"), float("inf")
 
 
@@ -87,7 +88,7 @@ def test_a_column_that_stands_twice() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [pa.string(), pa.bool_(), pa.time64("us"), pa.uint64(), pa.month_day_nano_interval()],
+    [pa.string(), pa.bool_(), pa.time64("us"), pa.month_day_nano_interval()],
     ids=str,
 )
 def test_times_of_a_wrong_type(kind: pa.DataType) -> None:
@@ -133,7 +134,8 @@ def test_timestamps_take_no_coarse_unit() -> None:
 
 def test_nanoseconds_are_not_lost() -> None:
     fine = table([0, 1001], kind=pa.timestamp("ns"))
-    refused(DataError, "left.min_time", "unit='ns'", left=fine, right=fine)
+    words = "left.min_time", "unit='ns'"
+    refused(DataError, *words, left=fine, right=fine, condition=OF_STAMPS)
 
 
 @pytest.mark.parametrize("names", [("a", "b", "c"), (), (1, 2)])
@@ -218,7 +220,7 @@ def test_one_sided_predicates(predicate: Any) -> None:
 
 def test_durations_without_a_unit_of_the_columns() -> None:
     condition = TimingCondition(within("-1s", "1s"), 0.5)
-    refused(ConditionError, "'-1s'", "unit='us'", condition=condition)
+    refused(ConditionError, "'1s'", "unit='us'", condition=condition)
 
 
 def test_durations_finer_than_a_tick() -> None:
@@ -359,6 +361,10 @@ def good_like(bad: pa.Table) -> pa.Table:
     return pa.table({"min_time": zero, "max_time": zero, "id": [0]})
 
 
+def near(rows: pa.Table) -> TimingCondition:
+    return OF_STAMPS if pa.types.is_timestamp(rows.schema.field("min_time").type) else CONDITION
+
+
 @pytest.mark.parametrize("name", BAD_ROWS)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.filterwarnings("error")
@@ -366,7 +372,8 @@ def test_bad_rows(name: str, side: str) -> None:
     bad, settings, words = BAD_ROWS[name]
     sides = {"left": good_like(bad), "right": good_like(bad), side: bad}
     hint = ("invalid='drop'", f"^{side}")
-    refused(DataError, *words, *hint, **sides, options=options_for(side, settings))
+    options = options_for(side, settings)
+    refused(DataError, *words, *hint, **sides, condition=near(bad), options=options)
 
 
 @pytest.mark.parametrize("name", BAD_ROWS)
@@ -376,7 +383,7 @@ def test_bad_rows_dropped_and_counted(name: str, side: str) -> None:
     bad, settings, words = BAD_ROWS[name]
     sides = {"left": good_like(bad), "right": good_like(bad), side: bad}
     job = table_join(
-        sides["left"], sides["right"], CONDITION, how="left",
+        sides["left"], sides["right"], near(bad), how="left",
         options=options_for(side, settings, invalid="drop"),
     )  # fmt: skip
     found = pa.Table.from_batches(job.batches(), job.schema)

@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "confidence as text": (lambda: TimingCondition(within(0, 5), "0.9"), "a number, such as 0.9"),
     "lo above hi": (lambda: within(5, -5), "Swap the two"),
     "half a tick": (lambda: within(-0.5, 0.5), r"a string such as '500ms', or a timedelta"),
-    "unknown unit": (lambda: within(0, "5 sekunden"), "Use one of ns, us, ms, s, min, h, d"),
+    "unknown unit": (lambda: within(0, "5 sekunden"), "Use one of ps, ns, us, ms, s, min, h, d"),
     "a text without a unit": (lambda: within("-5", "5"), "Write a number and a unit, such as '250ms'"),
     "a negative deadline": (lambda: c.mutual_deadline("-5s"), "a mutual deadline must not be negative"),
     "one-sided": (

@@ -276,7 +276,7 @@ def test_the_command_line_says_why_on_spark(work, spark, way: str) -> None:
     ("ticks", "unit", "words"),
     [
         (20_000_000, "ns", "20 ms"), (0, "us", "0 us"), (3_600_000, "ms", "1 h"), (-90, "s", "-1.5 min"),
-        (12_345, None, "12,345 ticks"), (0.25, "ns", "0.25 ns"), (0.4, "us", "400 ns"),
+        (12_345, None, "12,345 ticks"), (0.25, "ns", "250 ps"), (0.4, "us", "400 ns"),
     ],
 )  # fmt: skip
 def test_lengths_in_words(ticks: float, unit: str | None, words: str) -> None:

@@ -222,20 +222,6 @@ def test_differences_are_of_a_type_that_holds_all() -> None:
     assert same.schema.types == left.schema.types
 
 
-def test_moments_cut_no_span() -> None:
-    """Nor are they pieces or gaps: an instant on the right, one on the left, and ends that no span has."""
-    left = [{"id": 0, "start": -1, "end": 5}, {"id": 1, "start": 3, "end": 3}]
-    assert rows_of(difference(left, [{"start": 0, "end": 0}]), "id", "start", "end") == [(0, -1, 5)]
-    assert covered(left, [{"start": 0, "end": 0}, {"start": 2, "end": 9}])[
-        "covered"
-    ].to_pylist() == [3, 0]
-    neither = spans("start", "end", closed="neither")
-    touching = [{"start": 0, "end": 5}, {"start": 5, "end": 9}]
-    assert merged(touching, time=neither).num_rows == 2
-    assert gaps(touching, time=neither).num_rows == 0
-    assert difference([{"start": 0, "end": 9}], touching, right_time=neither).num_rows == 0
-
-
 def test_what_is_covered_is_counted_in_a_unit() -> None:
     side = pa.table(
         {"start": pa.array([0], pa.timestamp("s")), "end": pa.array([9], pa.timestamp("s"))}

@@ -160,11 +160,22 @@ def test_timedeltas_are_as_long_as_they_are(given: Any, nanoseconds: int) -> Non
 
 @pytest.mark.parametrize(
     "given",
-    [np.timedelta64("NaT"), np.timedelta64(1, "Y"), np.timedelta64(5), np.timedelta64(1, "ps")],
+    [np.timedelta64("NaT"), np.timedelta64(1, "Y"), np.timedelta64(5), np.timedelta64(1, "fs")],
 )
 def test_timedeltas_of_no_known_length(given: Any) -> None:
-    with pytest.raises(ConditionError, match=r"not a duration|finer than a nanosecond"):
+    with pytest.raises(ConditionError, match=r"not a duration|finer than a picosecond"):
         plain(given)
+
+
+def test_timestamps_count_no_picoseconds() -> None:
+    with pytest.raises(ConditionError, match=r"Round it\.$"):
+        Tick("us", is_of_columns=True).count("0.5ns")
+
+
+def test_picoseconds_are_exact() -> None:
+    assert Tick("ps").count("1h 1ps") == 3600 * 10**12 + 1
+    assert Tick("ns").count("2000 picoseconds") == 2
+    assert plain(np.timedelta64(-1500, "ps")) == "-1500ps"
 
 
 @pytest.mark.parametrize(
@@ -173,8 +184,9 @@ def test_timedeltas_of_no_known_length(given: Any) -> None:
         ("us", "0.5us", "count in a finer tick, for example tick='ns'"),
         ("s", "1500ms", "count in a finer tick, for example tick='ms'"),
         ("d", "90min", "count in a finer tick, for example tick='min'"),
-        ("ns", "0.5ns", r"Round it\.$"),
-        ("us", "0.5ns", r"Round it\.$"),
+        ("ns", "0.5ns", "count in a finer tick, for example tick='ps'"),
+        ("ps", "0.5ps", r"Round it\.$"),
+        ("us", "0.5ps", r"Round it\.$"),
     ],
 )
 def test_a_finer_tick_is_proposed_where_there_is_one(unit: str, text: str, way: str) -> None:

@@ -380,5 +380,5 @@ def _lengths_of(errors: pa.Table, scale: TimeScale) -> np.ndarray:
         return np.array(sizes, np.float64)
     if not pa.types.is_duration(column.type):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    step = NANOSECONDS_PER_UNIT[column.type.unit] / (scale.tick.nanoseconds or 1)
+    step = float(NANOSECONDS_PER_UNIT[column.type.unit] / (scale.tick.nanoseconds or 1))
     return column.view(pa.int64()).to_numpy(zero_copy_only=False) * step

@@ -381,7 +381,7 @@ def _whole_delays(
         )
     else:
         numbers = column.to_numpy()
-    scale = 1.0 if unit is None else NANOSECONDS_PER_UNIT[unit_name(unit)] / nanoseconds
+    scale = 1.0 if unit is None else float(NANOSECONDS_PER_UNIT[unit_name(unit)] / nanoseconds)
     if not np.isfinite(numbers).all():
         raise DataError(
             f"{name}: a delay must be finite (found NaN or infinity). Remove such rows."

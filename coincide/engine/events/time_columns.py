@@ -43,7 +43,7 @@ class TimeColumn:
     side: str
     name: str
     family: Family
-    nanoseconds: int | None = None
+    nanoseconds: int | Fraction | None = None
     is_single: bool = False
     is_decimal: bool = False
     zone: str | None = None  # Of timestamps that Arrow holds
@@ -121,7 +121,13 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
             )
         return Tick()
     has_floats = any(column.family == "float" for column in columns)
-    tick = options.tick or ("ns" if has_floats else _finest(units))
+    tick = options.tick or _finest([*units, "ns"] if has_floats else units)
+    spans = [column for column in columns if column.family == "duration"]
+    if spans and tick == "ps":
+        raise ConditionError(
+            f"durations are counted in ns at the finest (found {_listed(_alike(spans))} next to"
+            " numbers of ps). Cast them to numbers of ps."
+        )
     for column, unit in zip(columns, units, strict=True):
         if column.family != "float" and _finest([unit, tick]) != tick:
             raise ConditionError(
@@ -298,6 +304,9 @@ def time_names(argument_name: str, time: str | Sequence[str]) -> tuple[str, str]
 
 def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
     """How far fine ticks reach, and what reaches further; empty where ticks are not the matter."""
+    if tick.unit == "ps":
+        coarser = f"; {option('tick', 'ns')} reaches 73 years, if no time is finer"
+        return f"a tick is 1 ps, which reaches 26 days{'' if scales else coarser}"
     if tick.unit != "ns":
         return ""
     reach = "a tick is 1 ns, which reaches 73 years"

@@ -61,7 +61,7 @@ def suiting_unit(length: float, tick: Tick) -> tuple[str, float]:
         return "ticks", 1.0
     largest = max(length, 1) * tick.nanoseconds
     unit, size = [(u, n) for u, n in NANOSECONDS_PER_UNIT.items() if n <= largest][-1]
-    return unit, size / tick.nanoseconds
+    return unit, float(size / tick.nanoseconds)
 
 
 _STYLE = """

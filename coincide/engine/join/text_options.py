@@ -29,7 +29,7 @@ from coincide.model.relations import (
     relation,
 )
 from coincide.model.sides import SIDES
-from coincide.model.units import Duration, TypedInt, parse_duration
+from coincide.model.units import Duration, parse_duration
 
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column", "clock")
 CLOCKS = (*_CLOCKS, "around_unit", "clock_by")
@@ -136,7 +136,7 @@ def numbers(option: str, text: str) -> list[float]:
 def duration(option: str, text: str) -> Duration:
     """A duration: a whole number counts ticks, anything else has a unit."""
     try:
-        return TypedInt(text)
+        return int(text)
     except ValueError:
         with said_of(option):
             parse_duration(text)

@@ -248,7 +248,7 @@ def templates_from_densities(
         )
     if not densities:
         raise DataError("there is no density. Give at least one.")
-    scale = NANOSECONDS_PER_UNIT[unit_name(unit)] / NANOSECONDS_PER_UNIT[unit_name(tick)]
+    scale = float(NANOSECONDS_PER_UNIT[unit_name(unit)] / NANOSECONDS_PER_UNIT[unit_name(tick)])
     given, distance = {}, {}
     for key, density in densities.items():
         name = str(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from pyspark.sql import DataFrame, GroupedData, SparkSession
@@ -201,6 +202,11 @@ def check_tick(tick: Tick) -> int:
         raise ConditionError(
             "the time columns hold plain numbers, and Spark's watermark is a time. Say what they"
             f" count since 1970, for example {option('unit', 'ms')}."
+        )
+    if isinstance(tick.nanoseconds, Fraction):
+        raise ConditionError(
+            f"the time columns count {tick.unit}, and Spark's watermark is a time since 1970, which"
+            f" reaches beyond their range. Write them in ns, or coarser."
         )
     return tick.nanoseconds
 

@@ -105,6 +105,7 @@ INTEGERS = {
     pa.int8(): (-(2**7), 2**7 - 1), pa.int16(): (-(2**15), 2**15 - 1),
     pa.int32(): (-(2**31), 2**31 - 1), pa.int64(): (1 - 2**61, 2**61 - 1),
     pa.uint8(): (0, 2**8 - 1), pa.uint16(): (0, 2**16 - 1), pa.uint32(): (0, 2**32 - 1),
+    pa.uint64(): (0, 2**61 - 1),
 }  # fmt: skip
 ZONES = (None, "UTC", "Asia/Tokyo")
 FLOATS = [pa.float32(), pa.float64()]
@@ -338,7 +339,8 @@ def test_wild_times(tmp_path: Path, wild: str, column: str, place: str, side: st
     for name, path in paths.items():
         times = (low, high) if name == side else (good, good)
         pq.write_table(side_table(kind, *times), path, row_group_size=GROUP)
-    near = NEAR if unit != "s" else TimingCondition(within("-1ns", "1ns"), 1.0)
+    step = "1ns" if unit in ("s", "ns") else "1us"
+    near = NEAR if pa.types.is_integer(kind) else TimingCondition(within(f"-{step}", step), 1.0)
     pairs, left, right = joined(**paths, condition=near, unit=unit, invalid="drop")
     counts = left if side == "left" else right
     valid = wild == "largest in range" and column != "min_time"
