@@ -16,7 +16,12 @@ from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, OnSpark, checked
 from coincide.command_line.summary import Counted, counted_pairs
+from coincide.engine.events.corrected import CorrectedClock
 from coincide.engine.events.row_numbers import ID
+from coincide.engine.events.spans import Spans
+from coincide.engine.events.time_arguments import Around, AroundByRow, Histograms
+from coincide.engine.events.time_columns import time_names
+from coincide.engine.events.unwrapping import Counter, checked_modulus
 from coincide.engine.files.common_schema import MissingColumn
 from coincide.engine.files.planning import LocalFilesJoin, NotDirect
 from coincide.engine.files.source import Source, path_columns
@@ -27,6 +32,7 @@ from coincide.engine.join.text_options import shifts, worded_join
 from coincide.engine.reports.join_report import JoinSummary
 from coincide.model.errors import SchemaError, argument, marked
 from coincide.model.options import Way, check_choice
+from coincide.model.sides import SIDES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +48,7 @@ class JoinRequest(EventRequest):
     left: str
     right: str | None
     arguments: JoinArguments
+    counter: Counter | None = None
 
     @property
     def inputs(self) -> dict[str, str]:  # noqa: D102
@@ -61,7 +68,10 @@ class JoinRequest(EventRequest):
         asked = prepared(self, sources)
         planned = _planned_directly(asked, partial(LocalFilesJoin, say=progress.note))
         if isinstance(planned, str):
-            why, job = planned, self.job(asked.request.arguments, read_tables(asked, progress.show))
+            tables = read_tables(asked, progress.show)
+            if self.counter is not None:
+                tables = self.counter.unwrapped(tables, _clocks(asked.request.arguments))
+            why, job = planned, self.job(asked.request.arguments, tables)
         else:
             why, job = planned.plan.describe(), planned
         return InProcess(job.batches(), job.schema, lambda: self._counted(job.summary, why))
@@ -118,14 +128,49 @@ def request(**words: Any) -> JoinRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide join`."""
     check_choice("way", words["way"], get_args(Way))
     spark_only = {"--slices": words["slices"]}
+    counter = _counter(words["modulus"], words["in_order"])
     if words["way"].startswith("broadcast"):
         spark_only[f"--way {words['way']}"] = True
+    rules = checked(words, spark_only)
+    arguments = replace(worded_join(words), shifts=shifts(words["shifts"]))
+    if counter is not None:
+        _clocks(arguments)
+        rules |= _in_order_of_rows(rules["engine"], words["way"])
     return JoinRequest(
-        left=words["left"],
-        right=words["right"],
-        arguments=replace(worded_join(words), shifts=shifts(words["shifts"])),
-        **checked(words, spark_only),
+        left=words["left"], right=words["right"], arguments=arguments, counter=counter, **rules
     )
+
+
+def _counter(modulus: int | None, in_order: bool) -> Counter | None:
+    if modulus is not None:
+        return Counter(checked_modulus(modulus), in_order)
+    if in_order:
+        raise Problem("--in-order belongs to --modulus. Remove it, or give --modulus M.")
+    return None
+
+
+def _in_order_of_rows(engine: str, way: str) -> dict[str, str]:
+    """The engine for a clock that wraps, of which only this process knows the order of rows."""
+    if engine == "spark" or way == "files":
+        raise Problem(
+            "--modulus needs the order of rows, which one process alone keeps. Use --engine local,"
+            " without --way files and options of Spark."
+        )
+    return {"engine": "local", "engine_why": "a clock that wraps needs the order of rows"}
+
+
+def _clocks(arguments: JoinArguments) -> list[tuple[str, str]]:
+    """The columns of times of both sides, of which a clock may wrap."""
+    found = []
+    for side, given in zip(SIDES, (arguments.left_time, arguments.right_time), strict=True):
+        if isinstance(given, (CorrectedClock, Spans)):
+            raise Problem(
+                f"--modulus unwraps instants and intervals (found --{side}-clock or spans). Unwrap the"
+                " columns first, with coincide.unwrapped in Python."
+            )
+        name = given.time if isinstance(given, (Around, AroundByRow, Histograms)) else given
+        found.append(time_names(f"{side}_time", name))
+    return found
 
 
 Planned = TypeVar("Planned")
@@ -163,6 +208,8 @@ def _closed_if_free(request: JoinRequest, closed: str) -> str:
 def _closed(asked: Prepared[JoinRequest]) -> str | None:
     """Why the direct way is closed; None if it may be open."""
     request, inputs, types = asked
+    if request.counter is not None:
+        return "a clock that wraps needs the order of rows."
     if request.way not in ("auto", "files"):
         return "as asked"
     prefixes = request.arguments.prefixes

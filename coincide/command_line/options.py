@@ -187,8 +187,8 @@ def _time_rules(refused: str) -> list[Parameter]:
     return _group(
         "Timestamps",
         {
-            "--unit ns|us|ms|s|min|h|d": "What a number in the time columns counts. Timestamps need none,"
-            " but ns where they are finer than 1 us.",
+            "--unit ps|ns|us|ms|s|min|h|d": "What a number in the time columns counts. Timestamps need"
+            " none, but ns where they are finer than 1 us.",
             "--tick UNIT": "In what times are counted. Default: us for timestamps, ns for floats, the finer"
             " unit for integers. Coarser ticks round floats, and reach further.",
             "--invalid raise|drop = raise": f"{refused}: an error, or skipped and counted.",
@@ -360,6 +360,16 @@ JOIN = [
         },
     ),
     *_sided("Timestamps", _JOIN, "duration", "duration-unit"),
+    *_group(
+        "Timestamps",
+        {
+            "--modulus M: int": "Times are counted by one clock that begins again at M, such as 4294967296"
+            " of 32 bits. They go on from row to row, so inputs are in the order in which they were"
+            " counted. In one process.",
+            "--in-order": "With --modulus: no row of an input is before the one above it, so longer pauses"
+            " are clear.",
+        },
+    ),
     *_results(
         _JOIN,
         "left event",
@@ -396,7 +406,7 @@ JOIN = [
 ]
 _NOT_OF_STREAMS = {
     *("overwrite", "file_format", "output_format", "engine", "way", "slices"),
-    *("shifts", "matching", "largest_group"),  # need all events at once
+    *("shifts", "matching", "largest_group", "modulus", "in_order"),  # need all events at once
 }
 """Options of a join that a join of streams does not have, with those of CSV."""
 _FEED = "kafka://HOST:PORT/TOPIC, or a folder of Parquet files that grows"
