@@ -87,7 +87,7 @@ def test_words_and_other_operators() -> None:
     )
     live.push("left", events)
     live.push("right", events)
-    assert live.summary().pairs > 0
+    assert live.summary().counters.pairs > 0
 
 
 def test_ranges_and_durations() -> None:

@@ -113,7 +113,8 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
 
 
 def _is_label(stored: Stored) -> bool:
-    return stored.family == "text" or (stored.family == "integer" and stored.nanoseconds is None)
+    is_number = stored.family == "integer" and stored.most < 2**63  # Spark has no uint64
+    return stored.family == "text" or (is_number and stored.nanoseconds is None)
 
 
 def _is_unlike(kind: pa.DataType) -> bool:
