@@ -64,8 +64,9 @@ def unwrapped(
     modulus : int
         What the counter begins again at, in the unit of the column: ``2**32``.
     left_time, right_time : str or (str, str)
-        The column of times: whole numbers from 0 to below `modulus`. Where they are two, min and max, the second is
-        at most a quarter of the modulus after the first. Default of `right_time`: `left_time`.
+        The column of times: whole numbers from 0 to below `modulus`.
+        With two columns, the max is at most a quarter of the modulus after the min. Default of
+        `right_time`: `left_time`.
     in_order : bool
         Whether rows of a side never go back. Steps may then be as long as the modulus.
 
