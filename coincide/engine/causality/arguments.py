@@ -28,8 +28,8 @@ from coincide.engine.events.timestamps import (
     SideModel,
     TimestampColumns,
 )
+from coincide.engine.join.delta import DELTA, delta_columns, in_unit
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.spec import DELTA, DELTA_NAMES, in_unit
 from coincide.engine.join.where import PairColumns
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.causality.spaces import Space
@@ -317,10 +317,8 @@ class CausalityArguments(PairArguments):
 
 def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
     """The columns of a pair: those of both events, delta, and the distance where there are places."""
-    # As long as no tick is known delta may have any of its names.
     placed = (("distance", pa.float64()),) if coordinates else ()
-    deltas = DELTA_NAMES if tick is None else (in_unit(DELTA, tick),)
-    return PairColumns(CAUSE_AND_EFFECT, (*((name, pa.int64()) for name in deltas), *placed))
+    return PairColumns(CAUSE_AND_EFFECT, (*delta_columns(tick), *placed))
 
 
 def check_condition(condition: object) -> None:

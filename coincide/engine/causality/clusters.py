@@ -147,7 +147,7 @@ def _labels_where(left: Side, right: Side, spec: CausalitySpec) -> tuple[np.ndar
     assert spec.where is not None
     pairing = spec.but(backend="cpu").pairing(left, right)
     join, events = pairing.qualifying, pairing.events[0]
-    passes = spec.where.between(left, right, pairing.measured)
+    passes = spec.where.between(left, right, pairing.of_condition)
     pairs = 0
 
     def run(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:

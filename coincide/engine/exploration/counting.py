@@ -132,7 +132,7 @@ class Candidates(Emission):
             # A pair is there from the confidence on that either order reaches.
             of_other_order = self.pairing.probabilities_swapped(right, left)
             if (where := self._spec.where) is not None:
-                meets = where.between(self._right, self._left, self.pairing.measured)
+                meets = where.between(self._right, self._left, self.pairing.of_condition_swapped)
                 of_other_order *= meets(right, left)
             probability = np.maximum(probability, of_other_order)
         return Pairs(left, right, probability)

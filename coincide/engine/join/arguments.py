@@ -14,11 +14,18 @@ from coincide.engine.events.keys import Names, check_names, names_of
 from coincide.engine.events.span_ends import kind_of_ends
 from coincide.engine.events.spans import SpanColumns, Spans
 from coincide.engine.events.ticks import length_words
-from coincide.engine.events.timestamp_names import GivenTimes, TimestampNames, timestamp_names
+from coincide.engine.events.time_columns import resolve_tick
+from coincide.engine.events.timestamp_names import (
+    GivenTimes,
+    TimestampNames,
+    arrow_clocks,
+    timestamp_names,
+)
 from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.join.delta import DELTA, delta_columns, in_unit
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments, is_exact
 from coincide.engine.join.pair_filter import Where
-from coincide.engine.join.spec import DELTA, OVERLAP, OVERLAP_ENDS, in_unit, outputs_matches
+from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.join.where import PairColumns
 from coincide.engine.reports.warnings import delay_argument, warn
@@ -260,6 +267,22 @@ class JoinArguments(PairArguments):
         left, right = (self._names_of_times(name) for name in ("left_time", "right_time"))
         return left, right
 
+    @property
+    def where_columns(self) -> PairColumns:
+        """As in `PairArguments`: between instants there is delta."""
+        return self._pair_columns(None)
+
+    def where_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+        """As in `PairArguments`: the tick is known then."""
+        if self.is_of_spans:
+            return self.where_columns
+        given = zip(self.sides, self.times, (left, right), strict=True)
+        clocks = [clock for each in given for clock in arrow_clocks(*each)]
+        return self._pair_columns(resolve_tick(clocks, self.options))
+
+    def _pair_columns(self, tick: Tick | None) -> PairColumns:
+        return PairColumns(self.prefixes, () if self.is_of_spans else delta_columns(tick))
+
     def _names_of_times(self, name: str) -> TimestampNames:
         given = getattr(self, name)
         if self.is_of_spans and isinstance(given, str):
@@ -340,11 +363,6 @@ class RightAlone(JoinArguments):
     def outputs_either_key(self) -> bool:
         """As in `PairArguments`."""
         return True
-
-    @property
-    def where_columns(self) -> PairColumns:
-        """As in `PairArguments`."""
-        return PairColumns(self.prefixes)
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:

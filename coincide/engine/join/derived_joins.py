@@ -140,7 +140,7 @@ def filtered(pairing: Pairing, join: Any, is_stream: bool) -> Any:
     # no join: in a cycle a GPU's memory would wait for the collector.
     pairing = copy(pairing)
     left, right, where = pairing.left, pairing.right, pairing.spec.where
-    met = None if where is None else where.between(left, right, pairing.measured)
+    met = None if where is None else where.between(left, right, pairing.of_condition)
     if not is_stream:
         return join if met is None else FilteredJoin(pairing, join, met)
     if pairing.spec.pairs_once:
@@ -281,11 +281,8 @@ def _given_once(pairing: Pairing, met: PairTest | None) -> PairTest:
     # It is, if the left event is the earlier, or if the other order does not qualify.
     left, right, spec = pairing.left, pairing.right, pairing.spec
 
-    def measured(right_rows: np.ndarray, left_rows: np.ndarray) -> dict[str, np.ndarray]:
-        found = pairing.measured(left_rows, right_rows)
-        return {name: -each if name == spec.delta_name else each for name, each in found.items()}
-
-    met_swapped = None if spec.where is None else spec.where.between(right, left, measured)
+    swapped = right, left, pairing.of_condition_swapped
+    met_swapped = None if spec.where is None else spec.where.between(*swapped)
     stamps = stamps_of(left), stamps_of(right)
 
     def test(own: np.ndarray, others: np.ndarray) -> np.ndarray:

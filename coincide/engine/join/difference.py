@@ -12,8 +12,9 @@ from coincide.engine.events.rows import numbers_in_runs
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.spans import Spans
 from coincide.engine.join.coverage import unions_of
+from coincide.engine.join.delta import in_unit
 from coincide.engine.join.span_rows import SpanRows, joined_times, read_both
-from coincide.engine.join.spec import check_output_names, in_unit
+from coincide.engine.join.spec import check_output_names
 from coincide.model.counters import offsets_of
 from coincide.model.docstrings import documented
 from coincide.model.options import CorrelateOptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -10,14 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.float_decimals import TIME_DECIMALS, as_decimals
 from coincide.engine.events.sides import PairTest, Side
+from coincide.engine.join.delta import DELTA_NAMES
 from coincide.engine.join.where import SIDES_ALONE, PairColumns, evaluated, expression_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, first_line
+from coincide.model.sides import SIDES
 
 GivenWhere: TypeAlias = "str | pc.Expression | None"
 """What users may say: SQL text, or an Arrow expression, over ``left_...`` and ``right_...`` columns."""
-Measure: TypeAlias = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
-"""From left and right rows of pairs to their columns of their own, by name."""
+Measure: TypeAlias = Callable[[Sequence[str], np.ndarray, np.ndarray], dict[str, np.ndarray]]
+"""From names, left and right rows of pairs to those of their own columns, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +32,18 @@ class Where:
     right: tuple[str, ...]
     pair: PairColumns = SIDES_ALONE
     measures: tuple[str, ...] = ()
+    times: frozenset[str] = (
+        frozenset()
+    )  # names of a pair's columns, decimals which are stored as floats
 
     @property
     def of_either_order(self) -> Where:
         """The same of one stream, whose events have on both sides what is needed of either."""
         both = tuple(dict.fromkeys([*self.left, *self.right]))
-        return replace(self, left=both, right=both)
+        columns = [(prefix, name) for prefix in self.pair.prefixes for name in both]
+        own = {name for prefix, name in columns if f"{prefix}_{name}" in self.times}
+        times = frozenset(f"{prefix}_{name}" for prefix, name in columns if name in own)
+        return replace(self, left=both, right=both, times=times)
 
     @property
     def names(self) -> list[str]:
@@ -80,15 +89,23 @@ class PairFilter:
     @property
     def _all_kinds(self) -> list[pa.DataType]:
         measures = dict(self.where.pair.measures)
-        return [*self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)]
+        kinds = *self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)
+        return [
+            TIME_DECIMALS if name in self.where.times else kind
+            for name, kind in zip(self.where.names, kinds, strict=True)
+        ]
 
     def between(self, left: Side, right: Side, measure: Measure) -> PairTest:
         """The test of pairs of two sides. Null counts as no."""
+        own, others = self.kinds
+        names = iter(self.where.names)
         sides = [
             # A column by which matches are preferred may come after those of the condition.
-            list(map(in_kind, side.tested[: len(kinds)], kinds))
-            for side, kinds in zip((left, right), self.kinds, strict=True)
+            [self._read(next(names), *each) for each in zip(side.tested, kinds, strict=False)]
+            for side, kinds in ((left, own), (right, others))
         ]
+        # Of right events without a match, which are the left ones there, it is still from left to right.
+        sign = -1 if self.where.pair.prefixes == SIDES[::-1] else 1
 
         def test(left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
             indices = pa.array(left_rows), pa.array(right_rows)
@@ -98,8 +115,11 @@ class PairFilter:
                 for column in side
             ]
             if self.where.measures:
-                measured = measure(left_rows, right_rows)
-                columns += [pa.array(measured[name]) for name in self.where.measures]
+                found = measure(self.where.measures, left_rows, right_rows)
+                columns += [
+                    pa.array(sign * found[name] if name in DELTA_NAMES else found[name])
+                    for name in self.where.measures
+                ]
             try:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:
@@ -108,10 +128,14 @@ class PairFilter:
                     f" ({first_line(error)}). Remove such rows from the sides, compute a column"
                     " before the join, or cast the columns to a wider type."
                 ) from error
-            found: np.ndarray = met.to_numpy(zero_copy_only=False)
-            return found
+            passing: np.ndarray = met.to_numpy(zero_copy_only=False)
+            return passing
 
         return test
+
+    def _read(self, name: str, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        column = in_kind(column, kind)
+        return as_decimals(column) if name in self.where.times else column
 
     def _evaluated(self, columns: list[pa.Array], size: int = 0) -> pa.Array:
         # A condition of constants alone has rows, too.
@@ -135,15 +159,25 @@ def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def where_of(
-    given: GivenWhere, left: pa.Schema, right: pa.Schema, pair: PairColumns = SIDES_ALONE
+    given: GivenWhere,
+    left: pa.Schema,
+    right: pa.Schema,
+    pair: PairColumns = SIDES_ALONE,
+    clocks: tuple[Iterable[str], Iterable[str]] = ((), ()),
 ) -> Where | None:
-    """What is meant, of pairs of two sides of these columns."""
+    """What is meant, of pairs of two sides of these columns, of which some are times."""
     if given is None:
         return None
     check_where(given, pair)
-    known = pair.fields(left, right)
+    known, times = pair.fields(left, right), frozenset[str]()
     if isinstance(given, str):
-        expression, used = expression_of(given, pair, known)
+        # Floats are the decimals that they read as, as for the window. Arrow's expressions name types.
+        named = {
+            f"{p}_{name}" for p, own in zip(pair.prefixes, clocks, strict=True) for name in own
+        }
+        times = frozenset(n for n in named & known.keys() if pa.types.is_floating(known[n]))
+        known |= dict.fromkeys(times, TIME_DECIMALS)
+        expression, used = expression_of(given, pair, known, times)
         for name in used:
             if name not in known:
                 has = ", ".join(map(repr, known))
@@ -158,7 +192,7 @@ def where_of(
         for prefix, schema in zip(pair.prefixes, (left, right), strict=True)
     ]
     measures = tuple(name for name, _ in pair.measures if name in used)
-    return Where(expression, names[0], names[1], pair, measures)
+    return Where(expression, names[0], names[1], pair, measures, times)
 
 
 def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -13,6 +14,7 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
+from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
@@ -20,23 +22,14 @@ from coincide.model.errors import ConditionError
 from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching
 from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
-from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 
 NO_NUMBER = int(np.iinfo(np.int64).min)
 """What a column of pairs holds where its value is null."""
-DELTA = "delta"
 OVERLAP = "overlap"
 OVERLAP_ENDS = "overlap_start", "overlap_end"
-DELTA_NAMES = (DELTA, *(f"{DELTA}_{unit}" for unit in NANOSECONDS_PER_UNIT))
-"""All that the column of delta may be called."""
-
-
-def in_unit(name: str, tick: Tick) -> str:
-    """A column of durations, which says what it counts: ``delta_us``; of bare ticks ``delta``."""
-    return name if tick.unit is None else f"{name}_{tick.unit}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +233,22 @@ class Pairing(ABC):
             found[spec.overlap_name] = np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
         return found | self._ends_of_overlaps(*rows)
 
+    def of_condition(
+        self, names: Sequence[str], left_rows: np.ndarray, right_rows: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The columns of pairs of their own that a condition on pairs is on, by name."""
+        rows = left_rows, right_rows
+        deltas = [name for name in names if name in DELTA_NAMES]
+        found = {} if len(deltas) == len(names) else self.measured(*rows)
+        return found | (dict.fromkeys(deltas, self.deltas(*rows)) if deltas else {})
+
+    def of_condition_swapped(
+        self, names: Sequence[str], right_rows: np.ndarray, left_rows: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The same of pairs of one stream whose right event is taken to be left."""
+        found = self.of_condition(names, left_rows, right_rows)
+        return {name: -each if name in DELTA_NAMES else each for name, each in found.items()}
+
     def _ends_of_overlaps(
         self, left_rows: np.ndarray, right_rows: np.ndarray
     ) -> dict[str, np.ndarray]:
@@ -262,8 +271,13 @@ class Pairing(ABC):
     def deltas(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """T_right - T_left between stamps, or midpoints, half a tick left off: int64 array, ticks."""
         left, right = self._stamps
-        doubled = right[right_rows] - left[left_rows]
+        doubled = right[right_rows] - left[left_rows] + 2 * self.not_moved
         return (doubled + (doubled < 0)) >> 1
+
+    @property
+    def not_moved(self) -> int:
+        """By how many ticks right times are still to be moved, of those of `AnySpec.shift`."""
+        return 0
 
     def overlaps(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """The time that pairs of spans have in common, below 0 the gap: int64 array, ticks."""

@@ -94,6 +94,11 @@ class TimingPairing(Pairing):
             )
         self.join = filtered(self, join, spec.is_one_stream and not is_enough)
 
+    @property
+    def not_moved(self) -> int:
+        """As in `Pairing`: of two sides the window moves instead."""
+        return 0 if self.spec.is_one_stream else self.spec.shift
+
     def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:  # noqa: D102
         left, right = self._events
         given = left, left_rows, right, right_rows, self._model

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.rows import is_string
+from coincide.engine.events.schemas import plain_type
 from coincide.engine.events.ticks import written_time
+from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.model.errors import ConditionError, argument
 from coincide.model.sides import SIDES
 
@@ -46,6 +49,9 @@ _TAKES = {
 }
 """From what a cast means the same in every SQL: floats and times are printed in many ways."""
 _NUMBERS = ("whole", "float", "decimal")
+_MOST_DIGITS = 76
+_WHOLES = pa.decimal256(20, 0)
+"""All whole numbers of 64 bits, with and without a sign."""
 
 
 def kind_of(expression: pc.Expression, fields: Fields) -> Kind:
@@ -107,6 +113,8 @@ def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | N
         return None, f"a CAST of {kind} AS {word.upper()} is ambiguous. {cure}"
     if wanted == "whole" and own in ("float", "decimal"):
         given = pc.trunc(given)
+    if wanted == "float" and own == "decimal":
+        given = _number(given, kind)
     if own == "text" and wanted != "text":
         given = pc.utf8_trim_whitespace(given)
     return given.cast(target), ""
@@ -114,10 +122,14 @@ def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | N
 
 def product(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) -> pc.Expression:
     """Of numbers, or of a duration and a number: to the nearest step of the duration."""
-    if _classes(kinds) == ["float", "duration"]:
-        one, other, kinds = other, one, kinds[::-1]
-    if _classes(kinds) == ["duration", "float"]:
-        return _steps(_as_float(one) * other.cast("float64"), kinds[0])
+    classes = _classes(kinds)
+    if classes[1] == "duration" and classes[0] in ("float", "decimal"):
+        one, other, kinds, classes = other, one, kinds[::-1], classes[::-1]
+    if classes[0] == "duration" and classes[1] in ("float", "decimal"):
+        return _steps(_as_float(one) * _number(other, kinds[1]), kinds[0])
+    if classes == ["decimal", "decimal"] and _digits(kinds) >= _MOST_DIGITS:
+        return _number(one, kinds[0]) * _number(other, kinds[1])
+    one, other = alike([one, other], kinds, pa.int64())
     return one * other
 
 
@@ -131,24 +143,68 @@ def quotient(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind])
         fine = pa.duration(unit)
         return quotient(_as_float(one.cast(fine)), _as_float(other.cast(fine)), (None, None))
     if classes[0] == "duration" and classes[1] in _NUMBERS:
-        return _steps(quotient(_as_float(one), other, (None, None)), kinds[0])
-    divisor = other.cast("float64")
+        return _steps(quotient(_as_float(one), other, (None, kinds[1])), kinds[0])
+    divisor = _number(other, kinds[1])
     nothing = pc.scalar(pa.scalar(None, pa.float64()))
-    return pc.divide(one.cast("float64"), pc.if_else(divisor == 0.0, nothing, divisor))
+    return pc.divide(_number(one, kinds[0]), pc.if_else(divisor == 0.0, nothing, divisor))
 
 
-def unlike(kinds: tuple[Kind, Kind]) -> str:
+def alike(
+    given: Sequence[pc.Expression], kinds: Sequence[Kind], untyped: pa.DataType
+) -> list[pc.Expression]:
+    """Expressions that Arrow compares and adds exactly; what has no type has that of another, or this."""
+    # Arrow has decimals of whole numbers too narrow, and nothing but nulls compares with no nulls.
+    classes = _classes(kinds)
+    typed = (kind for kind in kinds if not (kind is None or pa.types.is_null(kind)))
+    kind_of_nulls = next(typed, untyped)
+    found = []
+    for each, kind, own in zip(given, kinds, classes, strict=True):
+        if own == "nothing":
+            each = each.cast(kind_of_nulls)
+        elif own == "decimal" and "float" in classes:
+            each = _number(each, kind)
+        elif own == "whole" and "decimal" in classes and "float" not in classes:
+            each = each.cast(_WHOLES)
+        found.append(each)
+    return found
+
+
+def _number(given: pc.Expression, kind: Kind) -> pc.Expression:
+    """As the nearest float: Arrow may take another one for a long decimal, but reads texts rightly."""
+    if kind is not None and pa.types.is_decimal(kind):
+        given = given.cast("string")
+    return given.cast("float64")
+
+
+def _digits(kinds: Sequence[Kind]) -> int:
+    """Of decimals, together."""
+    return sum(kind.precision for kind in kinds if kind is not None)
+
+
+def _decimal(word: str) -> pc.Expression | None:
+    """A decimal as it is written; None if it has too many digits."""
+    value = Decimal(word)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    if precision > _MOST_DIGITS:
+        return None
+    return pc.scalar(pa.scalar(value, pa.decimal256(precision, scale)))
+
+
+def unlike(kinds: Sequence[Kind]) -> str:
     """What is wrong with comparing or adding a duration and a number; empty if they are none."""
     classes = _classes(kinds)
     if "duration" in classes and any(each in _NUMBERS for each in classes):
         return (
-            f"{kinds[0]} and {kinds[1]} are not two durations. Write the number as INTERVAL '5'"
+            f"{' and '.join(map(str, kinds))} are not two durations. Write the number as INTERVAL '5'"
             " SECOND, or divide the duration by INTERVAL '1' SECOND"
         )
     return ""
 
 
-def _classes(kinds: tuple[Kind, Kind]) -> list[str | None]:
+def _classes(kinds: Sequence[Kind]) -> list[str | None]:
     return [None if kind is None else _class_of(kind) for kind in kinds]
 
 
@@ -175,7 +231,14 @@ class PairColumns:
     @property
     def words(self) -> str:
         """What there is, in words."""
-        return ", ".join([*(f"{p}_..." for p in self.prefixes), *(n for n, _ in self.measures)])
+        return ", ".join([*(f"{p}_..." for p in self.prefixes), *self.words_of_measures])
+
+    @property
+    def words_of_measures(self) -> list[str]:
+        """The names of their own columns; as long as delta may have any unit, that without one."""
+        names = [name for name, _ in self.measures]
+        is_open = DELTA in names and len(names) > 1
+        return [name for name in names if not (is_open and name in DELTA_NAMES[1:])]
 
     def knows(self, name: str) -> bool:
         """Whether a name can be that of such a column."""
@@ -184,9 +247,13 @@ class PairColumns:
         )
 
     def fields(self, left: pa.Schema, right: pa.Schema) -> dict[str, pa.DataType]:
-        """All columns of pairs of two sides, left ones first."""
+        """All columns of pairs of two sides, left ones first, without encodings."""
         sides = zip(self.prefixes, (left, right), strict=True)
-        own = {f"{prefix}_{field.name}": field.type for prefix, schema in sides for field in schema}
+        own = {
+            f"{prefix}_{field.name}": plain_type(field.type)
+            for prefix, schema in sides
+            for field in schema
+        }
         return {**own, **dict(self.measures)}
 
 
@@ -217,11 +284,14 @@ _UNDERSTOOD = (
 
 
 def expression_of(
-    text: str, pair: PairColumns = SIDES_ALONE, fields: Fields | None = None
+    text: str,
+    pair: PairColumns = SIDES_ALONE,
+    fields: Fields | None = None,
+    times: Container[str] = (),
 ) -> tuple[pc.Expression, list[str]]:
-    """What a condition in SQL is in Arrow, and the names that it uses."""
+    """What a condition in SQL is in Arrow, and the names that it uses; times may be decimals."""
     # Nulls count as they do in SQL: a comparison with one is neither true nor false.
-    reader = _Reader(text, pair, fields or {})
+    reader = _Reader(text, pair, fields or {}, times)
     try:
         found = reader.disjunction()
     except RecursionError:
@@ -235,16 +305,20 @@ def expression_of(
 class _Reader:
     """Reads a text from left to right, a method for each level of precedence."""
 
-    def __init__(self, text: str, pair: PairColumns, fields: Fields) -> None:
-        self._text, self._pair, self._fields = text, pair, fields
+    def __init__(self, text: str, pair: PairColumns, fields: Fields, times: Container[str]) -> None:
+        self._text, self._pair, self._fields, self._times = text, pair, fields, times
         self._tokens = list(_tokens(text, pair))
         self._at = 0
         self.names: list[str] = []
+        named = {_name(*token) for token in self._tokens}
+        kinds = [kind for name, kind in fields.items() if name in named]
+        self._has_decimals = any(map(pa.types.is_decimal, kinds))
+        self._has_nothing = any(map(pa.types.is_null, kinds))
 
     def disjunction(self) -> pc.Expression:
         found = self._conjunction()
         while self._takes("OR"):
-            found = found | self._conjunction()
+            found = self._typed(found, pa.bool_()) | self._typed(self._conjunction(), pa.bool_())
         return found
 
     def check_end(self) -> None:
@@ -254,31 +328,34 @@ class _Reader:
     def _conjunction(self) -> pc.Expression:
         found = self._negation()
         while self._takes("AND"):
-            found = found & self._negation()
+            found = self._typed(found, pa.bool_()) & self._typed(self._negation(), pa.bool_())
         return found
 
     def _negation(self) -> pc.Expression:
-        return ~self._negation() if self._takes("NOT") else self._predicate()
+        if self._takes("NOT"):
+            return ~self._typed(self._negation(), pa.bool_())
+        return self._predicate()
 
     def _predicate(self) -> pc.Expression:
         own = self._sum()
         kind, sign = self._next
         if kind == "sign" and sign in _COMPARISONS:
             self._at += 1
-            return _COMPARISONS[sign](own, self._like(own, self._sum()))
+            return _COMPARISONS[sign](*self._alike(own, self._sum()))
         if self._takes("IS"):
             negated = self._takes("NOT")
             self._expects("NULL")
             return ~own.is_null() if negated else own.is_null()
         negated = self._takes("NOT")
         if self._takes("BETWEEN"):
-            low = self._like(own, self._sum())
+            least, low = self._alike(own, self._sum())
             self._expects("AND")
-            found = (own >= low) & (own <= self._like(own, self._sum()))
+            most, high = self._alike(own, self._sum())
+            found = (least >= low) & (most <= high)
         elif self._takes("IN"):
             found = self._any_of(own)
         elif self._takes("LIKE"):
-            found = pc.match_like(own, self._literal_text())
+            found = pc.match_like(self._typed(own, pa.string()), self._literal_text())
         elif negated:
             raise self._error("NOT needs IN, BETWEEN or LIKE after it there")
         else:
@@ -288,29 +365,39 @@ class _Reader:
     def _any_of(self, own: pc.Expression) -> pc.Expression:
         """As comparisons, so that nulls count as in SQL."""
         self._expects("(")
-        found = own == self._like(own, self._sum())
+        found = self._equal(own, self._sum())
         while self._takes(","):
-            found = found | (own == self._like(own, self._sum()))
+            found = found | self._equal(own, self._sum())
         self._expects(")")
         return found
+
+    def _equal(self, own: pc.Expression, other: pc.Expression) -> pc.Expression:
+        own, other = self._alike(own, other)
+        return own == other
 
     def _sum(self) -> pc.Expression:
         found = self._product()
         while self._next[1] in ("+", "-") and self._next[0] == "sign":
             adds = self._takes("+") or not self._takes("-")
-            other = self._like(found, self._product())
+            found, other = self._alike(found, self._product())
             found = found + other if adds else found - other
         return found
 
-    def _like(self, own: pc.Expression, other: pc.Expression) -> pc.Expression:
-        """The second of two expressions, if it goes with the first."""
-        if why := unlike(self._kinds(own, other)):
+    def _alike(self, *given: pc.Expression) -> list[pc.Expression]:
+        """Expressions as they go with each other, if they do."""
+        kinds = self._kinds(*given)
+        if why := unlike(kinds):
             raise self._error(why)
-        return other
+        return alike(given, kinds, pa.int64())
 
-    def _kinds(self, *given: pc.Expression) -> tuple[Kind, Kind]:
-        own, other = (kind_of(each, self._used()) if self._fields else None for each in given)
-        return own, other
+    def _typed(self, given: pc.Expression, kind: pa.DataType) -> pc.Expression:
+        """An expression as it is, but nulls of no type in one."""
+        if not self._has_nothing:
+            return given
+        return alike([given], self._kinds(given), kind)[0]
+
+    def _kinds(self, *given: pc.Expression) -> list[Kind]:
+        return [kind_of(each, self._used()) if self._fields else None for each in given]
 
     def _used(self) -> Fields:
         return {name: self._fields[name] for name in self.names if name in self._fields}
@@ -320,7 +407,8 @@ class _Reader:
         while self._next[1] in ("*", "/") and self._next[0] == "sign":
             multiplies = self._takes("*") or not self._takes("/")
             other = self._factor()
-            kinds = self._kinds(found, other)
+            own, others = self._kinds(found, other)
+            kinds = own, others
             found = product(found, other, kinds) if multiplies else quotient(found, other, kinds)
         return found
 
@@ -342,7 +430,7 @@ class _Reader:
         if kind == "text":
             return pc.scalar(_unquoted(word))
         if kind == "quoted":
-            return self._column(word[1:-1].replace("``", "`"))
+            return self._column(_name(kind, word))
         if kind == "word":
             return self._word(word)
         self._at -= 1
@@ -351,9 +439,16 @@ class _Reader:
         )
 
     def _number(self, word: str) -> pc.Expression:
-        if re.search(r"[.eE]", word):
+        has_point = re.search(r"[.eE]", word) is not None
+        is_large = not (has_point or _is_in_64_bits(int(word)))
+        # A large number goes with decimals alone; as long as no types are known, it may.
+        is_exact = self._has_decimals or (is_large and not self._fields)
+        exact = _decimal(word) if is_exact and (has_point or is_large) else None
+        if exact is not None:
+            return exact
+        if has_point:
             return pc.scalar(float(word))
-        if not -(2**63) <= int(word) < 2**63:
+        if not _is_in_64_bits(int(word)):
             raise self._error(f"{word} is beyond whole numbers of 64 bits")
         return pc.scalar(int(word))
 
@@ -385,6 +480,10 @@ class _Reader:
             given.append(self._sum())
         self._expects(")")
         count, function = _FUNCTIONS[name]
+        if name == "coalesce":
+            given = self._alike(*given)
+        elif name != "abs":
+            given = [self._typed(each, pa.string()) for each in given]
         if count and len(given) != count:
             raise self._error(f"{name} takes {count} argument (found {len(given)})")
         return function(*given)
@@ -423,12 +522,17 @@ class _Reader:
 
     def _cast(self) -> pc.Expression:
         self._expects("(")
+        first = len(self.names)
         given = self.disjunction()
         self._expects("AS")
         word = self._next[1]
         self._at += 1
         self._expects(")")
-        found, why = cast(given, word, self._kinds(given, given)[0])
+        kind = self._kinds(given)[0]
+        if any(name in self._times for name in self.names[first:]) and kind is not None:
+            # Whatever of a time is a decimal was a float, and is printed in as many ways.
+            kind = pa.float64() if pa.types.is_decimal(kind) and _is_text(word) else kind
+        found, why = cast(given, word, kind)
         if found is None:
             raise self._error(why)
         return found
@@ -436,12 +540,18 @@ class _Reader:
     def _column(self, name: str) -> pc.Expression:
         if not self._pair.knows(name):
             known = [f"{prefix}_{name}" for prefix in self._pair.prefixes]
-            known += [measure for measure, _ in self._pair.measures]
+            known += self._pair.words_of_measures
+            deltas = [measure for measure, _ in self._pair.measures if measure in DELTA_NAMES]
+            if name in DELTA_NAMES and deltas:
+                raise self._error(f"{name!r} is called {deltas[0]} there, by what times count")
             raise self._error(
                 f"{name!r} is not a column of a pair. Write {' or '.join(known)}, and quote texts"
                 " like 'a'"
             )
         self.names.append(name)
+        kind = self._fields.get(name)
+        if kind is not None and pa.types.is_decimal(kind):
+            return pc.field(name).cast(pa.decimal256(kind.precision, kind.scale))
         return pc.field(name)
 
     def _literal_text(self) -> str:
@@ -470,6 +580,20 @@ class _Reader:
 
     def _error(self, what: str) -> ConditionError:
         return ConditionError(f"{argument('where', self._text)}: {what}. {_UNDERSTOOD}")
+
+
+def _name(kind: str, word: str) -> str:
+    """The name of a column that a token may be."""
+    return word[1:-1].replace("``", "`") if kind == "quoted" else word
+
+
+def _is_text(word: str) -> bool:
+    """Whether a CAST to this gives texts."""
+    return _CASTS.get(word.upper()) == pa.string()
+
+
+def _is_in_64_bits(value: int) -> bool:
+    return -(2**63) <= value < 2**63
 
 
 def _tokens(text: str, pair: PairColumns) -> Any:

@@ -33,7 +33,8 @@ from coincide.engine.events.sides import Side
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults
-from coincide.engine.join.spec import DELTA, check_output_names, in_unit
+from coincide.engine.join.delta import DELTA, in_unit
+from coincide.engine.join.spec import check_output_names
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
 from coincide.engine.windowed_causality.reports import WindowSummary, tell
 from coincide.model.causality.condition import CausalityCondition
