@@ -21,6 +21,12 @@ from coincide.engine.events.rows import (
     total_bytes,
 )
 from coincide.engine.events.time_columns import TimeColumn
+from coincide.engine.events.views import (
+    plain_values,
+    with_inner_types,
+    without_runs,
+    without_views,
+)
 from coincide.model.errors import CoincideError, MemoryBudgetError, SchemaError, argument
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
@@ -218,9 +224,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return plain_type(kind.value_type)
     if pa.types.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
-    if pa.types.is_string_view(kind):
-        return pa.string()
-    return pa.binary() if pa.types.is_binary_view(kind) else kind
+    return without_views(kind)
 
 
 def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
@@ -321,19 +325,12 @@ def narrow_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _retyped(kind: pa.DataType, texts: dict[pa.DataType, pa.DataType], wide: bool) -> pa.DataType:
-    def inner(field: pa.Field) -> pa.Field:
-        return field.with_type(_retyped(field.type, texts, wide))
-
     types = pa.types
     if types.is_list(kind) or types.is_large_list(kind):
-        return (pa.large_list if wide else pa.list_)(inner(kind.value_field))
-    if types.is_fixed_size_list(kind):
-        return pa.list_(inner(kind.value_field), kind.list_size)
-    if types.is_struct(kind):
-        return pa.struct([inner(field) for field in kind])
-    if types.is_map(kind):
-        return pa.map_(inner(kind.key_field), inner(kind.item_field), kind.keys_sorted)
-    return texts.get(kind, kind)
+        field = kind.value_field
+        own = field.with_type(_retyped(field.type, texts, wide))
+        return (pa.large_list if wide else pa.list_)(own)
+    return texts.get(kind, with_inner_types(kind, lambda inner: _retyped(inner, texts, wide)))
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -365,39 +362,60 @@ def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if column.type == kind:
         return column
     if pa.types.is_run_end_encoded(column.type):
-        column = pc.run_end_decode(column)
+        plain = without_views(column.type.value_type)
+        column = pa.chunked_array([without_runs(chunk) for chunk in column.chunks], plain)
     chunks = []
     for chunk in column.chunks:
         taken = cuts(row_bytes(chunk), len(chunk), row_sizes.ARRAY_BYTES)
-        chunks += [chunk.slice(start, stop - start).cast(kind) for start, stop in taken]
+        chunks += [_cast(chunk.slice(start, stop - start), kind) for start, stop in taken]
     return pa.chunked_array(chunks, kind)
 
 
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values in a plain type."""
+    if pa.types.is_dictionary(values.type) and not pa.types.is_dictionary(kind):
+        return _cast(values.dictionary, kind).take(
+            values.indices
+        )  # Arrow's has nulls of no type wrong
+    return plain_values(values).cast(kind)
+
+
 def in_usable_types(table: pa.Table) -> pa.Table:
-    """A table without the encodings from which Arrow takes no rows: runs, and dictionaries of views."""
+    """A table without the encodings from which Arrow takes no rows: runs, and views inside other types."""
     for i, field in enumerate(table.schema):
-        kind = usable_type(field.type)
-        if kind != field.type:
-            column = table.column(i)
+        kind, column = usable_type(field.type), table.column(i)
+        if _lacks_categories(column):
+            table = table.set_column(i, field.name, pa.nulls(len(column)))
+        elif kind != field.type:
             if pa.types.is_dictionary(kind):
                 column = _with_plain_texts(column, kind)
             table = table.set_column(i, field.name, decoded(column, kind))
     return table
 
 
+def _lacks_categories(column: pa.ChunkedArray) -> bool:
+    """Whether all rows are nulls of a category of pandas that has none, which are floats by default."""
+    kind = column.type
+    if not (pa.types.is_dictionary(kind) and pa.types.is_floating(kind.value_type) and len(column)):
+        return False
+    return not any(len(chunk.dictionary) for chunk in column.chunks)
+
+
 def usable_type(kind: pa.DataType) -> pa.DataType:
     """The type that `in_usable_types` gives a column of one."""
     if pa.types.is_run_end_encoded(kind):
-        return kind.value_type
+        return without_views(kind.value_type)
     if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
         return pa.dictionary(kind.index_type, pa.large_string())
-    return kind
+    return without_views(kind) if pa.types.is_nested(kind) or pa.types.is_dictionary(kind) else kind
 
 
 def _with_plain_texts(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Categories of Polars, whose dictionaries hold string views."""
     chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind.value_type))
+        pa.DictionaryArray.from_arrays(
+            chunk.indices, _cast(chunk.dictionary, kind.value_type), ordered=kind.ordered
+        )
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, kind)
