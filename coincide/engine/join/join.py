@@ -487,8 +487,8 @@ def correlate_tables(
     where : str or pyarrow.compute.Expression, optional
         What pairs must also meet, over the columns ``left_<name>`` and ``right_<name>`` of both sides, in
         the output or not: ``"left_amount = right_amount"`` in a subset of SQL, or
-        ``pc.field("left_amount") == pc.field("right_amount")``. A pair for which it is null or false does
-        not count, and is never a best match.
+        ``pc.field("left_amount") == pc.field("right_amount")``. It may name delta, ``"delta_us <= 5000"``.
+        A pair for which it is null or false does not count, and is never a best match.
     prefer : {"probability", "nearest", "first", "last"} or str
         With ``emit="best"`` or `matching`, which match is the best one. A word: the most probable, the
         one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or

@@ -137,3 +137,38 @@ def test_it_is_checked_when_the_join_is_planned(spark: SparkSession) -> None:
     ):
         with pytest.raises(SchemaError, match=words):
             correlate(left, right, within=5, confidence=0.5, where=where)
+
+
+@pytest.mark.parametrize("how", ["inner", "full", "anti"])
+def test_float_times_decimals_and_delta(spark: SparkSession, tmp_path: Path, how: Any) -> None:
+    random = np.random.default_rng(5)
+    tables = []
+    for name in ("left", "right"):
+        times = 1238166000 + np.sort(random.integers(0, 4_000, 200)) / 1000
+        prices = pa.array([Decimal(int(n)) / 4 for n in random.integers(0, 9, 200)])
+        table = pa.table(
+            {"id": np.arange(200), "t": times, "price": prices.cast(pa.decimal128(8, 2))}
+        )
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=60)
+        tables.append(table)
+    where = "right_t - left_t <= 0.029 AND left_price >= 1 AND delta_ns >= 2000000"
+    asked: dict[str, Any] = {"within": "50ms", "left_time": "t", "right_time": "t", "where": where}
+    counted = {"left_unit": "s", "right_unit": "s"}
+    expected = correlate_tables(*tables, how=how, **asked, options=CorrelateOptions(**counted))
+    # Which pairs there are is known of whole milliseconds, too.
+    own, other = (np.rint((table["t"].to_numpy() - 1238166000) * 1000) for table in tables)
+    apart = other[None, :] - own[:, None]
+    is_dear = np.array(tables[0]["price"].to_pylist()) >= 1
+    holds = (apart <= 29) & (apart >= 2) & is_dear[:, None]
+    assert (apart[holds] == 29).any()
+    unmatched = int((~holds.any(axis=1)).sum()), int((~holds.any(axis=0)).sum())
+    rows = {"inner": holds.sum(), "full": holds.sum() + sum(unmatched), "anti": unmatched[0]}
+    assert expected.num_rows == rows[how]
+    sides = [frame(spark, table) for table in tables]
+    for options in ({"way": "exchange", "slices": 4}, {"way": "broadcast-left"}):
+        found = correlate(*sides, how=how, **asked, options=CorrelateOptions(**counted, **options))
+        assert in_order(found.toArrow()) == in_order(expected)
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
+    options = CorrelateOptions(**counted, way="files", slices=3)
+    found = correlate_files(spark, *paths, how=how, **asked, options=options)
+    assert in_order(found.toArrow()) == in_order(expected)
