@@ -86,7 +86,7 @@ class CausalityRequest(EventRequest):
             assert job.summary is not None
             return counted_pairs(replace(job.summary, way=""))
 
-        return InProcess(job.batches(), job.schema, counted)
+        return InProcess(job.batches(), job.schema, counted, job.limit)
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
         from coincide.command_line.spark import spark_frame

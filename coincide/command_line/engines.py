@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow.parquet as pq
@@ -21,6 +19,7 @@ from coincide.command_line.summary import Summary
 from coincide.engine.files.finding import place_of
 from coincide.engine.files.footers import parsed_footers
 from coincide.engine.files.source import COMPRESSED, Source, reading
+from coincide.engine.room import bytes_words, check_most, free_memory
 from coincide.model.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ COPIES = 2
 BYTES_OF_A_BYTE = 8
 """Memory for each byte of a file without a footer, whose rows may be short."""
 _UNPACKED = 5
-CONTROL_GROUP = Path("/sys/fs/cgroup")
 _SHARE = 2
 """One part in this many of what is free may be taken."""
 
@@ -106,37 +104,6 @@ def _rows_and_bytes(footer: pq.FileMetaData, columns: Collection[str] | None) ->
     return footer.num_rows, size
 
 
-def bytes_words(size: float) -> str:
-    """A number of bytes as people write it."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-
-
-def free_memory() -> int:
-    """Bytes that this process may still take, by the machine and by its control group."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    with suppress(OSError, ValueError, KeyError):
-        found.append(_numbers(Path("/proc/meminfo"))["MemAvailable:"] << 10)
-    with suppress(OSError, ValueError, KeyError):  # "max" is no number
-        limit, used = (
-            int((CONTROL_GROUP / name).read_text(encoding="ascii"))
-            for name in ("memory.max", "memory.current")
-        )
-        # Files that were read count as used, and give way.
-        given_way = _numbers(CONTROL_GROUP / "memory.stat")["inactive_file"]
-        found.append(max(0, limit - used + given_way))
-    return min(found)
-
-
-def _numbers(file: Path) -> dict[str, int]:
-    """The numbers of a file of names and numbers."""
-    lines = map(str.split, file.read_text(encoding="ascii").splitlines())
-    return {words[0]: int(words[1]) for words in lines}
-
-
 def run(request: Request) -> Summary:
     """Do what is asked for, and write the output."""
     sources = request.sources()
@@ -156,7 +123,12 @@ def _in_process(request: Request, sources: list[Source], progress: Progress) -> 
             for batch in work.batches:
                 raise_if_interrupted()
                 groups.write(batch)
-                progress.show(f"{request.doing}: {groups.rows:,} rows written")
+                work.limit.check_disk(groups.rows, output.disk_use())
+                total = work.limit.rows
+                of = "" if total is None else f" of {total:,}"
+                progress.show(
+                    f"{request.doing}: {groups.rows:,}{of} rows written", groups.rows, total
+                )
         raise_if_interrupted()
         output.publish()
         return Summary(work.counted(), groups.rows, time.perf_counter() - started)
@@ -168,6 +140,8 @@ def _on_spark(request: Request, sources: list[Source], progress: Progress) -> Su
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             done = work(spark, progress, output)
             seconds = time.perf_counter() - started
+        pairs = done.counted.values.get("pairs")
+        check_most(pairs if isinstance(pairs, int) else 0, request.most_pairs)
         rows = output.rows() if done.files is None else done.rows
         output.publish(done.files)
     return Summary(done.counted, rows, seconds, start_seconds)

@@ -74,7 +74,9 @@ class JoinRequest(EventRequest):
             why, job = planned, self.job(asked.request.arguments, tables)
         else:
             why, job = planned.plan.describe(), planned
-        return InProcess(job.batches(), job.schema, lambda: self._counted(job.summary, why))
+        return InProcess(
+            job.batches(), job.schema, lambda: self._counted(job.summary, why), job.limit
+        )
 
     def _counted(self, summary: JoinSummary | None, why: str) -> Counted:
         assert summary is not None

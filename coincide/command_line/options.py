@@ -304,7 +304,9 @@ _BACKEND = {
 }
 _SLICES = {"--slices N: int": "Time slices, hence Spark tasks. Default: from the data."}
 _BATCH_PAIRS = {
-    "--batch-pairs N: int": "Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else."
+    "--batch-pairs N: int": "Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else.",
+    "--max-pairs N: int": "Most pairs that the answer may have; more end the command before they are"
+    " written. Default: what fits on the disk of the output; on Spark any.",
 }
 _THREADS = {"--threads N: int": "Threads of a process. Default: all cores; on Spark one."}
 _AT_LAST = _group(

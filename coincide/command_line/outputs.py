@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -19,10 +21,11 @@ from coincide.command_line.interruption import raise_if_interrupted
 from coincide.command_line.problems import Problem
 from coincide.engine.files.credentials import NOT_FOR_SPARK, check_encoded, holds_settings
 from coincide.engine.files.csv_rules import CsvRules
-from coincide.engine.files.finding import ParquetFiles, local_path
+from coincide.engine.files.finding import ParquetFiles, is_local, local_path
 from coincide.engine.files.publishing import Output
 from coincide.engine.files.result_rows import WRITERS, ArrowStream, ResultRows
 from coincide.engine.files.source import COMPRESSED, FORMATS, STANDARD_INPUT, Source, source_of
+from coincide.engine.room import DiskUse
 from coincide.model.options import check_choice
 
 if TYPE_CHECKING:
@@ -121,6 +124,15 @@ class OneFile(Output):
         """Takes the rows."""
         opened = partial(self.filesystem.open_output_stream, self.aside, compression=self._packed)
         return WRITERS[self._format](self.name, opened, schema)
+
+    def disk_use(self) -> DiskUse | None:
+        """What the file takes up, and what is free there; None elsewhere than on this machine."""
+        if not is_local(self.filesystem):
+            return None
+        with suppress(OSError):
+            free = shutil.disk_usage(os.path.dirname(self.aside)).free
+            return DiskUse(os.path.getsize(self.aside), free)
+        return None
 
 
 class Gathered:
@@ -266,6 +278,9 @@ class StandardOutput:
     def open_output_stream(self) -> pa.NativeFile:
         """As of a file system."""
         return pa.PythonFile(_Pipe(), mode="w")
+
+    def disk_use(self) -> None:
+        """It takes no room here."""
 
     def publish(self, paths: Collection[str] | None = None) -> None:
         """It is out."""

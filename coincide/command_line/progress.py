@@ -56,8 +56,10 @@ class Progress:
         if self._rich is not None:
             shown = self._hide(text)
             if self._slice is not None:
-                number, total = self._slice
-                shown, done = f"{shown}, slice {number:,} of {total:,}", number - 1
+                number, slices = self._slice
+                shown = f"{shown}, slice {number:,} of {slices:,}"
+                if total is None:
+                    done, total = number - 1, slices
             self._rich.update(self._task, description=shown, completed=done, total=total)
 
     @contextmanager

@@ -25,6 +25,7 @@ from coincide.engine.files.csv_rules import PLAIN, CsvRules, csv_rules, side_rul
 from coincide.engine.files.source import FORMATS, STANDARD_INPUT, Source, find_source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import UNSET
+from coincide.engine.room import PairLimit
 from coincide.model.options import check_choice
 from coincide.model.remembered import remembered
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     OnSession = Callable[[SparkSession, Progress, SparkOutput], "OnSpark"]
 
+NO_LIMIT = PairLimit(None)
+"""Of what is no pair."""
 ENGINES = ("auto", "spark", "local")
 
 
@@ -42,6 +45,7 @@ class InProcess(NamedTuple):
     batches: Iterable[pa.RecordBatch]
     schema: pa.Schema
     counted: Callable[[], Counted]
+    limit: PairLimit = NO_LIMIT
 
 
 class OnSpark(NamedTuple):
@@ -98,6 +102,11 @@ class Request(Place, ABC):
         return work
 
     @property
+    def most_pairs(self) -> int | None:
+        """As `CorrelateOptions.max_pairs`."""
+        return None
+
+    @property
     def read_columns(self) -> Sequence[Collection[str] | None] | None:
         """What is read of each input; None: all columns, or of all inputs all of them."""
         return None
@@ -136,6 +145,10 @@ class EventRequest(Request):
     @abstractmethod
     def job(self, arguments: PairArguments, tables: list[pa.Table]) -> Any:
         """What answers it, of one table or two; wrong columns show here, of tables without rows, too."""
+
+    @property
+    def most_pairs(self) -> int | None:  # noqa: D102
+        return self.arguments.options.max_pairs
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from coincide.command_line.engines import bytes_words
 from coincide.command_line.feeds import SKIPPED
 from coincide.command_line.summary import Counted
+from coincide.engine.room import bytes_words
 from coincide.model.sides import SIDES
 
 if TYPE_CHECKING:

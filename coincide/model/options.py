@@ -72,6 +72,11 @@ class CorrelateOptions:
     batch_pairs : int or None
         Pairs in one output batch; None: 65,536 in a Spark worker, 1,000,000 elsewhere. A batch exceeds
         it only by the matches of one event.
+    max_pairs : int or None
+        Most pairs that an answer of pairs or lists may have; more are a `MemoryBudgetError` before any
+        is made. None: in one process what fits in the memory that is free, or on the disk of an
+        output. On Spark each task counts its own; functions and commands that write files also count
+        all, before they publish any.
     classes : int or None
         Length classes a side (K); None: chosen from the data. 1 is the papers' lazy algorithm.
     threads : int or None
@@ -91,6 +96,7 @@ class CorrelateOptions:
     way: Way = "auto"
     broadcast_bytes: int = 64 << 20
     batch_pairs: int | None = None
+    max_pairs: int | None = None
     classes: int | None = None
     threads: int | None = None
 
@@ -101,6 +107,7 @@ class CorrelateOptions:
         for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
             check_count(name, getattr(self, name))
         check_count("broadcast_bytes", self.broadcast_bytes, 0)
+        check_count("max_pairs", self.max_pairs, 0)
         check_count("slices", self.slices, most=MOST_SLICES)
         check_count("classes", self.classes, most=MAX_CLASSES)
 

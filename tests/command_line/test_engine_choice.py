@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.command_line import engines, run
-from coincide.command_line.engines import bytes_words
 from tests.helpers.workplace import WINDOW, Workplace, events, rows
 
 
@@ -107,27 +106,3 @@ def test_the_summary_says_so(work, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["engine"] == "local"
     assert told["engine_why"].endswith("of input")
-
-
-def test_memory_that_is_free():
-    assert 1 << 20 < engines.free_memory() < 1 << 50
-
-
-@pytest.mark.parametrize(("limit", "free"), [("5000000", 4_300_000), ("400000", 0)])
-def test_a_control_group_bounds_memory(tmp_path, monkeypatch, limit, free):
-    monkeypatch.setattr(engines, "CONTROL_GROUP", tmp_path)
-    unbounded = engines.free_memory()
-    stat = "anon 500000\ninactive_file 300000\n"
-    for name, text in (("max", limit), ("current", "1000000\n"), ("stat", stat)):
-        (tmp_path / f"memory.{name}").write_text(text)
-    assert engines.free_memory() == free
-    (tmp_path / "memory.max").write_text("max\n")
-    assert engines.free_memory() > unbounded / 2
-
-
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [(0, "0 bytes"), (999, "999 bytes"), (3_200_000, "3.2 MB"), (4.2e12, "4,200.0 GB")],
-)
-def test_bytes_in_words(size, words):
-    assert bytes_words(size) == words

@@ -20,6 +20,7 @@ from coincide.engine.files.slice_join import (
     DirectJoin,
     PlannedFiles,
     SliceRows,
+    counted_slice,
     join_slice,
     read_slice,
 )
@@ -29,6 +30,7 @@ from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
 from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from coincide.engine.reports.join_report import JoinSummary
 from coincide.engine.reports.metrics import JoinTally
+from coincide.engine.room import Expected, PairLimit
 from coincide.model.errors import CoincideError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT, unit_option
@@ -43,6 +45,8 @@ REMEDY = f'{TIMES_WITH_STATISTICS} and df.sort("min_time").write.parquet("ordere
 
 
 _BEST_GROUP_ROWS = 100_000
+_MANY = 16
+"""Pairs for each row that a slice has read."""
 
 
 class NotDirect(CoincideError, ValueError):
@@ -310,19 +314,34 @@ class LocalFilesJoin:
         self._say = say
         self.schema: pa.Schema = self._join.tables.schema
         self.plan = self._join.plan
+        self.limit = PairLimit(arguments.options.max_pairs)
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the join. `summary` stands when the last batch was taken."""
         started = time.perf_counter()
         tally = JoinTally()
-        for join, rows in self._slices():
+        for number, (join, rows) in enumerate(self._slices()):
             emission = join_slice(join, rows)
+            if join is self._join and not self.limit.is_all:
+                self._expect(number, rows, emission.expected)
             yield from emission
             if join is self._join:
                 tally += JoinTally(*rows.counts, emission.counters)
         seconds = time.perf_counter() - started
         self.summary = replace(direct_summary(self._join, tally), seconds=seconds)
+
+    def _expect(self, number: int, rows: SliceRows, expected: Expected | None) -> None:
+        """Count the pairs of a slice, and if they are many those of all that follow."""
+        others = range(number + 1, self._join.count)
+        self.limit.expect(expected, is_last=not others)
+        if expected is None or expected.pairs <= _MANY * (len(rows.left) + len(rows.right)):
+            return
+        # They take far longer to be written than all slices to be read and counted.
+        for each in others:
+            share = counted_slice(self._join, each) / expected.pairs
+            part = (round(of * share) for of in (expected.pairs, expected.rows, expected.size))
+            self.limit.expect(Expected(*part), is_last=each == others[-1])
 
     def _slices(self) -> Iterator[tuple[DirectJoin, SliceRows]]:
         joins = [join for join in (self._join, self._join.alone) if join is not None]

@@ -84,6 +84,14 @@ def join_slice(join: DirectJoin, rows: SliceRows) -> Joined:
     return join.tables.join(rows.left, rows.right)
 
 
+def counted_slice(join: DirectJoin, number: int) -> int:
+    """How many pairs a slice has; no column is read but those that decide it."""
+    tables = join.tables
+    bare = replace(tables, payload=([], []), spec=tables.spec.moved(0))
+    rows = read_slice(replace(join, tables=bare), number)
+    return int(bare.spec.pairing(rows.left, rows.right).join.offsets[-1])
+
+
 def _accounted(
     join: DirectJoin, slice_: DirectSlice, needed: np.ndarray, threads: bool
 ) -> tuple[Side, SideCounts]:

@@ -12,6 +12,7 @@ from coincide.engine.events.sides import Side
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.spec import AnySpec, Rows
+from coincide.engine.room import check_most
 from coincide.model.errors import DataError, argument
 from coincide.model.options import Emit, Matching
 from coincide.model.remembered import remembered
@@ -329,7 +330,10 @@ _MATCHINGS: dict[Matching, type[Emission]] = {
 
 def emission_of(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> Emission:
     """The output batches of one join of two sides, in the columns of `output_schema`."""
-    return _shape_of(spec)(spec.pairing(left, right), schema)
+    found = _shape_of(spec)(spec.pairing(left, right), schema)
+    if spec.max_pairs is not None and (expected := found.expected) is not None:
+        check_most(expected.pairs, spec.max_pairs)
+    return found
 
 
 def _shape_of(spec: AnySpec) -> type[Emission]:

@@ -16,6 +16,7 @@ from coincide.engine.events.schemas import stored
 from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.derived_joins import in_order_of_left
 from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
+from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
 from coincide.model.options import Preferred
@@ -297,6 +298,11 @@ class Emission(ABC):
         """What the join looked at and found."""
         return self.join.counters
 
+    @property
+    def expected(self) -> Expected | None:
+        """What there will be; None where a left event has a few rows, however many pairs there are."""
+        return None
+
     def _kept(self, counts: np.ndarray) -> np.ndarray:
         """Which of a run of left events are in the output: those with matches, or all."""
         return np.arange(counts.size) if self._spec.how == "left" else np.flatnonzero(counts)
@@ -350,6 +356,28 @@ class Emission(ABC):
         return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
 
 
+class _OfAllPairs(Emission):
+    """Rows that hold every pair."""
+
+    @property
+    def expected(self) -> Expected | None:
+        """From the counts of all left events."""
+        join, how_many = self.join, self.join.counts
+        pairs, lonely = int(join.offsets[-1]), int(np.count_nonzero(how_many == 0))
+        by_row = np.empty(how_many.size, np.int64)
+        by_row[join.left_order] = np.minimum(how_many, 1) if self.in_lists else how_many
+        rows = int(by_row.sum()) + (lonely if self._spec.how == "left" else 0)
+        kinds, first = self.schema.types, len(self._left_columns)
+        of_matches = [kind.value_type if self.in_lists else kind for kind in kinds[first:]]
+        size = rows * fixed_bytes(kinds[:first]) + pairs * fixed_bytes(of_matches)
+        own, others = self._sizes
+        if own is not None:
+            size += bytes_of_rows(own, by_row)
+        if others is not None and others.size:
+            size += int(pairs * others.mean())
+        return Expected(pairs, rows, size)
+
+
 class Counts(Emission):
     """One row per left event, with the number of its matches."""
 
@@ -373,7 +401,7 @@ class LeftRows(Emission):
         yield from self._rows(start + np.flatnonzero(is_there == (self._spec.how == "semi")), [])
 
 
-class Pairs(Emission):
+class Pairs(_OfAllPairs):
     """One row a pair; with ``how="left"`` one for each left event without a match as well."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -462,7 +490,7 @@ class Pairs(Emission):
         return [(self._left_columns[0], orders[LEFT]), (self._right_columns[0], orders[RIGHT])]
 
 
-class Lists(Emission):
+class Lists(_OfAllPairs):
     """One row per left event, its matches in lists."""
 
     in_lists = True

@@ -52,6 +52,7 @@ from coincide.engine.reports.emptiness import (
     nearest_miss,
 )
 from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, JoinSummary
+from coincide.engine.room import Expected, PairLimit
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
@@ -94,6 +95,7 @@ class TableJoin:
         self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
+        self.limit = PairLimit(arguments.options.max_pairs)
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -101,6 +103,7 @@ class TableJoin:
         started, plan = time.perf_counter(), self._plan
         left, right, counts = self._read()
         emission = plan.join(left, right)
+        self.limit.expect(emission.expected, is_last=True)
         yield from emission
         if self._alone is not None:
             yield from self._alone.join(right, left)
@@ -132,6 +135,10 @@ class Joined(Protocol):
     @property
     def counters(self) -> JoinCounters:
         """What the join looked at and found."""
+
+    @property
+    def expected(self) -> Expected | None:
+        """As of an emission: `coincide.engine.join.emission.Emission.expected`."""
 
 
 @dataclass(frozen=True)
@@ -294,6 +301,10 @@ class _AmongPairs:
     @property
     def counters(self) -> JoinCounters:
         return self.joined.counters
+
+    @property
+    def expected(self) -> Expected | None:
+        return self.joined.expected
 
 
 def plan_alone(
@@ -556,6 +567,7 @@ def joined(
     """The join of two sides as users give them; of one stream the second is None."""
     tables = given_tables(left, right, arguments)
     job = kind(tables[0], None if right is None else tables[1], arguments)
+    job.limit.is_collected = True
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None
     JoinReport.tell(job.summary, report)

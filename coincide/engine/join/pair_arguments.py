@@ -236,6 +236,7 @@ class PairArguments(ABC):
             "emit": self.emit if self.matching is None else "pairs",
             "threads": self.options.threads or threads,
             "batch_pairs": self.options.batch_pairs or batch_pairs,
+            "max_pairs": self.options.max_pairs,
             "models": (own.model, others.model),
         }
 

@@ -49,6 +49,7 @@ class AnySpec(ABC):
     backend: str = "auto"
     threads: int = 1
     batch_pairs: int = 1_000_000
+    max_pairs: int | None = None  # of a task, or of a join in one process
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     coordinates: int = 0  # of an event; none where it does not matter where events are
     is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity

@@ -34,7 +34,9 @@ from coincide.model.units import Duration, parse_duration
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column", "clock")
 CLOCKS = (*_CLOCKS, "around_unit", "clock_by")
 """Options of a side that say what its stamps mean, without the side."""
-_OPTIONS = ("unit", "tick", "invalid", "slices", "batch_pairs", "classes", "threads", "way")
+_OPTIONS = (
+    "unit", "tick", "invalid", "slices", "batch_pairs", "max_pairs", "classes", "threads", "way",
+)  # fmt: skip
 _AS_GIVEN = (
     "how", "emit", "probability", "backend", "prefer", "k", "ties", "matching", "largest_group",
     "case_fold", "where",

@@ -35,6 +35,7 @@ from coincide.engine.join.join import AlonePlan
 from coincide.engine.reports.join_report import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.metrics import JoinTally, with_numbers
 from coincide.engine.reports.warnings import warn
+from coincide.engine.room import check_most
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, SchemaError, marked
 from coincide.model.sides import LEFT, RIGHT
@@ -90,10 +91,16 @@ class FilesJoin:
                 done = self._written_by_dataframes(folder, why)
             else:
                 slices = written_slices(self.spark, join, folder.filesystem, folder.aside)
-                folder.publish({slice_.path for slice_ in slices})
                 done = summary_of(join, slices, time.perf_counter() - started, why)
+                self._check_most(done)
+                folder.publish({slice_.path for slice_ in slices})
         JoinReport.tell(done, report)
         return done
+
+    def _check_most(self, done: JoinSummary) -> None:
+        """Refuse to publish more pairs than are allowed, of all tasks."""
+        if done.counters is not None:
+            check_most(done.counters.pairs, self.arguments.options.max_pairs)
 
     def _direct(self, compares_slices: bool = False) -> tuple[DirectJoin | None, str]:
         """The join by the direct way, or None; and why."""
@@ -137,10 +144,12 @@ class FilesJoin:
         with closing(plan), spark_errors_as_ours():
             plan.dataframe.write.mode("append").parquet(folder.uri)
         rows, size = folder.rows(), folder.size()
+        summary = plan.summary()
+        self._check_most(summary)
         folder.publish()
         seconds = time.perf_counter() - started
         why = f"{plan.plan.describe()}; not by files: {why}"
-        return replace(plan.summary(), rows=rows, size=size, seconds=seconds, why=why)
+        return replace(summary, rows=rows, size=size, seconds=seconds, why=why)
 
 
 def plan_direct(

@@ -52,7 +52,7 @@ _TEXTS = (
     "left_duration_unit", "right_duration_unit",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns", "pair_columns")
-_WHOLES = ("slices", "classes", "batch_pairs", "threads", "k")
+_WHOLES = ("slices", "classes", "batch_pairs", "max_pairs", "threads", "k")
 _TRUTHS = ("probability", "case_fold", "open_ends")
 OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_TRUTHS, "within", "confidence")
 """Options of the source, named as those of `coincide join`, with the same defaults."""
