@@ -84,6 +84,7 @@ from coincide.model.condition import (
     within as within,
 )
 from coincide.model.errors import (
+    AheadRowsWarning as AheadRowsWarning,
     BackendError as BackendError,
     ClockLimitsWarning as ClockLimitsWarning,
     CoincideError as CoincideError,

@@ -220,6 +220,10 @@ class LateRowsWarning(CoincideWarning):
     """Rows were skipped: they came later than a delay allows, or most of them repeat a time."""
 
 
+class AheadRowsWarning(CoincideWarning):
+    """Rows of a stream were set aside: they are too far ahead of the last rows of their side."""
+
+
 class AmbiguousCrossingsWarning(CoincideWarning):
     """Events are reported as crossed and as stayed, since the confidence is at most 0.5."""
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 from coincide.engine.events.ticks import HALF, length_words
 from coincide.engine.reports.lines import Line, Told
 from coincide.model.errors import (
+    AheadRowsWarning,
     CoincideWarning,
     ConditionError,
     DroppedRowsWarning,
@@ -35,6 +36,17 @@ def warn_of_late(table: str, rows: int, late: int, by: int, tick: Tick, cure: st
             f" {length_words(by, tick, digits=4)}. {words}.",
             LateRowsWarning,
         )
+
+
+def warn_of_ahead(
+    table: str, rows: int, ahead: int, by: int, furthest: str, tick: Tick, cure: str
+) -> None:
+    """Warn of rows that were set aside, which are too far ahead of the last ones."""
+    warn(
+        f"{table}, {rows:,} rows: set aside {ahead:,} too far ahead of the last rows, by up to"
+        f" {length_words(by, tick, digits=4)} (found {furthest}). {cure}.",
+        AheadRowsWarning,
+    )
 
 
 def warn_of_repeated(table: str, rows: int, repeated: int, cure: str) -> None:

@@ -216,6 +216,8 @@ def stream_tables(
     prefer: Prefer = "probability",
     k: int = 1,
     matching: Matching | None = None,
+    left_ahead: Duration | None = None,
+    right_ahead: Duration | None = None,
 ) -> StreamJoin:
     """Join two streams of tables as their rows arrive, or one with itself, by any number of keys.
 
@@ -258,6 +260,10 @@ def stream_tables(
         come that could be a better match of either. One of ``"unambiguous"`` is returned when no event may
         come that could be another match.
         There is no ``"optimal"`` here.
+    left_ahead, right_ahead : int, str or timedelta, optional
+        How far ahead of the median max_time of the last 31 rows of its side a row may be, such as
+        ``"1h"``. A row further ahead is set aside: it takes no part and moves no clock. It is counted,
+        and kept for `StreamJoin.take_ahead`. None: a row may be as far ahead as it likes.
 
     Returns
     -------
@@ -291,7 +297,8 @@ def stream_tables(
         )  # fmt: skip
     except OneStreamError as error:
         raise ConditionError(f"{argument('right_delay')} is missing, or else {error}") from None
-    return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))
+    asked_of_streams = StreamArguments(join, left_delay, right_delay, left_ahead, right_ahead)
+    return StreamJoin(asked_of_streams, (left_schema, right_schema))
 
 
 T = TypeVar("T")

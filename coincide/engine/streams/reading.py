@@ -18,6 +18,7 @@ from coincide.engine.events.timestamp_names import arrow_clocks
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.join import TablePlan
+from coincide.engine.streams.clock import SideClock
 from coincide.engine.streams.live import Part, marks_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument
 from coincide.model.sides import SIDES
@@ -31,6 +32,8 @@ class StreamArguments:
     join: JoinArguments
     left_delay: Duration
     right_delay: Duration | None
+    left_ahead: Duration | None = None
+    right_ahead: Duration | None = None
 
     def __post_init__(self) -> None:
         if self.join.matching == "optimal":
@@ -60,6 +63,12 @@ class StreamArguments:
                     f"{side}_delay is how long after its time an event may arrive, so it cannot"
                     f" be negative (found {delay!r})."
                 )
+        if self.right_delay is None and self.right_ahead is not None:
+            raise ConditionError(
+                f"{argument('right_ahead')} needs a second stream, and there is one. Remove it."
+            )
+        for side, ahead in zip(SIDES, (self.left_ahead, self.right_ahead), strict=True):
+            check_ahead(f"{side}_ahead", ahead)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -80,6 +89,21 @@ class StreamArguments:
         """Both delays in ticks."""
         right = self.left_delay if self.right_delay is None else self.right_delay
         return tick.count(self.left_delay), tick.count(right)
+
+    def aheads(self, tick: Tick) -> tuple[int | None, int | None]:
+        """How far ahead of the last ones of its side a row may be, ticks; None: as far as it likes."""
+        right = self.left_ahead if self.right_delay is None else self.right_ahead
+        left, right = (None if a is None else tick.count(a) for a in (self.left_ahead, right))
+        return left, right
+
+
+def check_ahead(name: str, ahead: Duration | None) -> None:
+    """Refuse a negative duration."""
+    if ahead is not None and size_of(ahead) < 0:
+        raise ConditionError(
+            f"{argument(name)} is how far ahead of the last rows a row may be, so it cannot be"
+            f" negative (found {ahead!r})."
+        )
 
 
 def given_schema(side: str, given: Any) -> pa.Schema | None:
@@ -107,17 +131,34 @@ class Arrivals:
     events: tuple[Part, ...]
     matchless: Part | None
     late: pa.Table
-    clock: int
+    ahead: pa.Table
+    clock: SideClock
     counts: SideCounts
     behind: int = 0
+    beyond: tuple[int, int] = (0, 0)  # of the row furthest ahead: by how much, and its max_time
+
+    @property
+    def again(self) -> Arrivals:
+        """The same without what is counted."""
+        return replace(
+            self, late=self.late.slice(0, 0), ahead=self.ahead.slice(0, 0), counts=SideCounts()
+        )
 
 
 def read_arrivals(
-    plan: TablePlan, number: int, table: pa.Table, clock: int, delay: int, taken: int = 0
+    plan: TablePlan,
+    number: int,
+    table: pa.Table,
+    clock: SideClock,
+    delay: int,
+    *,
+    ahead: int | None = None,
+    taken: int = 0,
 ) -> Arrivals:
     """The rows of a push, in order of arrival."""
     # An event arrives at the largest max_time that its side has seen, over all keys. It is late if
-    # its own is more than the delay below that.
+    # its own is more than the delay below that. One that is too far ahead of the last ones is neither
+    # late nor seen.
     sides, counts = _read(plan, number, table)
     can_match = sides[0].matchable
     matchless = None
@@ -127,21 +168,25 @@ def read_arrivals(
         matchless = Part(replace(sides[0].rows(null), ranks=none), none.astype(np.uint16))
         sides = [_chosen(side, can_match) for side in sides]
     max_time = sides[0].max_time
-    clocks = np.maximum.accumulate(np.maximum(max_time, clock))
-    is_late = max_time < clocks - delay
-    late, behind = table.slice(0, 0), 0
-    if is_late.any():
-        behind = int((clocks - max_time)[is_late].max())
+    after, clocks, beyond = clock.ticked(max_time, ahead)
+    is_ahead = beyond > 0
+    is_late = (max_time < clocks - delay) & ~is_ahead
+    late = set_aside = table.slice(0, 0)
+    behind, furthest = 0, (0, 0)
+    if is_late.any() or is_ahead.any():
+        behind = int((clocks - max_time)[is_late].max(initial=0))
+        if is_ahead.any():
+            far = int(beyond.argmax())
+            furthest = int(beyond[far]), int(max_time[far])
         rows = _rows(plan, number, table, counts)
         rows = rows if can_match is None else rows[can_match]
-        late = table.take(pa.array(rows[is_late]))
-        sides = [_chosen(side, ~is_late) for side in sides]
+        late, set_aside = (table.take(pa.array(rows[mask])) for mask in (is_late, is_ahead))
+        sides = [_chosen(side, ~(is_late | is_ahead)) for side in sides]
     ranks = np.arange(taken, taken + len(sides[0]))
     sides = [replace(side, ranks=ranks) for side in sides]
     marks = marks_of(sides[0].keys, len(sides[0]), case_fold=plan.spec.case_fold)
     events = tuple(Part(side, marks) for side in sides)
-    now = int(clocks[-1]) if clocks.size else clock
-    return Arrivals(events, matchless, late, now, counts, behind)
+    return Arrivals(events, matchless, late, set_aside, after, counts, behind, furthest)
 
 
 def _read(plan: TablePlan, number: int, table: pa.Table) -> tuple[list[Side], SideCounts]:

@@ -13,12 +13,12 @@ from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.join.chosen_pairs import Matched, Mutual, Unambiguous, taken
 from coincide.engine.join.join import TablePlan
 from coincide.engine.join.spec import Rows
+from coincide.engine.streams.clock import SideClock
 from coincide.engine.streams.live import Horizon, Live, Part, horizon_of, join_block, joined, sized
 from coincide.engine.streams.reading import Arrivals, StreamArguments, read_arrivals
 from coincide.model.counters import JoinCounters
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.streams.state import NEVER
 from coincide.model.units import TIME_LIMIT, Tick
 
 Span = tuple[int, int]
@@ -187,6 +187,7 @@ class Running:
 
     plan: TablePlan
     delays: tuple[int, int]
+    aheads: tuple[int | None, int | None]
     horizon: Horizon
     at_once: bool
     streams: tuple[Stream, Stream]
@@ -199,6 +200,7 @@ class Running:
         return cls(
             plan,
             arguments.delays(plan.tick),
+            arguments.aheads(plan.tick),
             horizon_of(plan),
             arguments.gives_pairs_at_once,
             (left, right),
@@ -207,18 +209,20 @@ class Running:
     @property
     def clocks(self) -> tuple[int, int]:
         """Of both sides, ticks."""
-        return self.streams[LEFT].clock, self.streams[RIGHT].clock
+        return self.streams[LEFT].clock.now, self.streams[RIGHT].clock.now
 
     def pushed(self, number: int, table: pa.Table) -> tuple[Running, pa.Table]:
         """After a push of one side, and what it makes final."""
         stream, delay = self.streams[number], self.delays[number]
-        arrivals = read_arrivals(self.plan, number, table, stream.clock, delay, stream.taken)
+        arrivals = read_arrivals(
+            self.plan, number, table, stream.clock, delay,
+            ahead=self.aheads[number], taken=stream.taken,
+        )  # fmt: skip
         if not self.plan.spec.is_one_stream:
             return self._took(number, arrivals)
         left, right = arrivals.events
         after, found = self._took(LEFT, replace(arrivals, events=(left,)))
-        again = replace(arrivals, events=(right,), late=table.slice(0, 0), counts=SideCounts())
-        after, others = after._took(RIGHT, again)
+        after, others = after._took(RIGHT, replace(arrivals.again, events=(right,)))
         return after, pa.concat_tables([found, others])
 
     def _took(self, number: int, arrivals: Arrivals) -> tuple[Running, pa.Table]:
@@ -237,9 +241,11 @@ class Running:
         lonely = [] if arrivals.matchless is None else [arrivals.matchless]
         return after._keeping(number, waiting)._settled(self._until[LEFT], [final, *lonely])
 
-    def advanced(self, clocks: tuple[int, int]) -> tuple[Running, pa.Table]:
-        """After time has passed, and what that makes final."""
-        streams = [replace(s, clock=c) for s, c in zip(self.streams, clocks, strict=True)]
+    def advanced(self, times: tuple[int, int]) -> tuple[Running, pa.Table]:
+        """After time has passed on both sides, and what that makes final."""
+        streams = [
+            replace(s, clock=s.clock.advanced(t)) for s, t in zip(self.streams, times, strict=True)
+        ]
         after = replace(self, streams=(streams[LEFT], streams[RIGHT]))
         if self.plan.spec.matching:
             return after._decided(self)
@@ -257,6 +263,12 @@ class Running:
         late = pa.concat_tables(stream.late)
         return self._with(number, replace(stream, late=(late.schema.empty_table(),))), late
 
+    def without_ahead(self, number: int) -> tuple[Running, pa.Table]:
+        """The rows of a side that were set aside, taken."""
+        stream = self.streams[number]
+        ahead = pa.concat_tables(stream.ahead)
+        return self._with(number, replace(stream, ahead=(ahead.schema.empty_table(),))), ahead
+
     def summary(self) -> StreamSummary:
         """What was taken and found so far."""
         left, right = self.streams
@@ -264,8 +276,9 @@ class Running:
             left.counts,
             None if self.plan.spec.is_one_stream else right.counts,
             (left.late_count, right.late_count),
+            (left.ahead_count, right.ahead_count),
             (len(left.live), len(right.live)),
-            sum(s.live.nbytes + sum(late.nbytes for late in s.late) for s in self.streams),
+            sum(s.nbytes for s in self.streams),
             self.counters,
             self.plan.tick,
         )
@@ -349,30 +362,44 @@ class Stream:
     """One side so far."""
 
     live: Live
-    clock: int
+    clock: SideClock
     late: tuple[pa.Table, ...]
+    ahead: tuple[pa.Table, ...]
     counts: SideCounts = field(default_factory=SideCounts)
     late_count: int = 0
+    ahead_count: int = 0
     behind: int = 0
+    beyond: tuple[int, int] = (0, 0)
     taken: int = 0
 
     @classmethod
     def of(cls, plan: TablePlan, number: int, schema: pa.Schema) -> Stream:
         """Before the first event."""
         none = schema.empty_table()
-        arrivals = read_arrivals(plan, number, none, NEVER, 0)
-        return cls(Live(arrivals.events[number % len(arrivals.events)]), NEVER, (none,))
+        clock = SideClock()
+        arrivals = read_arrivals(plan, number, none, clock, 0)
+        live = Live(arrivals.events[number % len(arrivals.events)])
+        return cls(live, clock, (none,), (none,))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return self.live.nbytes + sum(rows.nbytes for rows in (*self.late, *self.ahead))
 
     def after(self, arrivals: Arrivals) -> Stream:
         """The same after a push, whose events are yet to be kept."""
         late = (*self.late, arrivals.late) if arrivals.late.num_rows else self.late
+        ahead = (*self.ahead, arrivals.ahead) if arrivals.ahead.num_rows else self.ahead
         return replace(
             self,
             clock=arrivals.clock,
             late=late,
+            ahead=ahead,
             counts=self.counts + arrivals.counts,
             late_count=self.late_count + arrivals.late.num_rows,
+            ahead_count=self.ahead_count + arrivals.ahead.num_rows,
             behind=arrivals.behind,
+            beyond=arrivals.beyond,
             taken=self.taken + len(arrivals.events[0]),
         )
 
@@ -391,10 +418,14 @@ class StreamSummary:
         What the rows were. For one stream `left` tells of it, and `right` has no value.
     late : (int, int)
         Rows among them that came later than the delay permits, left and right. They took no part.
+    ahead : (int, int)
+        Rows among them that were set aside, left and right: too far ahead of the last rows of their
+        side. They took no part, and moved no clock.
     live : (int, int)
         Events that are kept, left and right; for one stream those kept for later and for earlier matches.
     nbytes : int
-        Bytes of these, and of late rows that `take_late` has not returned yet.
+        Bytes of these, and of late rows that `take_late` has not returned yet, and rows set aside
+        that `take_ahead` has not.
     counters : JoinCounters
         Candidates and pairs.
     tick : Tick or None
@@ -404,6 +435,7 @@ class StreamSummary:
     left: SideCounts = field(default_factory=SideCounts)
     right: SideCounts | None = field(default_factory=SideCounts)
     late: tuple[int, int] = (0, 0)
+    ahead: tuple[int, int] = (0, 0)
     live: tuple[int, int] = (0, 0)
     nbytes: int = 0
     counters: JoinCounters = field(default_factory=JoinCounters)

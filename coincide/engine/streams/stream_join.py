@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from coincide.engine.events.frames import (
 from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import narrowed, with_like_keys
+from coincide.engine.events.ticks import length_words, time_words
 from coincide.engine.join.join import correlate_tables, plan_tables
-from coincide.engine.reports.warnings import warn_of_late
+from coincide.engine.reports.warnings import delay_argument, warn_of_ahead, warn_of_late
 from coincide.engine.streams.reading import (
     StreamArguments,
     check_alone,
@@ -31,6 +33,10 @@ from coincide.engine.streams.running import Running, StreamSummary
 from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
+from coincide.model.streams.state import NEVER
+
+_PART = 24
+"""A row is set aside by an `ahead` of one in so many of its lead: of a day an hour."""
 
 
 class StreamJoin:
@@ -105,6 +111,8 @@ class StreamJoin:
         -----
         LateRowsWarning
             About rows that came later than the delay allows.
+        AheadRowsWarning
+            About rows that were set aside, too far ahead of the last rows.
         """
         if self._is_one and events is None:
             side, events = None, side
@@ -161,11 +169,11 @@ class StreamJoin:
             self._check_open()
             running = self._resolved("advance")
             options, join = self._arguments.join.options, running.plan
-            clocks = list(running.clocks)
+            passed = [NEVER, NEVER]
             for number in numbers:
                 scale = join.times[number].scales[1]
-                clocks[number] = max(clocks[number], instant_of("time", time, scale, options))
-            self._running, found = running.advanced((clocks[0], clocks[1]))
+                passed[number] = instant_of("time", time, scale, options)
+            self._running, found = running.advanced((passed[0], passed[1]))
             return found
 
     def flush(self) -> pa.Table:
@@ -192,17 +200,30 @@ class StreamJoin:
 
         For one stream it is ``take_late()``.
         """
+        return self._taken_out(side, Running.without_late)
+
+    def take_ahead(self, side: str | None = None) -> pa.Table:
+        """The rows of a side that were set aside since they were last taken, as they were pushed.
+
+        These are the rows further ahead of the last rows of their side than ``left_ahead`` or
+        ``right_ahead`` allows. For one stream it is ``take_ahead()``.
+        """
+        return self._taken_out(side, Running.without_ahead)
+
+    def _taken_out(
+        self, side: str | None, take: Callable[[Running, int], tuple[Running, pa.Table]]
+    ) -> pa.Table:
         number = self._number(side)
         with self._lock:
             if self._running is None:
                 schema = self._schemas[number]
                 return pa.table({}) if schema is None else schema.empty_table()
-            running, late = self._running.without_late(number)
+            running, rows = take(self._running, number)
             given = self._given[number]
             assert given is not None
-            late = narrowed(late, pa.schema([given.field(name) for name in late.column_names]))
+            rows = narrowed(rows, pa.schema([given.field(name) for name in rows.column_names]))
             self._running = running
-            return late
+            return rows
 
     def summary(self) -> StreamSummary:
         """What became of all rows so far, and what was found."""
@@ -233,7 +254,7 @@ class StreamJoin:
         if side is not None:
             raise ConditionError(
                 f"one stream has no sides (found no {argument('right_delay')}). Use push(events),"
-                f" advance(time) and take_late(), or give {argument('right_delay')}."
+                f" advance(time), take_late() and take_ahead(), or give {argument('right_delay')}."
             )
         return LEFT
 
@@ -288,12 +309,32 @@ class StreamJoin:
         return pa.concat_tables(parts)
 
     def _warn(self, number: int, table: pa.Table, before: Running, after: Running) -> None:
-        """Warn of late rows, before anything is kept: where that is an error, nothing is taken."""
-        stream, side = after.streams[number], SIDES[number]
+        """Warn of rows left out, before anything is kept: where that is an error, nothing is taken."""
+        stream, earlier, side = after.streams[number], before.streams[number], SIDES[number]
+        name, plan = self._sides[number], after.plan
+        late = stream.late_count - earlier.late_count
+        delay = after.delays[number]
+        lead = stream.clock.lead(delay)
+        scale = plan.times[number].scales[1]
         cure = f"Use {side}_delay={{delay}}, which accepts them, or push rows in order of time"
-        late = stream.late_count - before.streams[number].late_count
-        name = self._sides[number]
-        warn_of_late(name, table.num_rows, late, stream.behind, after.plan.tick, cure)
+        if lead:  # most of the last rows would be late, so it is not they that moved the clock
+            way = length_words(lead, plan.tick, digits=4)
+            enough = delay_argument(max(delay, lead // _PART, 1), plan.tick)
+            cure = (
+                f"A row with the max_time {time_words(stream.clock.now, scale)} moved the clock, {way}"
+                f" ahead of the last rows. Use {side}_ahead={enough}, which sets such a row aside,"
+                " or correct its time"
+            )
+        warn_of_late(name, table.num_rows, late, stream.behind, plan.tick, cure)
+        ahead = stream.ahead_count - earlier.ahead_count
+        if ahead:
+            beyond, time = stream.beyond
+            furthest = f"max_time {time_words(time, scale)}"
+            cure = (
+                f"Correct its time, or use {side}_ahead={delay_argument(beyond, plan.tick)} if time"
+                " went on so far"
+            )
+            warn_of_ahead(name, table.num_rows, ahead, beyond, furthest, plan.tick, cure)
 
     def _resolved(self, method: str) -> Running:
         if self._running is None:
