@@ -96,17 +96,13 @@ ASKED: dict[str, Callable[[pa.Table], Any]] = {
     "a delay of readings": _crossings,
     "a transition": _moves,
     "an offset": lambda t: c.clock_error_tables(t, t, max_offset=3000, **AT),
-    "an edge": lambda t: _join(
-        t.append_column("d", [["a"] * 3]),
-        left_time=c.histograms("t", template="d", templates={"a": ([0, 3000], [1.0])}),
-    ),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ASKED)
 def test_it_is_refused_with_the_words_that_may_be_meant(name: str, kind: str) -> None:
-    words = "Write '3000ms'.*'3000us'" if name != "an edge" else "give unit='ms'"
+    words = "Write '3000ms'.*'3000us'"
     with pytest.raises(
         ConditionError, match=f"3000 has no unit.* timestamps or durations.*{words}"
     ):

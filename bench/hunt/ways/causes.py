@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,8 @@ def _draw_side(chance: Chance, dimensions: int, is_timestamp: bool) -> _Side:
     clock = pa.timestamp("us") if is_timestamp else pa.int64()
     draw = chance.choice((_exact, _around, _resolution, _interval, _histograms))
     times = draw(chance, stamps, clock)
+    if is_timestamp and draw in (_around, _resolution):
+        times = replace(times, said=_with_units(times.said))
     doubled = [2 * t for t in stamps]
     if draw is _interval:
         doubled = [low + high for ((low, high, _),) in times.buckets]
@@ -75,6 +77,17 @@ def _draw_side(chance: Chance, dimensions: int, is_timestamp: bool) -> _Side:
     for d in range(dimensions):
         columns[f"x{d}"] = pa.array([place[d] for place in places], pa.float64())
     return _Side(pa.table(columns | times.columns), times, doubled, places)
+
+
+_DURATIONS = ("lo", "hi", "slack", "duration", "tolerance", "time", "before", "after")
+"""Fields of what is asked; a column of times is a text already."""
+
+
+def _with_units(asked: Any) -> Any:
+    """With durations as texts, which timestamps need."""
+    given = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    ticks = {n: v for n, v in given.items() if n in _DURATIONS and isinstance(v, int)}
+    return replace(asked, **{name: f"{value}us" for name, value in ticks.items()})
 
 
 def _clocked(ticks: list[int], clock: pa.DataType) -> pa.Array:
@@ -180,7 +193,8 @@ def _judge(case: Case, folder: Path) -> Verdict:
     least = chance.integer(-20, 30) if chance.happens(30) else None
     given: dict[str, Any] = {} if least is None else {"where": f"{name} >= {least}"}
     try:
-        condition = CausalityCondition([each[0] for each in drawn], confidence=confidence)
+        predicates = [_with_units(each[0]) if is_timestamp else each[0] for each in drawn]
+        condition = CausalityCondition(predicates, confidence=confidence)
         found = causality_tables(
             sides[0].table, sides[1].table, condition, cause_time=sides[0].times.said,
             effect_time=sides[1].times.said, cause_place=place, probability=True, **given,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
 from coincide.model.errors import ConditionError, argument, brief, call
-from coincide.model.templates.template import Edge, Templates, TemplateTable
+from coincide.model.templates.template import Templates, TemplateTable
 from coincide.model.units import Duration, Tick, parse_duration, plain, size_of, unit_name
 
 
@@ -254,27 +253,8 @@ class Histograms:
     templates: Templates
 
     def table(self, tick: Tick) -> TemplateTable:
-        """The templates in ticks: `Templates.table`.
-
-        Raises
-        ------
-        ConditionError
-            If edges are numbers without a unit, and the times are timestamps or durations.
-        """
-        if tick.is_of_columns and self.templates.unit is None:
-            for name, template in self.templates.given.items():
-                _check_edges(name, template.edges)
+        """The templates in ticks: `Templates.table`."""
         return self.templates.table(tick)
-
-
-def _check_edges(name: str, edges: Sequence[Edge]) -> None:
-    bare = [edge for edge in edges if edge and not isinstance(edge, str)]
-    if bare:
-        raise ConditionError(
-            f"template {brief(name)}: the edge {brief(bare[0])} has no unit, and the times are"
-            f" timestamps or durations. Write edges like '20ms', or give {argument('unit', 'ms')} of"
-            " the templates."
-        )
 
 
 def histograms(
