@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from coincide.command_line.options import CLOCKS, typed
 from coincide.command_line.problems import Problem
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, checked
-from coincide.command_line.summary import Counted
+from coincide.command_line.summary import Counted, plain_counts
 from coincide.engine.clocks.arguments import ClockArguments
 from coincide.engine.clocks.tables import ClockAnswers, ClockPlan, errors_of_tables
 from coincide.engine.events.ticks import length_words
@@ -148,7 +148,7 @@ def _counted(answers: ClockAnswers, summary: JoinSummary) -> Counted:
     words = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
     shown = list(enumerate(answers.found[:_MOST_CLOCKS]))
     values: dict[str, object] = {
-        **{side: asdict(counts) for side, counts in sides.items() if counts is not None},
+        **{side: plain_counts(counts) for side, counts in sides.items() if counts is not None},
         "clocks": dict(statuses),
         "segments": sum(len(each.segments) for each in answers.found),
         "errors": [

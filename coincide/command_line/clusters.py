@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from coincide.command_line.causality import condition_of, coordinates_of
 from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, checked
-from coincide.command_line.summary import Counted
+from coincide.command_line.summary import Counted, plain_counts
 from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.causality.clusters import cluster_table
 from coincide.engine.files.source import Source
@@ -79,8 +79,8 @@ def _counted(found: pa.Table, summary: JoinSummary) -> Counted:
     largest, counts = int(sizes.max(initial=0)), summary.left
     assert counts is not None
     told = [f"{counts.rows:,} rows", *side_words(counts, summary.tick, summary.matchless)]
-    values = {
-        "events": asdict(counts), "clusters": several, "largest": largest, "alone": alone,
+    values: dict[str, object] = {
+        "events": plain_counts(counts), "clusters": several, "largest": largest, "alone": alone,
         "tick": summary.tick.unit,
     }  # fmt: skip
     words = f"{several:,} of two events or more, the largest of {largest:,}" if several else "none"

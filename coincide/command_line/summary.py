@@ -88,7 +88,7 @@ def _said(value: Any) -> Any:
 def counted_pairs(join: JoinSummary) -> Counted:
     """What a join of two sides has counted."""
     values = {
-        **{name: _plain(counts) for name, counts in join.counts},
+        **{name: plain_counts(counts) for name, counts in join.counts},
         **({} if join.counters is None else asdict(join.counters)),
         "slices": join.slices,
         "replication": None if join.replication is None else round(join.replication, 4),
@@ -101,8 +101,12 @@ def counted_pairs(join: JoinSummary) -> Counted:
     return Counted(values, join.lines)
 
 
-def _plain(counts: SideCounts | None) -> dict[str, object] | None:
-    """Counts for JSON; that nothing was rounded goes without saying."""
+_OFTEN_NONE = "rounded", "too_long", "longest_match"
+
+
+def plain_counts(counts: SideCounts | None) -> dict[str, object] | None:
+    """Counts for JSON; that nothing was rounded or too long goes without saying."""
     if counts is None:
         return None
-    return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
+    found = asdict(counts).items()
+    return {name: value for name, value in found if value or name not in _OFTEN_NONE}

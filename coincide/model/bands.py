@@ -10,7 +10,12 @@ import numpy as np
 from coincide.model.classes import ShapeClasses
 from coincide.model.compiled import compiled
 from coincide.model.condition import Window
-from coincide.model.probability import DECISION_SLACK, one_sided_probability, window_probability
+from coincide.model.probability import (
+    DECISION_SLACK,
+    highest_probability,
+    one_sided_probability,
+    window_probability,
+)
 from coincide.model.units import TIME_LIMIT
 
 OUTER_LO, INNER_LO, INNER_HI, OUTER_HI = range(4)
@@ -65,6 +70,24 @@ def longest_useful(window: Window) -> int:
     # length.
     endless, least = 2 * TIME_LIMIT, Fraction(window.confidence) - DOUBT
     return endless if least <= 0 else min(endless, math.ceil(window.width / least) + 1)
+
+
+def longest_match(window: Window, shortest: int = 0) -> int | None:
+    """The longest interval that can be of a pair with one no shorter than `shortest`, ticks.
+
+    None where not even an instant can.
+    """
+    least = window.confidence - _ERROR
+    if highest_probability(shortest, 0, window.width) < least:
+        return None
+    inside, outside = 0, longest_useful(window) + 1
+    while outside - inside > 1:
+        length = (inside + outside) // 2
+        if highest_probability(shortest, length, window.width) >= least:
+            inside = length
+        else:
+            outside = length
+    return inside
 
 
 def mirrored(bands: np.ndarray) -> np.ndarray:

@@ -11,9 +11,12 @@ import numpy as np
 
 from coincide.model.remembered import remembered
 
+LARGEST = "rounded", "longest_match"
+"""How names end whose numbers are not added up: the largest counts."""
+
 
 class Sums:
-    """Counts that add up field by field, and key by key; of what was `rounded` the largest one counts."""
+    """Counts that add up field by field, and key by key; of those of `LARGEST` the largest one counts."""
 
     def __add__(self, other: Self) -> Self:
         of_both = ((f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
@@ -23,7 +26,7 @@ class Sums:
 def _sum(name: str, one: Any, other: Any) -> Any:
     if isinstance(one, dict):
         return {key: one.get(key, 0) + other.get(key, 0) for key in one | other}
-    return max(one, other) if name == "rounded" else one + other
+    return max(one, other) if name.endswith(LARGEST) else one + other
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ class AmbiguousCrossingsWarning(CoincideWarning):
 
 
 class UnmatchableRowsWarning(CoincideWarning):
-    """Rows have a null time or key, and so match nothing."""
+    """Rows match nothing: a time or key is null, or the timestamp is longer than any match can be."""
 
 
 class RoundedTimesWarning(CoincideWarning):

@@ -63,6 +63,7 @@ class EventFrame:
     given: DataFrame | None = None
     longer_than: int | None = None
     up_to: int | None = None
+    longest_match: int | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -199,6 +200,8 @@ class EventFrame:
         }
         if isinstance(self.observation, str):
             totals |= self._of_progress
+        elif self.longest_match is not None:
+            totals["too_long"] = f"count_if({self.is_ok} AND {self.is_too_long})"
         return rows.observe(
             self.observation, *(F.expr(text).alias(name) for name, text in totals.items())
         )
@@ -233,6 +236,12 @@ class EventFrame:
     def is_ok(self) -> str:
         """Whether a row is an event that can match: boolean, null counts as no."""
         return f"{self._is_time} AND NOT null_key" if self.by else self._is_time
+
+    @property
+    def is_too_long(self) -> str:
+        """Whether a row that is `is_ok` is longer than any match can be: boolean."""
+        longest = self.longest_match
+        return "false" if longest is None else f"high - low > {literal(longest)}"
 
     @property
     def _is_time(self) -> str:

@@ -93,7 +93,10 @@ def measure(
     note_query(f"{' and '.join(events.called for events in streams)} looked at")
     with spark_errors_as_ours():
         table = reduce(DataFrame.unionAll, grouped).toArrow()
-    found = [_of_side(table, side, least_bytes) for side, (least_bytes, _) in enumerate(sizes)]
+    found = [
+        _of_side(table, side, least_bytes, events.longest_match)
+        for side, (events, (least_bytes, _)) in enumerate(zip(streams, sizes, strict=True))
+    ]
     return found[0], found[-1]
 
 
@@ -103,6 +106,8 @@ def _wanted(streams: Sequence[EventFrame], *, has_own_bytes: bool) -> list[Colum
     wanted += ["min(first) AS first", "max(last) AS last", "max(midpoint) AS midpoint"]
     wanted += ["max(shape) AS shape"]
     wanted += ["max(rounded) AS rounded"] if any(each.has_floats for each in streams) else []
+    can_be_too_long = any(each.longest_match is not None for each in streams)
+    wanted += ["count_if(is_too_long) AS too_long"] if can_be_too_long else []
     wanted += ["max(hash) AS hash"] if streams[0].by else []
     wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"] if has_own_bytes else []
     return list(map(F.expr, wanted))
@@ -126,6 +131,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         f"({group}) * 2 + {side} AS code",
         # Rows that are not valid have groups of their own, of which nothing but rows and bytes counts.
         "high - low AS length",
+        f"(is_ok AND {events.is_too_long}) AS is_too_long",
         *(f"{name} AS {alias}" for name, alias in _OF_EVENTS),
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.shape} END AS shape",
@@ -163,7 +169,9 @@ def _beyond_sample(number: str) -> str:
     return f"({row} & (shiftleft({stride}, {doublings}) - 1L))"
 
 
-def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
+def _of_side(
+    table: pa.Table, side: int, least_bytes: int, longest_match: int | None
+) -> SideStatistics:
     """Statistics of one side; each of its rows has `least_bytes` and some of its own."""
     data = {name: _numbers(table, name) for name in table.column_names}
     data["is_chosen"] = table.column("midpoint").is_valid().to_numpy()
@@ -184,12 +192,15 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
         if "bytes" in data and chosen.size
         else 0
     )
+    too_long = int(data["too_long"].sum()) if "too_long" in data else 0
     return SideStatistics(
         SideCounts(
             rows=sum(of_reason.values()),
             unmatchable=of_reason["null"],
             invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
             rounded=float(data["rounded"][sampled].max(initial=0.0)) if "rounded" in data else 0.0,
+            too_long=too_long,
+            longest_match=(longest_match or 0) if too_long else 0,
         ),
         shortest=int(data["shortest"][sampled].min()) if sampled.any() else 0,
         longest=int(data["longest"][sampled].max(initial=0)),

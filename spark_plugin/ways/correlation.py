@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
+from coincide.engine.events.timestamps import longest_matches
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.shifts import ShiftPlan, Shifts
@@ -141,13 +142,18 @@ class Correlation:
 
     def _rows(self, side: int) -> SideCounts | None:
         """What was counted of a side while it was joined."""
-        observation = self.evidence.sides[side].observation
+        events = self.evidence.sides[side]
+        observation = events.observation
         if not isinstance(observation, Observation):  # a name is for the progress of a stream
             return None
         found = observed_numbers(observation)
         if found is None:
             return None
-        return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)
+        too_long = found.get("too_long") or 0
+        return SideCounts(
+            found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0,
+            too_long, (events.longest_match or 0) if too_long else 0,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Let go of what was broadcast, which else stays; `dataframe` can be computed no longer."""
@@ -195,6 +201,8 @@ def planned_pairs(
     options, spark = arguments.options, sides[0].spark
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     spec = with_filter(spec, sides, arguments.where)
+    longest = longest_matches(spec.widest, [side.times for side in sides])
+    sides = replace(sides[0], longest_match=longest[0]), replace(sides[1], longest_match=longest[1])
     check_payload(sides)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     result = ResultColumns(sides, spec)

@@ -24,12 +24,15 @@ from coincide import (
     RoundedTimesWarning,
     TimingCondition,
     UnmatchableRowsWarning,
+    around,
     correlate,
     correlate_files,
     correlate_tables,
     within,
 )
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.files.planning import LocalFilesJoin
+from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.reports.join_report import side_words
 from coincide.model.units import Tick
 from tests.helpers.spark_cases import frame
@@ -336,3 +339,108 @@ def test_rounding_on_every_way(spark: SparkSession, tmp_path: Path) -> None:
         assert done.left is not None
         assert done.left.rounded == pytest.approx(0.4, rel=1e-6)
         assert done.tick.unit == "us"
+
+
+# --- events that no match can be as long as ---
+
+POLLED = TimingCondition(within("0s", "5s"), 0.5)
+TAPS = pa.table({"t": [0, 100_000, 200_000, 300_000, 400_000], "id": range(5)})
+POLLS = pa.table({
+    "after": [0, 98_000, 200_000, None, 390_000], "by": [10_000, 108_001, 209_000, 1, 420_000],
+    "id": range(5),
+})  # fmt: skip
+POLLED_TIMES: dict[str, Any] = {"left_time": "t", "right_time": ("after", "by")}
+OF_POLLS = SideCounts(5, 1, too_long=2, longest_match=10_000)
+MILLISECONDS = CorrelateOptions(unit="ms")
+TOO_LONG = (
+    "right, 5 rows: 2 (40 %) longer than any match can be with this window and confidence (longest that"
+    " can match: 10 s). Lower the confidence, or widen the window."
+)
+
+
+def test_what_is_longer_than_any_match_is_told() -> None:
+    given: dict[str, Any] = {"options": MILLISECONDS, "report": JoinReport()}
+    with told(UnmatchableRowsWarning, UnmatchableRowsWarning) as texts:
+        correlate_tables(TAPS, POLLS, POLLED, **POLLED_TIMES, **given)
+    assert texts[1] == TOO_LONG
+    done = given["report"].summary()
+    assert (done.left, done.right) == (SideCounts(5), OF_POLLS)
+    assert "2 (40 %) longer than any match can be" in dict(done.lines)["right"]
+    mirrored = TimingCondition(within("-5s", "0s"), 0.5)
+    swapped = {"left_time": ("after", "by"), "right_time": "t"}
+    with told(UnmatchableRowsWarning, UnmatchableRowsWarning) as texts:
+        correlate_tables(POLLS, TAPS, mirrored, **swapped, **given)  # type: ignore[arg-type]
+    assert texts[1] == TOO_LONG.replace("right", "left")
+    assert given["report"].summary().left == OF_POLLS
+    lower = TimingCondition(within("0s", "5s"), 0.1)
+    with told(UnmatchableRowsWarning):
+        correlate_tables(TAPS, POLLS, lower, **POLLED_TIMES, **given)
+    with told(UnmatchableRowsWarning, NoPairsWarning):  # which says the same of all pairs
+        correlate_tables(TAPS, POLLS.slice(3), POLLED, **POLLED_TIMES, **given)
+
+
+def test_how_long_a_match_can_be_depends_on_the_other_side() -> None:
+    report, condition = JoinReport(), TimingCondition(within("0s", "5s"), 0.9)
+    polls = POLLS.set_column(1, "by", pa.array([5_400, 98_000, 200_000, 1, 390_000]))
+    given: dict[str, Any] = {
+        "options": MILLISECONDS,
+        "report": report,
+        "right_time": ("after", "by"),
+    }
+    correlate_tables(TAPS, polls, condition, left_time="t", **given)
+    assert report.summary().right == SideCounts(5, 1)
+    correlate_tables(TAPS, polls, condition, left_time=around("t", "1s"), **given)
+    found = report.summary().right
+    assert found is not None
+    assert (found.too_long, found.longest_match) == (1, 5_000)
+
+
+def test_one_stream_and_files_tell_what_is_too_long(tmp_path: Path) -> None:
+    report = JoinReport()
+    given: dict[str, Any] = {"options": MILLISECONDS, "report": report}
+    correlate_tables(POLLS, None, POLLED, left_time=("after", "by"), **given)
+    assert report.summary().left == OF_POLLS
+    paths = []
+    for name, table in (("left", TAPS), ("right", POLLS)):
+        paths.append(str(tmp_path / f"{name}.parquet"))
+        pq.write_table(table, paths[-1], row_group_size=2)
+    options = replace(MILLISECONDS, slices=2)
+    arguments = JoinArguments(POLLED, **POLLED_TIMES, options=options)
+    join = LocalFilesJoin(paths[0], paths[1], arguments)
+    pairs = sum(batch.num_rows for batch in join.batches())
+    assert join.summary is not None
+    assert pairs == 2
+    assert (join.summary.left, join.summary.right) == (SideCounts(5), OF_POLLS)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["broadcast", "broadcast-both", "exchange", "broadcast-left"])
+def test_every_way_tells_what_is_too_long(spark: SparkSession, way: Any) -> None:
+    report = JoinReport()
+    # Lengths that are declared leave no reason for a look.
+    longest = {"right_longest": "60s"} if way == "broadcast-left" else {}
+    options = replace(MILLISECONDS, way=way, **longest)
+    found = correlate(
+        frame(spark, TAPS), frame(spark, POLLS), POLLED, options=options, report=report,
+        **POLLED_TIMES,
+    )  # fmt: skip
+    assert found.count() == 2
+    done = report.summary()
+    assert (done.left, done.right) == (SideCounts(5), OF_POLLS)
+
+
+@pytest.mark.spark
+def test_files_on_spark_tell_what_is_too_long(spark: SparkSession, tmp_path: Path) -> None:
+    paths = []
+    for name, table in (("left", TAPS), ("right", POLLS)):
+        paths.append(str(tmp_path / f"{name}.parquet"))
+        pq.write_table(table, paths[-1], row_group_size=2)
+    report = JoinReport()
+    options = replace(MILLISECONDS, way="files", slices=2)
+    given: dict[str, Any] = {"options": options, "report": report, **POLLED_TIMES}
+    assert correlate_files(spark, paths[0], paths[1], POLLED, **given).count() == 2
+    assert report.summary().right == OF_POLLS
+    correlate_files(
+        spark, paths[0], paths[1], POLLED, output=str(tmp_path / "pairs.parquet"), **given
+    )
+    assert report.summary().right == OF_POLLS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,7 +11,15 @@ import pyarrow as pa
 import pytest
 
 from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
-from coincide.model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table, midpoint_reach
+from coincide.model.bands import (
+    INNER_HI,
+    INNER_LO,
+    OUTER_HI,
+    OUTER_LO,
+    band_table,
+    longest_match,
+    midpoint_reach,
+)
 from coincide.model.classes import ShapeClasses, length_classes
 from coincide.model.probability import qualifies
 from cpu_fallback.reference import decision as reference
@@ -331,3 +340,26 @@ def test_ties_at_the_end_of_the_window_are_within_reach() -> None:
 def test_less_likely_pairs_reach_as_far_as_their_lengths_let_them() -> None:
     assert midpoint_reach(Window(-5, 5, float(np.nextafter(0.5, 0)))) is None
     assert midpoint_reach(Window(-5, 5, 0.1)) is None
+
+
+@pytest.mark.parametrize("confidence", [0.5, 1.0, 0.75, 0.8, 0.25, 1 / 3])
+@pytest.mark.parametrize("shortest", [0, 1, 3, 7])
+def test_the_longest_match_is_the_longest_that_matches(shortest: int, confidence: float) -> None:
+    enough = Fraction(confidence) - reference.GUARD
+    for width in range(12):
+        longest = longest_match(Window(0, width, confidence), shortest)
+        reached = -1 if longest is None else longest
+
+        def qualify(own: int, length: int, width: int = width) -> bool:
+            # Of a pair whose midpoints lie in the window's middle, or half a tick beside it.
+            d = (own + length + width) % 2
+            return exact_probability(d, own, length, width) >= enough
+
+        for length in range(reached + 1, reached + 40):
+            assert not any(qualify(own, length) for own in range(shortest, shortest + 12))
+        if longest is not None and (shortest + longest + width) % 2 == 0:
+            assert qualify(shortest, longest)
+
+
+def test_the_longest_match_of_a_low_confidence_has_no_bound() -> None:
+    assert longest_match(Window(0, 5, 1e-18)) >= 2 * LIMIT

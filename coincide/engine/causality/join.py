@@ -67,7 +67,8 @@ class CausalPlan(TablePlan):
     ) -> tuple[Side, SideCounts]:
         names = [name for part in parts for name in part]
         times: Any = self.times[side]
-        return read_placed(table, times, self.by[side], names, self.invalid)
+        longest = self._longest_matches[side]
+        return read_placed(table, times, self.by[side], names, self.invalid, longest)
 
 
 class TableCausality(TableJoin):
@@ -86,11 +87,16 @@ class TableCausality(TableJoin):
 
 
 def read_placed(
-    table: pa.Table, columns: PlacedColumns, by: list[str], payload: list[str], invalid: str
+    table: pa.Table,
+    columns: PlacedColumns,
+    by: list[str],
+    payload: list[str],
+    invalid: str,
+    longest: int | None = None,
 ) -> tuple[Side, SideCounts]:
     """The events of a side, and where they are, its invalid rows refused or left out."""
     names = names_of_coordinates(columns.place)
-    side, counts = read_side(table, columns, by, [*payload, *names], invalid)  # type: ignore[arg-type]
+    side, counts = read_side(table, columns, by, [*payload, *names], invalid, longest)  # type: ignore[arg-type]
     given, coordinates = side.payload[: len(payload)], side.payload[len(payload) :]
     # A side of no columns has its rows all the same.
     kept = pa.table({"": pa.nulls(len(side)), **dict(zip(names, coordinates, strict=True))})

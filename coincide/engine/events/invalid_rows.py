@@ -27,6 +27,8 @@ class SideCounts(Sums):
         default_factory=dict, metadata={"names": tuple(INVALID_REASONS)}
     )
     rounded: float = 0.0
+    too_long: int = 0  # Rows that match nothing, as no match can be so long
+    longest_match: int = 0  # How long one can be, ticks, if there are such
 
     @property
     def dropped(self) -> int:

@@ -243,14 +243,16 @@ def read_side(
     by: Sequence[str],
     payload: Sequence[str],
     invalid: Invalid,
+    longest: int | None = None,
 ) -> tuple[Side, SideCounts]:
-    """Arrays of one side, its invalid rows refused or left out."""
+    """Arrays of one side, its invalid rows refused or left out; those over `longest` ticks are counted."""
     side = columns.scales[0].column.side
     times = columns.read(table)
     keys = [contiguous(column_of(table, side, name)) for name in by]
     output = [contiguous(column_of(table, side, name)) for name in payload]
     if not any(key.null_count for key in keys) and times.are_valid:
         counts = SideCounts(table.num_rows, rounded=times.rounded(None))
+        counts = _with_too_long(counts, times.shapes, longest)
         events = Side(times.max_time, times.shapes, columns.model, None, keys, output)
         return events, counts
     reasons = first_faults(times.faults(), times.excused)
@@ -270,11 +272,18 @@ def read_side(
         {reason: int(mask.sum()) for reason, mask in reasons.items()},
         times.rounded(~(null | wrong)),
     )
+    counts = _with_too_long(counts, times.shapes[~(null | wrong)], longest)
     matchable = ~null if null.any() else None
     result = Side(times.max_time, times.shapes, columns.model, matchable, keys, output)
     if reasons:
         result = result.rows(np.flatnonzero(~wrong))
     return _harmless(result), counts
+
+
+def _with_too_long(counts: SideCounts, lengths: np.ndarray, longest: int | None) -> SideCounts:
+    if longest is None or not (found := int(np.count_nonzero(lengths > longest))):
+        return counts
+    return replace(counts, too_long=found, longest_match=longest)
 
 
 def _harmless(side: Side) -> Side:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from coincide.engine.events.span_ends import SpanEnds
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import INVALID_REASONS, TimeScale, range_hint
-from coincide.model.bands import longest_useful
+from coincide.model.bands import longest_match, longest_useful
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError, option, several
@@ -257,6 +257,27 @@ class TimestampColumns(Protocol):
 
     def read(self, table: pa.Table) -> ReadTimes:
         """The timestamps of a table's rows."""
+
+
+def longest_matches(
+    window: Window, columns: Sequence[TimestampColumns]
+) -> tuple[int | None, int | None]:
+    """How long a left and a right event of a pair can be, ticks; None where no length is too long."""
+    # Told alike by every way: by what is known before rows are looked at.
+    left, right = (
+        _longest_match(window, own, other) for own, other in (columns, tuple(columns)[::-1])
+    )
+    return left, right
+
+
+def _longest_match(window: Window, own: TimestampColumns, other: TimestampColumns) -> int | None:
+    if not isinstance(own.model, IntervalModel):
+        return None
+    are_intervals = isinstance(other.model, IntervalModel)
+    shortest = other.declared[0] if are_intervals and other.declared is not None else 0
+    longest = longest_match(window, shortest)
+    is_enough = own.declared is not None and longest is not None and own.declared[1] <= longest
+    return None if is_enough else longest
 
 
 def most_rounded(columns: Sequence[Ticks | SpanEnds], valid: np.ndarray | None) -> float:

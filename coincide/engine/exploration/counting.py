@@ -551,6 +551,11 @@ class Exploration:
         save(self, os.fspath(path), overwrite, command)
 
 
+def _at_any_confidence(counts: SideCounts) -> SideCounts:
+    """Counts without those that depend on one."""
+    return replace(counts, too_long=0, longest_match=0)
+
+
 class TableExploration:
     """An exploration of two tables, or of one that is joined with itself.
 
@@ -608,9 +613,10 @@ class TableExploration:
             left, right, counts = self._plan.read_stream(self._tables[0])
             # Of a sample of the stream, too, it is known who is the earlier one.
             ranks = np.arange(len(left))
-            return replace(left, ranks=ranks), replace(right, ranks=ranks), (counts,)
+            rows = (_at_any_confidence(counts),)
+            return replace(left, ranks=ranks), replace(right, ranks=ranks), rows
         read = [self._plan.read(side, table) for side, table in enumerate(self._tables)]
-        return read[0][0], read[1][0], tuple(counts for _, counts in read)
+        return read[0][0], read[1][0], tuple(_at_any_confidence(counts) for _, counts in read)
 
     def _evidence(self, left: Side, right: Side, number: int) -> dict[str, Any]:
         """What is known of the sides, and why there is no candidate, if so."""

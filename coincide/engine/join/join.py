@@ -26,7 +26,7 @@ from coincide.engine.events.schemas import (
 from coincide.engine.events.sides import Side, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
-from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.events.timestamps import TimestampColumns, longest_matches
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.derived_joins import ROW_NUMBERS
@@ -216,7 +216,12 @@ class TablePlan:
         self, side: int, table: pa.Table, parts: Sequence[list[str]]
     ) -> tuple[Side, SideCounts]:
         names = [name for part in parts for name in part]
-        return read_side(table, self.times[side], self.by[side], names, self.invalid)
+        longest = self._longest_matches[side]
+        return read_side(table, self.times[side], self.by[side], names, self.invalid, longest)
+
+    @property
+    def _longest_matches(self) -> tuple[int | None, int | None]:
+        return longest_matches(self.spec.widest, self.times)
 
     def join(self, left: Side, right: Side) -> Joined:
         """The output batches of a join of these events."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.ticks import length_words
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.lines import Line, Told, under
@@ -177,11 +178,13 @@ class JoinReport(LaterReport[JoinSummary]):
     @staticmethod
     def warn_of(summary: JoinSummary) -> None:
         """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
+        no_pairs = summary.no_pairs
+        is_explained = no_pairs is not None and not no_pairs.is_asked_for
         for side, counts in zip(summary.sides, (summary.left, summary.right), strict=True):
             if counts is not None:
+                counts = replace(counts, too_long=0) if is_explained else counts
                 lost = side_warnings(counts, summary.tick, summary.matchless)
                 warn_of_losses(side, counts.rows, lost)
-        no_pairs = summary.no_pairs
         has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
         if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
             warn(f"no pair is found: {'; '.join(no_pairs.lines)}.", NoPairsWarning)
@@ -203,8 +206,19 @@ def side_warnings(counts: SideCounts, tick: Tick, matchless: str = "time or key"
     found: list[Loss] = []
     if counts.unmatchable:
         found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without {matchless}"))
+    if counts.too_long:
+        found.append((UnmatchableRowsWarning, _too_long_words(counts, tick)))
     hint = range_hint(tick) if counts.invalid.get("range") else ""
     return found + losses(counts.invalid, _SHORT_REASONS, counts.rounded, tick, hint)
+
+
+def _too_long_words(counts: SideCounts, tick: Tick) -> str:
+    share = f"{100 * counts.too_long / counts.rows:.3g} %"
+    return (
+        f"{counts.too_long:,} ({share}) longer than any match can be with this window and confidence"
+        f" (longest that can match: {length_words(counts.longest_match, tick, digits=3)}). Lower the"
+        " confidence, or widen the window"
+    )
 
 
 def side_words(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[str]:

@@ -9,23 +9,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from coincide.engine.events.invalid_rows import SideCounts
-from coincide.model.counters import JoinCounters, Sums
+from coincide.model.counters import LARGEST, JoinCounters, Sums
 from coincide.model.units import Tick
 
 S = TypeVar("S")
-_LARGEST = "rounded"
-"""How names end whose numbers are not added up: the largest counts."""
 
 
 def merged(name: str, value: str) -> str:
     """SQL that makes one number of those of all tasks."""
-    return f"{'max' if name.endswith(_LARGEST) else 'sum'}({value})"
+    return f"{'max' if name.endswith(LARGEST) else 'sum'}({value})"
 
 
 def of_one_run(found: Mapping[str, int | None], runs: int) -> dict[str, int] | None:
     """Merged numbers of rows that were computed several times, as of once; None if runs differed."""
     numbers = {
-        name: (value or 0, 1 if name.endswith(_LARGEST) else runs) for name, value in found.items()
+        name: (value or 0, 1 if name.endswith(LARGEST) else runs) for name, value in found.items()
     }
     if any(value % share for value, share in numbers.values()):
         return None
@@ -35,7 +33,7 @@ def of_one_run(found: Mapping[str, int | None], runs: int) -> dict[str, int] | N
 def of_all(stages: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Merged numbers of several stages, of the same names, merged."""
     return {
-        name: (max if name.endswith(_LARGEST) else sum)(numbers[name] for numbers in stages)
+        name: (max if name.endswith(LARGEST) else sum)(numbers[name] for numbers in stages)
         for name in stages[0]
     }
 

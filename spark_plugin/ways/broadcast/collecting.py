@@ -177,7 +177,7 @@ def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, Si
         numbers = pa.array(np.arange(table.num_rows))
         table = table.append_column(_NUMBER, numbers)
         names.append(_NUMBER)
-    events, counts = read_side(table, side.times, side.by, names, "drop")
+    events, counts = read_side(table, side.times, side.by, names, "drop", side.longest_match)
     kinds = iter(_kinds(side))
     keys, columns = (
         [
