@@ -31,7 +31,12 @@ from spark_plugin.frames.estimates import (
     is_surely_larger,
 )
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.statistics import NO_JOB, JobStatistics, refuse_invalid
+from spark_plugin.frames.statistics import (
+    NO_JOB,
+    JobStatistics,
+    SideStatistics,
+    refuse_invalid,
+)
 from spark_plugin.tasks.broadcast import is_two_step
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
@@ -413,8 +418,19 @@ def _by_gaps(question: Question, sides: Sides) -> Planned:
             f"matching of {of} must see each connected group of events in one task, so it uses an"
             f" exchange. Remove {argument('way', options.way)}."
         )
+    return plan_gaps(sides, spec, options, question.limits)
+
+
+def plan_gaps(
+    sides: Sides,
+    spec: AnySpec,
+    options: CorrelateOptions,
+    limits: PlannerLimits,
+    known: tuple[SideStatistics, SideStatistics] | None = None,
+) -> tuple[JobStatistics, GapPlan]:
+    """What is known of both sides, and an exchange that is cut at gaps in time."""
     exchange = replace(options, way="exchange")
-    statistics, plan = plan_after_job(sides, spec, exchange, question.limits)
+    statistics, plan = plan_after_job(sides, spec, exchange, limits, known)
     assert isinstance(plan, SlicePlan)
     return statistics, GapPlan(plan.count, plan.reach)
 

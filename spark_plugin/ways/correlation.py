@@ -45,7 +45,7 @@ from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways import limits
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
-from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_way
+from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_gaps, plan_way
 from spark_plugin.ways.join_sides import (
     Job,
     Sides,
@@ -292,21 +292,24 @@ def accidental_pairs(
     shifts.warn_of_short(spec, _longest(sides, statistics))
     if statistics is not None:
         shifts.check_times(statistics[1].first, statistics[1].last)
-    bare = replace(sides[0], payload=[]), replace(sides[1], payload=[])
+    if spec.matching is None:
+        sides = replace(sides[0], payload=[]), replace(sides[1], payload=[])
     with spark_errors_as_ours():
-        return shifts.counted([_pairs(bare, moved, options, statistics) for moved in shifts.specs])
+        return shifts.counted([_pairs(sides, moved, options, statistics) for moved in shifts.specs])
 
 
 def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: Statistics) -> int:
-    """How many pairs a join finds whose rows are counts."""
-    _, plan = plan_after_job(sides, spec, options, limits.LIMITS, statistics)
+    """How many pairs a join finds: of rows that are counts, or of matched pairs."""
+    is_whole = spec.matching is not None and not spec.compares_tasks
+    plan_pairs = plan_gaps if is_whole else plan_after_job
+    _, plan = plan_pairs(sides, spec, options, limits.LIMITS, statistics)
     profile = gpu_profile(sides[0].spark, spec.backend)
     stage = Stage(options.invalid == "raise", profile, None, None)
-    found, shipment = JOINS[type(plan)](
-        Job(sides, spec, ResultColumns(sides, spec), options, stage), plan
-    )
+    join, job = JOINS[type(plan)], Job(sides, spec, ResultColumns(sides, spec), options, stage)
+    found, shipment = matched_join(join, job, plan) if spec.compares_tasks else join(job, plan)
+    counted = F.count(F.lit(1)) if spec.matching is not None else F.sum("matches")
     try:
-        row = found.agg(F.sum("matches").alias("pairs")).first()
+        row = found.agg(counted.alias("pairs")).first()
     finally:
         if shipment is not None:
             shipment.close()

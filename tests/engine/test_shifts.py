@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,6 +98,61 @@ def test_correlate_counts_what_the_reference_does(seed: int, cases: int) -> None
         assert quiet_counts(correlate_tables, *sides, condition_of(case), **asked) == expected
         found += sum(expected.values())
     assert found > 500
+
+
+def moved_table(table: pa.Table, ticks: int) -> pa.Table:
+    for name in ("min_time", "max_time"):
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, pc.add(table[name], ticks))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("matching", "prefer"),
+    [("mutual", "probability"), ("mutual", "nearest"), ("mutual", "first"), ("mutual", "last"),
+     ("mutual", "-id"), ("unambiguous", "probability"), ("optimal", "probability"), ("optimal", "nearest")],
+)  # fmt: skip
+def test_matched_pairs_are_counted_after_matching(matching: Any, prefer: str) -> None:
+    """As many as the join of a table has whose times are moved."""
+    found, before = 0, 0
+    for number, case in enumerate(random_cases(19, 60, max_size=12)):
+        beyond = number % 7 + 1
+        shifts = [case.hi - case.lo + beyond, case.lo - case.hi - beyond]
+        left, right = ticks_of(case.left, case.by), ticks_of(case.right, case.by)
+        asked: dict[str, Any] = {"by": case.by, "matching": matching, "prefer": prefer}
+        condition = condition_of(case)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = {
+                shift: correlate_tables(
+                    left, moved_table(right, shift), condition, **asked
+                ).num_rows
+                for shift in shifts
+            }
+            all_pairs = {
+                shift: correlate_tables(
+                    left, moved_table(right, shift), condition, by=case.by
+                ).num_rows
+                for shift in shifts
+            }
+        for how in ("inner", "left"):
+            given = {**asked, "condition": condition, "shifts": shifts, "how": how}
+            assert quiet_counts(correlate_tables, left, right, **given) == expected
+        found, before = found + sum(expected.values()), before + sum(all_pairs.values())
+    assert 30 < found < before
+
+
+def test_matched_pairs_of_one_stream_are_not_counted() -> None:
+    events = pa.table({"id": [1, 2], "min_time": [0, 5], "max_time": [1, 6]})
+    with pytest.raises(ConditionError, match="matching takes the events of one stream as either"):
+        correlate_tables(
+            events,
+            within=(-9, 9),
+            confidence=0.5,
+            matching="mutual",
+            shifts=[50],
+            report=JoinReport(),
+        )
 
 
 @pytest.mark.parametrize("emit", ["pairs", "best"])

@@ -87,6 +87,11 @@ class Side:
         return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
 
 
+def without_payload(side: Side) -> Side:
+    """A side without output columns."""
+    return replace(side, payload=[])
+
+
 def concatenated(sides: Sequence[Side]) -> Side:
     """The events of several parts of a side, of which there is at least one, as one side."""
     filled = [side for side in sides if len(side)] or list(sides[:1])

@@ -65,8 +65,8 @@ def plan_files(
     """Plan a join from the footers of its files."""
     if arguments.shifts is not None:
         raise NotDirect(
-            f"{argument('shifts')} need a broadcast, an exchange, or tables in memory. Choose"
-            " another way."
+            f"{argument('shifts')} count the pairs of all slices again, which needs tables in memory, a"
+            " broadcast or an exchange."
         )
     can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
     if arguments.matching is not None and (arguments.is_one_stream or not can_compare):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.sides import Side
+from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.spec import AnySpec, Rows
@@ -44,6 +44,12 @@ class Matched(Emission):
 
     def _prepare(self) -> None:
         self._order.prepared(LEFT, RIGHT)
+
+    @property
+    def pairs(self) -> int:
+        """How many there are."""
+        self._prepare()
+        return int(self._found[LEFT].size)
 
     @property
     @abstractmethod
@@ -334,6 +340,15 @@ def emission_of(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> Em
     if spec.max_pairs is not None and (expected := found.expected) is not None:
         check_most(expected.pairs, spec.max_pairs)
     return found
+
+
+def count_pairs(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> int:
+    """How many pairs a join has, after matching; rows are not made."""
+    if spec.matching is not None:
+        emission = emission_of(left, right, spec, schema)
+        assert isinstance(emission, Matched)
+        return emission.pairs
+    return spec.pairing(without_payload(left), right).join.counters.pairs
 
 
 def _shape_of(spec: AnySpec) -> type[Emission]:

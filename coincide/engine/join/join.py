@@ -28,7 +28,7 @@ from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns, longest_matches
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.chosen_pairs import emission_of
+from coincide.engine.join.chosen_pairs import count_pairs, emission_of
 from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import (
@@ -38,7 +38,7 @@ from coincide.engine.join.pair_arguments import (
     condition_of,
 )
 from coincide.engine.join.pair_filter import GivenWhere, PairFilter, Where
-from coincide.engine.join.shifts import ShiftPlan, check_report, check_shifted, without_payload
+from coincide.engine.join.shifts import ShiftPlan, check_report, check_shifted
 from coincide.engine.join.spec import output_schema
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
@@ -234,8 +234,7 @@ class TablePlan:
         if shifts is None:
             return None
         check_shifted(shifts, self.spec, left, right)
-        bare = without_payload(left), right
-        return shifts.counted([spec.pairing(*bare).join.counters.pairs for spec in shifts.specs])
+        return shifts.counted([count_pairs(left, right, s, self.schema) for s in shifts.specs])
 
 
 def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list[pa.Array]]:

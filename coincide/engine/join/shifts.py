@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from coincide.engine.events.sides import Side
 from coincide.engine.events.ticks import length_words
@@ -56,6 +56,12 @@ class ShiftPlan:
         """The joins for given shifts of the join of a spec; None without shifts."""
         if given is None:
             return None
+        if spec.is_one_stream and spec.matching is not None:
+            raise ConditionError(
+                f"{argument('shifts')} move one side against the other, but {argument('matching')}"
+                f" takes the events of one stream as either. Remove {argument('shifts')}, or give the"
+                f" events a second time as {argument('right')}."
+            )
         given = tuple(given)
         ticks = [tick.count(each) for each in given]
         if not _is_bounded(spec):
@@ -137,11 +143,6 @@ def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
             f"the shift {words!r} moves the window beyond 2^61 ticks. Use a shorter one, or a"
             " coarser tick."
         )
-
-
-def without_payload(side: Side) -> Side:
-    """A side without output columns."""
-    return replace(side, payload=[])
 
 
 def check_shifted(shifts: ShiftPlan, spec: AnySpec, left: Side, right: Side) -> None:

@@ -147,9 +147,11 @@ class AnySpec(ABC):
         return self.matching in ("mutual", "unambiguous") and not self.is_one_stream
 
     def moved(self, ticks: int) -> Self:
-        """How many pairs there are of each left event when right times are moved by so many ticks."""
+        """The join when right times are moved by so many ticks: its pairs are counted, after matching."""
+        is_matched = self.matching is not None
         return self.but(
-            shift=ticks, how="inner", emit="counts", choice=MOST_PROBABLE, probability=False,
+            shift=ticks, how="inner", emit="pairs" if is_matched else "counts",
+            choice=self.choice if is_matched else MOST_PROBABLE, probability=False,
             delta_name=None, overlap_name=None, overlap_ends=(),
         )  # fmt: skip
 

@@ -56,7 +56,7 @@ class JoinSpec(AnySpec):
 
 
 class TimingPairing(Pairing):
-    """A timing condition on two sides; of one stream right times are moved in place of the window."""
+    """A timing condition on two sides; right times are moved, not the window, where they tell more."""
 
     spec: JoinSpec
     counts_for_best: ClassVar[bool] = False
@@ -64,9 +64,10 @@ class TimingPairing(Pairing):
     def __init__(self, left: Side, right: Side, spec: JoinSpec) -> None:
         if spec.is_one_stream:
             left, right = numbered(left, right)
-            if spec.shift:  # times tell which event is the earlier
-                right = replace(right, max_time=right.max_time + spec.shift)
-                spec = spec.but(window=spec.window.moved(spec.shift))
+        # Times tell which event of one stream is the earlier, and which match is the nearest.
+        if spec.shift and (spec.is_one_stream or spec.matching):
+            right = replace(right, max_time=right.max_time + spec.shift)
+            spec = spec.but(window=spec.window.moved(spec.shift))
         super().__init__(left, right, spec)
         self._backend = load_task_backend(spec.backend)
         events = grouped_events(left, right, case_fold=spec.case_fold)

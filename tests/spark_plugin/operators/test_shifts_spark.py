@@ -143,7 +143,7 @@ def test_files_are_counted_by_dataframes(spark: SparkSession, tmp_path: Any) -> 
     paths = str(tmp_path / "left.parquet"), str(tmp_path / "right.parquet")
     done = correlate_files(spark, *paths, condition, output=tmp_path / "out", **asked)
     assert done.accidental == expected
-    assert "not by files: shifts need a broadcast, an exchange, or" in done.why
+    assert "not by files: shifts count the pairs of all slices again" in done.why
     options = CorrelateOptions(way="files")
     with pytest.raises(
         ValueError, match="shifts need a broadcast, an exchange, or tables in memory"
@@ -164,3 +164,31 @@ def test_what_cannot_be_counted(spark: SparkSession) -> None:
     late = frame(spark, pa.table({"id": [1], "time": [2**61 - 10]}))
     with pytest.raises(ConditionError, match=r"moves times beyond 2\^61 ticks"):
         causality(late, late, instants, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("matching", "prefer", "way"),
+    [("mutual", "nearest", "exchange"), ("mutual", "last", "broadcast-right"),
+     ("unambiguous", "probability", "auto"), ("optimal", "nearest", "exchange")],
+)  # fmt: skip
+def test_matched_pairs(spark: SparkSession, matching: Any, prefer: str, way: Any) -> None:
+    """Counted after matching, as many as tables have."""
+    rng = np.random.default_rng(6)
+    sides = []
+    for _ in range(2):
+        low = rng.integers(0, 4000, 200)
+        sides.append(
+            pa.table(
+                {"id": np.arange(200), "min_time": low, "max_time": low + rng.integers(0, 9, 200)}
+            )
+        )
+    asked: dict[str, Any] = {"matching": matching, "prefer": prefer, "shifts": (60, -75, 101)}
+    condition = TimingCondition(within(-12, 20), 0.5)
+    wanted, report = JoinReport(), JoinReport()
+    correlate_tables(*sides, condition, **asked, report=wanted)
+    options = CorrelateOptions(way=way)
+    frames = [frame(spark, side) for side in sides]
+    correlate(*frames, condition, **asked, report=report, options=options).count()
+    assert report.accidental == wanted.accidental
+    assert wanted.accidental is not None
+    assert min(wanted.accidental.counts) > 10
