@@ -201,4 +201,4 @@ def test_shifts_are_counted_of_rows_in_memory_or_by_spark(work, engine, request)
         *WINDOW, "--shifts", "400", "--way", "files", "--overwrite", engine=engine
     )
     assert code == 2
-    assert "shifts need a broadcast, an exchange, or tables in memory" in err
+    assert "shifts count the pairs of all slices again" in err

@@ -145,9 +145,7 @@ def test_files_are_counted_by_dataframes(spark: SparkSession, tmp_path: Any) -> 
     assert done.accidental == expected
     assert "not by files: shifts count the pairs of all slices again" in done.why
     options = CorrelateOptions(way="files")
-    with pytest.raises(
-        ValueError, match="shifts need a broadcast, an exchange, or tables in memory"
-    ):
+    with pytest.raises(ValueError, match="shifts count the pairs of all slices again, which needs"):
         correlate_files(spark, *paths, condition, options=options, **asked)
     with pytest.raises(ConditionError, match="shifts needs a report"):
         correlate_files(spark, *paths, condition, **{**asked, "report": None})
