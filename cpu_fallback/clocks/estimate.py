@@ -48,6 +48,31 @@ def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> Found:
     first, last = events.spans
     if last - first < LEAST_SPANS * limits.max_offset:
         return Found("too few", is_short=True)
+    drifted = limits.drifted(last - first)
+    if 2 * drifted <= limits.max_offset:
+        return _error_within(events, limits, threads)
+    # Bins follow the largest offset, and the drift makes a table of narrow ones too large. Wider bins, of
+    # which right times are moved round by more, tell what is dense at both ends of a long time.
+    limits = replace(limits, chance=limits.chance / 2)  # of each of two searches
+    found = _error_within(events, limits, threads)
+    if found.status != "not found":
+        return found
+    wider = math.ceil(2 * max(drifted, limits.max_offset))
+    wide = _error_within(events, replace(limits, max_offset=wider), threads)
+    if wide.status == "found" and all(_has_offset(s, limits) for s in wide.segments):
+        return wide
+    return replace(found, drifted=drifted) if drifted > limits.max_offset else found
+
+
+def _has_offset(segment: Segment, limits: Limits) -> bool:
+    """Whether the offset in the middle of a segment is one that was looked for."""
+    middle = (segment.start + segment.end) / 2
+    return abs(segment.line.at(middle)) <= limits.max_offset
+
+
+def _error_within(events: ClockEvents, limits: Limits, threads: int) -> Found:
+    """The error, of enough events in time enough."""
+    left = events.streams.left
     whole = Work(events, limits, int(left[0]), int(left[-1]) + 1, threads)
     peak = search(whole)
     if peak is None:

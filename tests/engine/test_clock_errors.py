@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,14 @@ from coincide import (
     JoinReport,
     SchemaError,
     UnmatchableRowsWarning,
+    border_crossing_tables,
     clock_error_tables,
+    corrected,
     corrected_clock,
     correlate_tables,
+    merged,
+    spans,
+    stream_tables,
 )
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 
@@ -341,6 +348,38 @@ def test_limits_that_do_not_fit_are_said() -> None:
     assert found["status"].to_pylist() == ["too few"]
 
 
+def at_both_ends(taps: np.ndarray) -> np.ndarray:
+    """Seconds: the same few events, and a day later again, a bit slower."""
+    return np.concatenate([taps, 86400 + 1.13 * taps])
+
+
+@pytest.mark.parametrize(
+    ("max_offset", "max_drift"),
+    [("3s", 2e-4), ("5s", 2e-4), ("8s", 2e-4), ("10s", 2e-4), ("3s", 69e-6)],
+)
+def test_events_at_both_ends_of_a_day_are_found(max_offset: str, max_drift: float) -> None:
+    own = at_both_ends(np.array([0, 1.9, 4.3, 6.1, 9.2, 11.8]))
+    others = own + 0.622 + 20.6e-6 * own
+    sides = [{"time": np.rint(each * SECOND).astype(np.int64)} for each in (own, others)]
+    options = CorrelateOptions(unit="us")
+    (row,) = clock_error_tables(
+        *sides, max_offset=max_offset, max_drift=max_drift, options=options
+    ).to_pylist()
+    assert (row["status"], row["segment"]) == ("found", 0)
+    assert row["offset"] == pytest.approx(0.622 * SECOND, abs=2)
+    assert row["drift"] == pytest.approx(20.6, abs=1e-3)
+
+
+def test_an_offset_that_was_not_looked_for_is_not_found_by_a_wider_search() -> None:
+    own = at_both_ends(np.array([0, 1.9, 4.3, 6.1, 9.2, 11.8]))
+    sides = [{"time": np.rint(each * SECOND).astype(np.int64)} for each in (own, own + 4.5)]
+    options = CorrelateOptions(unit="us")
+    said = "max_drift alone moves the offset by more than max_offset .* .found 8.64[0-9]* s and 3 s.. Give"
+    with pytest.warns(ClockLimitsWarning, match=said):
+        found = clock_error_tables(*sides, max_offset="3s", options=options)
+    assert found["status"].to_pylist() == ["not found"]
+
+
 def test_nothing_is_said_of_empty_tables() -> None:
     schema = pa.schema([("time", pa.int64()), ("device", pa.string())])
     empty = schema.empty_table()
@@ -495,3 +534,95 @@ def test_pairs_of_bursts_are_no_independent_witnesses() -> None:
                 assert row["offset_error"] > 1.5 * row["spread"] / row["pairs"] ** 0.5
                 assert abs(row["offset"]) < 30 * SECOND  # within a burst
     assert found
+
+
+CASES = int(os.environ.get("COINCIDE_CASES", "40"))
+
+
+def right_of(lines: list[dict[str, Any]], device: str, stamp: int) -> int | None:
+    """What a stamp becomes: of the one segment that holds it, in exact numbers."""
+    for line in lines:
+        if line["device"] == device and line["start"] <= stamp <= line["end"]:
+            drift = Fraction(line["drift"] / 1e6)
+            return stamp + round(Fraction(line["offset"]) + drift * (stamp - line["start"]))
+    return None
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_a_corrected_table_is_what_the_lines_say(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lines: list[dict[str, Any]] = []
+    for device in "abc"[: rng.integers(1, 4)]:
+        edges = np.sort(rng.choice(4000, 2 * rng.integers(1, 4), replace=False))
+        for start, end in edges.reshape(-1, 2).tolist():
+            lines.append({
+                "device": device, "status": "found", "start": start, "end": end,
+                "offset": float(rng.integers(-900, 900)) + 0.25,
+                "drift": float(rng.integers(-9, 9)) * 2.0**6,
+            })  # fmt: skip
+    names = rng.choice(list("abcx"), 80).tolist()
+    stamps_of = {name: rng.integers(0, 4000, 80).tolist() for name in ("start", "end")}
+    kind = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")][seed % 3]
+    given = pa.table({
+        "unit": names, "x": range(80),
+        **{name: pa.array(each, pa.int64()).view(kind) for name, each in stamps_of.items()},
+    })  # fmt: skip
+    errors = pa.Table.from_pylist(lines)
+    if seed % 3:
+        for name in ("start", "end"):
+            i = errors.schema.get_field_index(name)
+            errors = errors.set_column(i, name, errors[name].combine_chunks().view(kind))
+        i = errors.schema.get_field_index("offset")
+        text = [f"{line['offset'] * 1000:.0f}ns" for line in lines]
+        errors = errors.set_column(i, "offset", pa.array(text))
+    wanted = {
+        name: [right_of(lines, *each) for each in zip(names, stamps_of[name], strict=True)]
+        for name in ("start", "end")
+    }
+    with pytest.warns(UnmatchableRowsWarning, match="became null"):
+        found = corrected(given, ("start", "end"), errors, by=[("unit", "device")])
+    assert found.column_names == given.column_names
+    assert found.schema.field("start").type == kind
+    for name, values in wanted.items():
+        assert found[name].combine_chunks().view(pa.int64()).to_pylist() == values
+    assert found["x"].to_pylist() == list(range(80))
+
+
+def test_corrected_tables_serve_where_no_clock_is_taken() -> None:
+    errors = {"status": ["found"], "start": [0], "end": [1000], "offset": [50.0], "drift": [0.0]}
+    stays = {"id": [1, 2], "start": [10, 30], "end": [30, 90]}
+    put_right = corrected(stays, ("start", "end"), errors)
+    assert merged(put_right, time=spans("start", "end")).to_pylist()[0]["start"] == 60
+    readings = {"stream_id": ["o"] * 2, "time": [0, 60], "value": [20.0, 230.0]}
+    queries = {"query_id": ["hot"], "lower": [200.0], "upper": [250.0]}
+    crossings = border_crossing_tables(corrected(readings, "time", errors), queries)
+    assert crossings["min_time"].to_pylist() == [50]
+
+
+def test_numbers_keep_their_unit() -> None:
+    errors = {
+        "status": ["found"],
+        "start": [0],
+        "end": [10**9],
+        "offset": [250_000.0],
+        "drift": [0.0],
+    }
+    options = CorrelateOptions(unit="s", tick="us")
+    halves = pa.array([1.5, None]), pa.array([Decimal("1.5"), None])
+    for times, wanted in [
+        *((each, 1.75) for each in halves),
+        (pa.array([2, None], pa.int32()), 2.25),
+    ]:
+        found = corrected(pa.table({"t": times}), "t", errors, options=options)
+        assert found["t"].to_pylist() == [wanted, None]
+    with pytest.raises(DataError, match="NaN or infinity"):
+        corrected({"t": np.array([np.inf])}, "t", errors, options=options)
+
+
+def test_a_stream_says_where_the_clock_ends() -> None:
+    given: dict[str, Any] = {"within": (0, 5), "confidence": 0.5, "left_delay": 1, "right_delay": 1}
+    clock = corrected_clock("t", error_rows().slice(0, 2))
+    with pytest.warns(
+        UnmatchableRowsWarning, match=r"of left_time after the last segment .* .found 400."
+    ):
+        stream_tables(**given, left_time=clock, right_time="t")

@@ -194,6 +194,17 @@ class ClockPlan:
                 f" (found {widest}). Give a smaller one, or more events.",
                 ClockLimitsWarning,
             )
+        drifted = [one.drifted for one in found if one.drifted]
+        if drifted:
+            of_keys = f" in {several(len(drifted), 'key')}" if self.rows.keys else ""
+            largest = length_words(round(max(drifted)), tick)
+            warn(
+                f"nothing was found{of_keys}, and {argument('max_drift')} alone moves the offset by more"
+                f" than {argument('max_offset')} within the time of the events (found {largest} and"
+                f" {widest}). Give a much smaller {argument('max_drift')}, or a wider"
+                f" {argument('max_offset')}.",
+                ClockLimitsWarning,
+            )
         for name in ("max_offset", "max_drift"):
             at_limit = sum(_is_at(one, name, limits) for one in found)
             if at_limit:

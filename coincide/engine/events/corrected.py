@@ -27,9 +27,16 @@ from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import INTERVALS, IntervalModel
+from coincide.engine.reports.warnings import warn
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
-from coincide.model.errors import ConditionError, DataError, SchemaError, argument
+from coincide.model.errors import (
+    ConditionError,
+    DataError,
+    SchemaError,
+    UnmatchableRowsWarning,
+    argument,
+)
 from coincide.model.remembered import remembered
 from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
@@ -120,6 +127,22 @@ def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> Correct
             f" clocks apart, for example {argument(called, unused[0] if unused else 'device')}."
         )
     return CorrectedClock(time, found.select(list(dict.fromkeys(names))), pairs)
+
+
+def warn_of_ends(prefixes: Sequence[str], times: Sequence[Any]) -> None:
+    """Say of a stream that stamps after the last segment of a corrected clock have no time."""
+    said: list[CorrectedClock] = []
+    for prefix, names in zip(prefixes, times, strict=False):
+        if isinstance(names, CorrectedNames) and names.given not in said:
+            said.append(names.given)
+            last = pc.max(names.given.errors["end"]).as_py()
+            found = "none is found" if last is None else f"found {last}"
+            warn(
+                f"stamps of {argument(f'{prefix}_time')} after the last segment of their clock match"
+                f" nothing, and do not move the clock of the stream ({found}). Find the errors again before"
+                " then, and start the stream anew.",
+                UnmatchableRowsWarning,
+            )
 
 
 def _keys_in(names: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coincide.engine.events.corrected import warn_of_ends
 from coincide.engine.events.frames import (
     TABLES,
     arrow_table,
@@ -52,6 +53,7 @@ class StreamJoin:
 
     def __init__(self, arguments: StreamArguments, schemas: tuple[Any, Any]) -> None:
         self._arguments = arguments
+        warn_of_ends(arguments.join.prefixes, arguments.join.times)
         self._sides, self._columns = arguments.sides, arguments.join.columns
         self._schemas: list[pa.Schema | None] = [None for _ in self._sides]
         # Of the first table of each side; to be joined, keys may have to be of a wider type.

@@ -23,6 +23,10 @@ class Limits:
     chance: float
     jumps: bool = True
 
+    def drifted(self, span: int) -> float:
+        """By how much the largest drift moves the offset from the middle of a time to its ends, ticks."""
+        return self.max_drift * span / 2
+
     @property
     def log_chance(self) -> float:
         """Below it a line is no accident."""
@@ -68,3 +72,6 @@ class Found:
     best: Line | None = None  # The line that was looked at, where no segment is given
     rival: float = math.nan  # The offset of another line, where they are ambiguous
     is_short: bool = False  # Whether the time is too short for the largest offset
+    drifted: float = (
+        0.0  # Ticks by which the largest drift carries the offset too far, where nothing is found
+    )

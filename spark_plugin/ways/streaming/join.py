@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from coincide.engine.events.corrected import warn_of_ends
 from coincide.engine.events.ticks import length_words
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import AnySpec, check_output_names
@@ -60,6 +61,7 @@ def join_streams(
     spark = left.sparkSession
     check_session(asked.operator, spark)
     check_workers(spark)
+    warn_of_ends(arguments.prefixes, arguments.times)
     plan = plan_streams(left, right, arguments, asked)
     _log.info("%s: %s", asked.operator, plan.describe())
     delays = dict(zip(asked.sides, asked.delay_names, strict=True))

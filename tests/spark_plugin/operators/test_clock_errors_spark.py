@@ -250,7 +250,10 @@ def test_streams_of_a_corrected_clock(spark: SparkSession, tmp_path: Path) -> No
         kind = f"id bigint, {table.schema.names[1]} string, t timestamp"
         streams.append(stream_of(spark, folder, kind))
         tables.append(whole.slice(0, table.num_rows))
-    both = correlate_streams(*streams, left_delay="2s", right_delay="2s", name="clocks", **given)
+    with pytest.warns(UnmatchableRowsWarning, match="of left_time after the last segment"):
+        both = correlate_streams(
+            *streams, left_delay="2s", right_delay="2s", name="clocks", **given
+        )
     static = spark.createDataFrame(tables[1])
     options = CorrelateOptions(way="broadcast-right", right_longest=0)
     one = correlate(streams[0], static, **given, options=options)
