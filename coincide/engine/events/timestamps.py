@@ -276,7 +276,10 @@ def _longest_match(window: Window, own: TimestampColumns, other: TimestampColumn
     are_intervals = isinstance(other.model, IntervalModel)
     shortest = other.declared[0] if are_intervals and other.declared is not None else 0
     longest = longest_match(window, shortest)
-    is_enough = own.declared is not None and longest is not None and own.declared[1] <= longest
+    lengths = own.declared
+    if lengths is None and len(own.names) == 1:  # of times that are exact
+        lengths = 0, 0
+    is_enough = lengths is not None and longest is not None and lengths[1] <= longest
     return None if is_enough else longest
 
 
