@@ -441,6 +441,9 @@ STREAM = [
         {
             "--late count|rows = count": "What becomes of late events: a number, or also rows, with the"
             " column late.",
+            "--left-ahead D": "An event further ahead of the median of its trigger is set aside. It makes"
+            " no others late.",
+            "--right-ahead D": "As --left-ahead, of RIGHT. Default: like LEFT.",
             "--idle-after D": "A side without events for so long no longer holds the other one up.",
         },
     ),

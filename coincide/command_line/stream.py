@@ -25,7 +25,7 @@ from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import settings_of
 from coincide.command_line.summary import Summary
-from coincide.command_line.triggers import Triggers, counted_rows
+from coincide.command_line.triggers import Triggers
 from coincide.engine.events.schemas import check_name, plain_type
 from coincide.engine.files.credentials import Redactor
 from coincide.engine.files.finding import local_path
@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.3
+_HEAD = 2
+"""Lines of an entry of a checkpoint before those of its streams."""
 _NOT_OF_STREAMS = ("shifts", "is_one_stream", "matching", "largest_group")
 """Fields of `JoinArguments` that `correlate_streams` has no argument for."""
-_STREAMED = ("left_delay", "right_delay", "idle_after", "slice_length")
+_STREAMED = (
+    "left_delay", "right_delay", "left_ahead", "right_ahead", "idle_after", "slice_length",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +98,9 @@ def request(**words: Any) -> StreamRequest:
     if words["master"] is not None and not words["master"].strip():
         raise Problem("--master is empty. Give a value, or remove the option.")
     streamed = {name: _duration(name, words[name]) for name in _STREAMED}
-    if words["right"] is not None and words["right_delay"] is None:
-        streamed["right_delay"] = streamed["left_delay"]
+    for name in ("delay", "ahead"):
+        if words["right"] is not None and words[f"right_{name}"] is None:
+            streamed[f"right_{name}"] = streamed[f"left_{name}"]
     arguments = worded_join(words)
     _check_columns(feeds, arguments)
     key = names("key", words["key"]) if words["key"] else arguments.keys
@@ -204,10 +209,32 @@ def run(request: StreamRequest) -> Summary:
     )
 
 
+def _check_checkpoint(spark: SparkSession, request: StreamRequest) -> None:
+    """Refuse to read more or fewer streams than the checkpoint has, before Spark fails."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    try:
+        lines = spark.read.text(f"{spark_path(request.checkpoint)}/offsets")
+    except AnalysisException:
+        return  # nothing was read yet
+    found = lines.groupBy(F.input_file_name()).count().agg(F.max("count")).first()
+    had = found[0] - _HEAD if found and found[0] else None
+    has_idle = request.streamed["idle_after"] is not None
+    reads = len(request.feeds) * (1 + has_idle)
+    if had is not None and had != reads:
+        begun = f"{'without' if has_idle else 'with'} --idle-after or with another number of inputs"
+        raise Problem(
+            f"the checkpoint {request.checkpoint} was begun {begun} (found {had} streams in it, and"
+            f" {reads} now). Give the earlier options, or begin with a new checkpoint."
+        )
+
+
 def _started(spark: SparkSession, request: StreamRequest) -> StreamingQuery:
     """The query, which reads, joins and writes until it is stopped."""
     from coincide import correlate_streams
 
+    _check_checkpoint(spark, request)
     arguments = request.arguments
     frames = [
         feed.frame(spark, side, arguments.options.invalid == "drop")
@@ -220,7 +247,7 @@ def _started(spark: SparkSession, request: StreamRequest) -> StreamingQuery:
     }
     left, *right = frames
     joined = correlate_streams(left, right[0] if right else None, **given, **request.streamed)
-    writer = request.sink.writer(counted_rows(joined), request.key)
+    writer = request.sink.writer(joined, request.key)
     return (
         writer.outputMode("append")
         .option("checkpointLocation", spark_path(request.checkpoint))

@@ -6,26 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coincide.command_line.feeds import SKIPPED
 from coincide.command_line.summary import Counted
 from coincide.engine.room import bytes_words
 from coincide.model.sides import SIDES
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_OUTPUT, _ROWS = "output", "rows"
+_OUTPUT, _ROWS, _AHEAD = "coincide_output", "rows", "set aside"
 _OF_SIDE = (_ROWS, "unmatchable", "invalid")
 """What `correlate_streams` counts of the rows of each side."""
-
-
-def counted_rows(frame: DataFrame) -> DataFrame:
-    """The rows of the output, whose number Spark then reports."""
-    from pyspark.sql import functions as F
-
-    return frame.observe(_OUTPUT, F.count(F.lit(1)).alias(_ROWS))
 
 
 class Triggers:
@@ -58,6 +48,7 @@ class Triggers:
         self.rows += _number(metrics, _OUTPUT, _ROWS)
         for side, counts in self.sides.items():
             counts["late"] += _number(metrics, "coincide_late", side)
+            counts[_AHEAD] += _number(metrics, "coincide_late", f"{side}_ahead")
             counts[SKIPPED] += _number(metrics, f"{side}_{SKIPPED}", SKIPPED)
             for name in _OF_SIDE:
                 counts[name] += _number(metrics, f"coincide_{side}", name)
@@ -124,6 +115,7 @@ def _words(counts: Counter[str]) -> str:
     """What the rows of a side were."""
     said = {
         "late": "late",
+        _AHEAD: "set aside, too far ahead",
         SKIPPED: "records skipped, which have no value or are not of the schema",
         "unmatchable": "without time or key, so they match nothing",
         "invalid": "invalid, skipped",

@@ -90,6 +90,7 @@ def border_crossing_streams(
     queries: Any,
     *,
     delay: Duration,
+    ahead: Duration | None = None,
     clock: DataFrame | None = None,
     slice_length: Duration | None = None,
     key_buckets: int | None = None,
@@ -119,6 +120,9 @@ def border_crossing_streams(
     delay : int, str or timedelta
         How much later than a newer reading, of any stream, a reading may come. A reading within its
         delay is never late. Longer delays wait longer. Spark's progress counts late readings.
+    ahead : int, str or timedelta, optional
+        How far ahead of the median of its micro-batch a row may be. One that is further ahead is set
+        aside: it takes no part, and Spark's progress counts it.
     clock : DataFrame, optional
         A stream of one timestamp column: readings have come at least so far. Use it for heartbeats.
     slice_length : int, str or timedelta, optional
@@ -159,7 +163,7 @@ def border_crossing_streams(
     from spark_plugin.ways.streaming.monitors import MonitorArguments
 
     asked = MonitorArguments(
-        operator="border_crossing_streams", side="readings", delay=delay, clock=clock,
+        operator="border_crossing_streams", side="readings", delay=delay, ahead=ahead, clock=clock,
         slice_length=slice_length, key_buckets=key_buckets, name=name,
     )  # fmt: skip
     options = with_words(options, words)

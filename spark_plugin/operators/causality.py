@@ -145,6 +145,8 @@ def causality_streams(
     cause_delay: Duration,
     effect_delay: Duration | None = None,
     late: Literal["count", "rows"] = "count",
+    cause_ahead: Duration | None = None,
+    effect_ahead: Duration | None = None,
     idle_after: Duration | None = None,
     cause_clock: DataFrame | None = None,
     effect_clock: DataFrame | None = None,
@@ -166,8 +168,8 @@ def causality_streams(
         None: `causes` are one stream, like in `coincide.causality_tables`.
     condition : CausalityCondition
         It must bound the time.
-    cause_delay, effect_delay, cause_clock, effect_clock
-        Like the delays and clocks of left and right in `coincide.correlate_streams`.
+    cause_delay, effect_delay, cause_ahead, effect_ahead, cause_clock, effect_clock
+        Like those of left and right in `coincide.correlate_streams`.
     late, idle_after, slice_length, key_buckets
         As in `coincide.correlate_streams`.
     name : str
@@ -202,6 +204,7 @@ def causality_streams(
     check_words("causality", CausalityArguments, arguments)
     asked = StreamArguments(
         operator="causality_streams", sides=CAUSE_AND_EFFECT, delays=(cause_delay, effect_delay),
+        aheads=(cause_ahead, effect_ahead),
         late=late, idle_after=idle_after, clocks=(cause_clock, effect_clock),
         slice_length=slice_length, key_buckets=key_buckets, name=name,
     )  # fmt: skip

@@ -27,6 +27,8 @@ def correlate_streams(
     left_delay: Duration,
     right_delay: Duration | None = None,
     late: Literal["count", "rows"] = "count",
+    left_ahead: Duration | None = None,
+    right_ahead: Duration | None = None,
     idle_after: Duration | None = None,
     left_clock: DataFrame | None = None,
     right_clock: DataFrame | None = None,
@@ -55,6 +57,11 @@ def correlate_streams(
     late : {"count", "rows"}
         Spark's progress counts late rows. With ``"rows"`` they also come out, with the last column
         ``late``: the side of a late row, null for all other rows.
+    left_ahead, right_ahead : int, str or timedelta, optional
+        How far ahead of the median max_time of its side in its micro-batch a row may be, such as
+        ``"1h"``. A row further ahead is set aside, so that it does not make all others late: it takes no
+        part, and Spark's progress counts it. With ``late="rows"`` it comes out as late rows do. One task
+        reads such a side.
     idle_after : int, str or timedelta, optional
         A side without rows is taken to have come as far as the other side, less this. Without it a
         silent side holds the other one up. Rows that come after a longer silence are late.
@@ -67,8 +74,8 @@ def correlate_streams(
         Parts of a slice by keys, which are joined by different tasks. None: as many as
         ``spark.sql.shuffle.partitions``.
     name : str
-        What the counts of rows are called in Spark's progress: ``coincide_left``, ``coincide_right``
-        and ``coincide_late``. Joins of one query need different names.
+        What the counts of rows are called in Spark's progress: ``coincide_left``, ``coincide_right``,
+        ``coincide_late`` and ``coincide_output``. Joins of one query need different names.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
         ``emit``, ``probability``, ``pair_columns``, ``backend``, ``options``, ``where``, ``prefer``, ``k``:
@@ -105,7 +112,8 @@ def correlate_streams(
     sides = ("left",) if right is None else ("left", "right")
     times = [arguments.get(f"{side}_time", TIMES) for side in sides]
     asked = StreamArguments(
-        delays=(left_delay, right_delay), late=late, idle_after=idle_after,
+        delays=(left_delay, right_delay), aheads=(left_ahead, right_ahead), late=late,
+        idle_after=idle_after,
         clocks=(left_clock, right_clock), slice_length=slice_length, key_buckets=key_buckets,
         name=name,
     )  # fmt: skip

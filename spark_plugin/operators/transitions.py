@@ -97,6 +97,7 @@ def transition_streams(
     confidence: Confidence | None = None,
     delay: Duration,
     longest: Duration | None = None,
+    ahead: Duration | None = None,
     clock: DataFrame | None = None,
     slice_length: Duration | None = None,
     key_buckets: int | None = None,
@@ -121,7 +122,7 @@ def transition_streams(
     within, confidence, query, stream, event, time, repeated, options
         As in `coincide.transitions`. Repeated events that are to be refused fail the query. A late
         event leaves a repeat behind.
-    delay, clock, slice_length, key_buckets, name
+    delay, ahead, clock, slice_length, key_buckets, name
         As in `coincide.border_crossing_streams`.
     longest : int, str or timedelta, optional
         The longest time from the min to the max time of an event; an event that is longer is invalid.
@@ -141,7 +142,7 @@ def transition_streams(
     from spark_plugin.ways.streaming.transitions import transitions_of_stream
 
     asked = MonitorArguments(
-        operator="transition_streams", side="events", delay=delay, clock=clock,
+        operator="transition_streams", side="events", delay=delay, ahead=ahead, clock=clock,
         slice_length=slice_length, key_buckets=key_buckets, name=name,
     )  # fmt: skip
     arguments = TransitionArguments(

@@ -98,6 +98,7 @@ def windowed_causality_streams(
     by: str | Sequence[str],
     arrival: str,
     delay: Duration,
+    ahead: Duration | None = None,
     clock: DataFrame | None = None,
     slice_length: Duration | None = None,
     key_buckets: int | None = None,
@@ -121,7 +122,7 @@ def windowed_causality_streams(
         A stream of tuples. Its times need a unit.
     condition, by, arrival, time, place, role, home, columns, options
         As in `coincide.windowed_causality`. Slices, the watermark and delays go by `arrival`.
-    delay, clock, slice_length, key_buckets, name
+    delay, ahead, clock, slice_length, key_buckets, name
         As in `coincide.border_crossing_streams`.
 
     Returns
@@ -146,7 +147,7 @@ def windowed_causality_streams(
     from spark_plugin.ways.streaming.windowed_causality import windows_of_stream
 
     asked = MonitorArguments(
-        operator="windowed_causality_streams", side="events", delay=delay, clock=clock,
+        operator="windowed_causality_streams", side="events", delay=delay, ahead=ahead, clock=clock,
         slice_length=slice_length, key_buckets=key_buckets, name=name,
     )  # fmt: skip
     arguments = WindowArguments(condition, time, place, arrival, role, home, columns, options)

@@ -32,6 +32,7 @@ class Slices(NamedTuple):
     due_last: int | None = None  # and all of them if this one is
     is_own: bool = True  # whether the rows of these events come out here, not under another label
     seen: int = 0  # how far the side has come, microseconds
+    is_ahead: bool = False  # whether the events are set aside, too far ahead of the others
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Grid:
         labels = labels_of_cells(cells[order[starts]], self.buckets).tolist()
         owns = is_own[order[starts]].tolist()
         for run, label, own, *bounds in zip(runs, labels, owns, *extremes, strict=True):
-            yield Slices._make((label, *bounds, own, 0)), rows[order[run]]
+            yield Slices._make((label, *bounds, own, 0, False)), rows[order[run]]
 
     def _visited(self, midpoints: np.ndarray, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
         """The first and the last slice in which each event may have matches: int64 arrays."""

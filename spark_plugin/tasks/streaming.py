@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,9 @@ BOUNDS = FIRST, LAST, DUE_FIRST, DUE_LAST = "first", "last", "due_first", "due_l
 IS_OWN = "is_own"
 """Columns of packs: those of `Slices`."""
 IS_LATE, ROWS = "is_late", "late_rows"
-"""Of packs that come out: whether a pack is late, and the rows of one that is."""
+"""Of packs that come out: whether a pack takes no part, and the rows of one that is late."""
+IS_AHEAD, AHEAD_ROWS = "is_ahead", "ahead_rows"
+"""Of packs: whether they are too far ahead. Of packs that come out: the rows of one that is."""
 SEEN = "seen"
 """Column of how far a side has come, microseconds."""
 SETTINGS = -(2**63)
@@ -48,15 +50,34 @@ class StreamPackTask(Packing[Slices]):
     grid: Grid
     settings: bytes
     lag: int | None = None  # no packs; how far the other side is behind at most, microseconds
+    ahead: int | None = field(default=None, kw_only=True)  # ticks from the median to a row at most
 
     def packs_of(self, table: pa.Table) -> Iterator[tuple[Slices, pa.Buffer]]:
         """As in `Packing`, after the row of settings."""
-        known = table.column(TIME).to_numpy()[table.column(CODED).to_numpy() != UNMATCHED]
+        times = table.column(TIME).to_numpy()
+        can_match = table.column(CODED).to_numpy() != UNMATCHED
+        is_ahead = self._are_ahead(times, can_match)
+        known = times[can_match & ~is_ahead]
         latest = int(known.max()) * self.grid.nanoseconds // 1000 if known.size else EARLIEST
         seen = min(max(latest - (self.lag or 0), EARLIEST), _LATEST)
         yield Slices(SETTINGS, seen=seen), pa.py_buffer(self.settings)
-        if self.lag is None:
-            yield from super().packs_of(table)
+        if self.lag is not None:
+            return
+        far = is_ahead.any()
+        for group, pack in super().packs_of(table.filter(pa.array(~is_ahead)) if far else table):
+            yield group._replace(seen=seen), pack  # Spark's progress tells the least of all
+        if far:
+            for group, pack in super().packs_of(table.filter(pa.array(is_ahead))):
+                yield group._replace(seen=seen, is_ahead=True), pack
+
+    def _are_ahead(self, times: np.ndarray, can_match: np.ndarray) -> np.ndarray:
+        """Which rows of a part are too far ahead of its median, the lower one of two."""
+        known = times[can_match]
+        if self.ahead is None or not known.size:
+            return np.zeros(times.size, bool)
+        middle = (known.size - 1) // 2
+        found: np.ndarray = can_match & (times > np.partition(known, middle)[middle] + self.ahead)
+        return found
 
     def groups(self, events: pa.Table, places: Places) -> Iterator[tuple[Slices, pa.Table]]:
         """The slices that the rows are in."""
@@ -65,11 +86,12 @@ class StreamPackTask(Packing[Slices]):
 
     def told(self, groups: Sequence[Slices]) -> dict[str, pa.Array]:
         """All that is known of packs."""
-        labels, *bounds, are_own, seen = zip(*groups, strict=True)
+        labels, *bounds, are_own, seen, are_ahead = zip(*groups, strict=True)
         numbers = zip((LABEL, *BOUNDS, SEEN), (labels, *bounds, seen), strict=True)
         return {
             **{name: pa.array(values, pa.int64()) for name, values in numbers},
             IS_OWN: pa.array(are_own),
+            IS_AHEAD: pa.array(are_ahead),
         }
 
     @property

@@ -146,13 +146,13 @@ def test_triggers_are_counted_once_and_the_side_that_holds_is_named() -> None:
     first = reported(
         "2026-05-01T12:00:00.000Z",
         coincide_left={"rows": 100, "unmatchable": 1, "latest": "2026-05-01 12:00:01.5"},
-        coincide_right={"rows": 50, "latest": "2026-05-01 12:00:03"}, output={"rows": 3},
+        coincide_right={"rows": 50, "latest": "2026-05-01 12:00:03"}, coincide_output={"rows": 3},
         coincide_late={"left": 2, "right": 0}, right_skipped={"skipped": 4},
     )  # fmt: skip
     later = reported(
         "2026-05-01T12:00:01.000Z",
         coincide_left={"rows": 10, "latest": "2026-05-01T12:00:02.000Z"},
-        coincide_right={"rows": 0, "latest": None}, output={"rows": 1},
+        coincide_right={"rows": 0, "latest": None}, coincide_output={"rows": 1},
     )  # fmt: skip
     triggers.take([first])
     triggers.take([first, later])
@@ -227,6 +227,9 @@ def test_folders_once_and_again_from_the_checkpoint(
     again = json.loads(capsys.readouterr().out)
     assert (again["left"], again["rows"]) == ({"late": 0, "rows": 4}, 4)
     assert result(command_spark, streams).num_rows == expected.num_rows + 4
+    told = refused([*words, "--idle-after", "30us"], capsys)
+    assert "was begun without --idle-after" in told
+    assert "(found 2 streams in it, and 4 now)" in told
 
 
 @pytest.mark.slow

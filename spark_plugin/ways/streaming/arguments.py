@@ -15,7 +15,7 @@ from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
 from coincide.model.options import check_choice, check_count
 from coincide.model.sides import LEFT, RIGHT, SIDES
-from coincide.model.units import Duration, Tick
+from coincide.model.units import TIME_LIMIT, Duration, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.frames.keyed_rows import must_be_frame
 
@@ -38,6 +38,7 @@ class StreamArguments:
     operator: str = "correlate_streams"
     sides: tuple[str, str] = SIDES
     delays: tuple[Duration, Duration | None]
+    aheads: tuple[Duration | None, Duration | None] = (None, None)
     late: Late = "count"
     idle_after: Duration | None = None
     clocks: tuple[DataFrame | None, DataFrame | None] = (None, None)
@@ -58,6 +59,12 @@ class StreamArguments:
     def delay_names(self) -> tuple[str, str]:
         """What the delays of both sides are called."""
         left, right = (f"{side}_delay" for side in self.sides)
+        return left, right
+
+    @property
+    def ahead_names(self) -> tuple[str, str]:
+        """What the arguments that set rows aside are called."""
+        left, right = (f"{side}_ahead" for side in self.sides)
         return left, right
 
     def check_sides(self, given: Mapping[str, DataFrame | None]) -> None:
@@ -92,6 +99,7 @@ class StreamArguments:
     def _check_one_stream(self) -> None:
         given = {
             self.delay_names[RIGHT]: self.delays[RIGHT],
+            self.ahead_names[RIGHT]: self.aheads[RIGHT],
             f"{self.sides[RIGHT]}_clock": self.clocks[RIGHT],
             "idle_after": self.idle_after,
         }
@@ -106,6 +114,10 @@ class StreamArguments:
         first, second = self.delays
         left = ticks(self.delay_names[LEFT], first, tick)
         return left, left if second is None else ticks(self.delay_names[RIGHT], second, tick)
+
+    def ahead(self, number: int, tick: Tick) -> int | None:
+        """How far ahead of the median a row of a side may be, ticks; None: as far as it likes."""
+        return ticks_ahead(self.ahead_names[number], self.aheads[number], tick)
 
 
 _STATIC = {"correlate_streams": "correlate", "causality_streams": "causality"}
@@ -157,6 +169,11 @@ def ticks(name: str, given: Duration, tick: Tick) -> int:
     if count < 0:
         raise ConditionError(f"{argument(name)} cannot be negative (found {brief(given)}).")
     return count
+
+
+def ticks_ahead(name: str, given: Duration | None, tick: Tick) -> int | None:
+    """How far ahead of the median a row may be; more than any time is wide means the same as that."""
+    return None if given is None else min(ticks(name, given, tick), 2 * TIME_LIMIT)
 
 
 _NOT_TAKEN = ("condition", "is_one_stream")

@@ -18,6 +18,7 @@ from spark_plugin.tasks.connection import prepare_task
 from spark_plugin.tasks.monitors import Monitors
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.streaming import (
+    AHEAD_ROWS,
     FIRST,
     IS_LATE,
     IS_OWN,
@@ -30,7 +31,7 @@ from spark_plugin.tasks.wire import LABEL
 
 BUFFERED = (
     f"{LABEL} bigint, {IS_LATE} boolean, {IS_LEFT} boolean, {IS_OWN} boolean, {ROWS} bigint,"
-    f" {EVENTS} binary"
+    f" {AHEAD_ROWS} bigint, {EVENTS} binary"
 )
 """The columns of packs that come out."""
 _STORED = f"{IS_LEFT} boolean, {IS_OWN} boolean, {FIRST} bigint, {LAST} bigint, {EVENTS} binary"
@@ -78,15 +79,12 @@ class Buffer(StatefulProcessor, ABC):
             pack = _Stored(row.is_left, row.is_own, *slices, bytes(row.events))
             if row.first is None:
                 yield _let_out(label, pack)
-            elif row.due_first > closed:
-                kept.append(pack)
-            else:
-                is_late = row.due_last <= closed
-                late, early = ([pack], []) if is_late else self._divided(pack, closed)
-                kept += early
-                if pack.is_own:
-                    for each in late:
-                        yield self._late(label, each)
+                continue
+            late, early = self._late_and_early(row, pack, closed)
+            kept += early
+            if pack.is_own:
+                for each in late:
+                    yield self._late(label, each, is_ahead=row.is_ahead)
         if kept:
             self._begin()
             first = min(pack.first for pack in kept)
@@ -148,6 +146,16 @@ class Buffer(StatefulProcessor, ABC):
             yield pack._replace(events=bytes(pack.events))
         self._counts.removeKey((last,))
 
+    def _late_and_early(
+        self, row: Row, pack: _Stored, closed: int
+    ) -> tuple[list[_Stored], list[_Stored]]:
+        """Packs of what takes no part, late or set aside, and of all else."""
+        if row.is_ahead or row.due_last <= closed:
+            return [pack], []
+        if row.due_first > closed:
+            return [], [pack]
+        return self._divided(pack, closed)
+
     def _divided(self, pack: _Stored, closed: int) -> tuple[list[_Stored], list[_Stored]]:
         """Packs of the late rows of a pack, and of the others."""
         late, early = self._task(pack).late_and_early(pa.py_buffer(pack.events), closed)
@@ -158,10 +166,10 @@ class Buffer(StatefulProcessor, ABC):
         """What has packed it."""
         return next(task for task in self._tasks if task.is_left == pack.is_left)
 
-    def _late(self, label: int, pack: _Stored) -> Row:
-        late_rows = rows_of(pa.py_buffer(pack.events))
+    def _late(self, label: int, pack: _Stored, *, is_ahead: bool) -> Row:
+        rows = rows_of(pa.py_buffer(pack.events))
         kept = pack if self._keeps_late else pack._replace(events=b"")
-        return _let_out(label, kept, late_rows=late_rows)
+        return _let_out(label, kept, **{AHEAD_ROWS if is_ahead else ROWS: rows})
 
 
 class SliceBuffer(Buffer):
@@ -275,10 +283,10 @@ def _repacked(pack: _Stored, rows: pa.Table) -> list[_Stored]:
     return [pack._replace(events=blob.to_pybytes()) for blob in packed(rows)]
 
 
-def _let_out(label: int, pack: _Stored, *, late_rows: int = 0) -> Row:
+def _let_out(label: int, pack: _Stored, *, late_rows: int = 0, ahead_rows: int = 0) -> Row:
     return Row(
-        label=label, is_late=late_rows > 0, is_left=pack.is_left, is_own=pack.is_own,
-        late_rows=late_rows, events=pack.events,
+        label=label, is_late=late_rows + ahead_rows > 0, is_left=pack.is_left, is_own=pack.is_own,
+        late_rows=late_rows, ahead_rows=ahead_rows, events=pack.events,
     )  # fmt: skip
 
 

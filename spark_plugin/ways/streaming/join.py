@@ -43,7 +43,14 @@ from spark_plugin.ways.exchange.join import ROOM
 from spark_plugin.ways.join_sides import Sides, check_payload, settled, with_filter
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
 from spark_plugin.ways.streaming.buffer import SliceBuffer
-from spark_plugin.ways.streaming.packs import PACKED, behind_watermark, let_out, ticking
+from spark_plugin.ways.streaming.packs import (
+    PACKED,
+    behind_watermark,
+    counted_output,
+    in_one_part,
+    let_out,
+    ticking,
+)
 from spark_plugin.ways.streaming.planning import key_buckets, plan_grid, settings_of
 from spark_plugin.ways.streaming.watching import Watched, watch
 
@@ -65,8 +72,10 @@ def join_streams(
     plan = plan_streams(left, right, arguments, asked)
     _log.info("%s: %s", asked.operator, plan.describe())
     delays = dict(zip(asked.sides, asked.delay_names, strict=True))
-    watch(spark, asked.name, Watched(asked.operator, delays, waits=not asked.has_clocks))
-    return plan.joined(plan.closed(plan.packed()))
+    aheads = dict(zip(asked.sides, asked.ahead_names, strict=True))
+    watched = Watched(asked.operator, delays, aheads, waits=not asked.has_clocks)
+    watch(spark, asked.name, watched)
+    return counted_output(plan.joined(plan.closed(plan.packed())), asked.name)
 
 
 def plan_streams(
@@ -144,6 +153,7 @@ class StreamPlan:
     def _tasks_of(self, number: int, lag: int | None = None) -> DataFrame:
         """What tasks pack of a side; with a lag only how far it has come, which is read once more."""
         rows, schema = self.rows(number, is_counted=lag is None)
+        rows = in_one_part(rows, self.asked.aheads[number])
         return rows.mapInArrow(self.pack_task(number, schema, lag), PACKED)
 
     def _tasks_of_one(self) -> DataFrame:
@@ -159,7 +169,8 @@ class StreamPlan:
             observation=f"{self.asked.name}_{self.asked.sides[LEFT]}",
         )  # fmt: skip
         task = OneStreamPackTask(*self.packers)
-        return self._on_the_wire(both, layout).mapInArrow(task, PACKED)
+        rows = in_one_part(self._on_the_wire(both, layout), self.asked.aheads[LEFT])
+        return rows.mapInArrow(task, PACKED)
 
     @remembered
     def packers(self) -> tuple[StreamPackTask, StreamPackTask]:
@@ -170,7 +181,11 @@ class StreamPlan:
     def pack_task(self, number: int, schema: pa.Schema, lag: int | None = None) -> StreamPackTask:
         """What packs the rows of a side."""
         side = self.sides[number]
-        return StreamPackTask(side.side, schema, side.times.model, self.grid, self._settings, lag)
+        own = LEFT if self.spec.is_one_stream else number
+        return StreamPackTask(
+            side.side, schema, side.times.model, self.grid, self._settings, lag,
+            ahead=self.asked.ahead(own, self._tick),
+        )  # fmt: skip
 
     @remembered
     def _settings(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,9 +30,17 @@ from spark_plugin.ways.streaming.arguments import (
     check_session,
     check_tick,
     ticks,
+    ticks_ahead,
 )
 from spark_plugin.ways.streaming.buffer import MonitorBuffer
-from spark_plugin.ways.streaming.packs import PACKED, behind_watermark, let_out, ticking
+from spark_plugin.ways.streaming.packs import (
+    PACKED,
+    behind_watermark,
+    counted_output,
+    in_one_part,
+    let_out,
+    ticking,
+)
 from spark_plugin.ways.streaming.planning import key_buckets
 from spark_plugin.ways.streaming.watching import Watched, watch
 
@@ -51,6 +59,7 @@ class MonitorArguments:
     operator: str
     side: str
     delay: Duration
+    ahead: Duration | None
     clock: DataFrame | None
     slice_length: Duration | None
     key_buckets: int | None
@@ -125,8 +134,10 @@ class MonitorArguments:
             "%s: slices of %s, %s; rows come out %s after their time at most",
             self.operator, length, several(task.grid.buckets, "key bucket"), latest,
         )  # fmt: skip
-        watch(rows.sparkSession, self.name, Watched(self.operator, {self.side: "delay"}))
-        packs = rows.mapInArrow(task, PACKED)
+        watched = Watched(self.operator, {self.side: "delay"}, {self.side: "ahead"})
+        watch(rows.sparkSession, self.name, watched)
+        task = replace(task, ahead=ticks_ahead("ahead", self.ahead, tick))
+        packs = in_one_part(rows, self.ahead).mapInArrow(task, PACKED)
         if self.clock is not None:
             packs = packs.unionAll(ticking(self.clock, task.settings))
         packs = behind_watermark(packs, delay, task.grid.nanoseconds)
@@ -134,4 +145,5 @@ class MonitorArguments:
         schema = wire_schema(columns)
         buffer = MonitorBuffer(new_monitors(tuple(schema.names)), task)
         found = let_out(packs, buffer, self.name, {self.side: "true"})
-        return decoded(found.mapInArrow(FoundTask(arrow_schema(schema)), schema), columns)
+        made_known = found.mapInArrow(FoundTask(arrow_schema(schema)), schema)
+        return counted_output(decoded(made_known, columns), self.name)

@@ -9,15 +9,26 @@ from pyspark.sql import functions as F
 
 from spark_plugin.frames.columns import encode, quoted, text
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
-from spark_plugin.tasks.streaming import BOUNDS, EARLIEST, IS_OWN, ROWS, SEEN, SETTINGS
+from spark_plugin.tasks.streaming import (
+    AHEAD_ROWS,
+    BOUNDS,
+    EARLIEST,
+    IS_AHEAD,
+    IS_OWN,
+    ROWS,
+    SEEN,
+    SETTINGS,
+)
 from spark_plugin.tasks.wire import LABEL
 from spark_plugin.ways.streaming.buffer import BUFFERED, Buffer
 
 PACKED = (
     f"{LABEL} bigint, {', '.join(f'{name} bigint' for name in BOUNDS)}, {SEEN} bigint,"
-    f" {IS_OWN} boolean, {IS_LEFT} boolean, {EVENTS} binary"
+    f" {IS_OWN} boolean, {IS_AHEAD} boolean, {IS_LEFT} boolean, {EVENTS} binary"
 )
 """The columns of packs on their way to the state."""
+AHEAD = "_ahead"
+"""Ending of what the count of rows of a side is called that are set aside."""
 
 
 def behind_watermark(packs: DataFrame, delay: int, nanoseconds: int) -> DataFrame:
@@ -27,14 +38,25 @@ def behind_watermark(packs: DataFrame, delay: int, nanoseconds: int) -> DataFram
     return packs.withWatermark(SEEN, f"{milliseconds} milliseconds").drop(SEEN)
 
 
+def in_one_part(rows: DataFrame, ahead: object) -> DataFrame:
+    """Rows of a micro-batch in one partition, if they are compared with the median of all of them."""
+    return rows if ahead is None else rows.coalesce(1)
+
+
 def let_out(packs: DataFrame, buffer: Buffer, name: str, sides: Mapping[str, str]) -> DataFrame:
-    """What comes out of the state; of sides, by their tests, late rows are counted under a name."""
+    """What comes out of the state; of sides, by their tests, rows that take no part are counted."""
     found = packs.groupBy(LABEL).transformWithState(buffer, BUFFERED, "append", "EventTime")
     totals = (
-        F.expr(f"coalesce(sum(IF({test}, {ROWS}, 0L)), 0L)").alias(side)
+        F.expr(f"coalesce(sum(IF({test}, {rows}, 0L)), 0L)").alias(f"{side}{ending}")
+        for rows, ending in ((ROWS, ""), (AHEAD_ROWS, AHEAD))
         for side, test in sides.items()
     )
     return found.observe(f"{name}_late", *totals)
+
+
+def counted_output(rows: DataFrame, name: str) -> DataFrame:
+    """Rows that come out, whose number Spark's progress tells under a name."""
+    return rows.observe(f"{name}_output", F.count(F.lit(1)).alias("rows"))
 
 
 def ticking(clock: DataFrame, settings: bytes) -> DataFrame:
@@ -45,5 +67,6 @@ def ticking(clock: DataFrame, settings: bytes) -> DataFrame:
         f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}",
         *(f"CAST(NULL AS BIGINT) AS {name}" for name in BOUNDS),
         f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
-        f"false AS {IS_OWN}", f"false AS {IS_LEFT}", f"X'{settings.hex()}' AS {EVENTS}",
+        *(f"false AS {name}" for name in (IS_OWN, IS_AHEAD, IS_LEFT)),
+        f"X'{settings.hex()}' AS {EVENTS}",
     )  # fmt: skip

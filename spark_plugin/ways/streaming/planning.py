@@ -17,7 +17,7 @@ from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError, argument, option
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.units import UNBOUNDED
+from coincide.model.units import NANOSECONDS_PER_UNIT, UNBOUNDED
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.grid import TOGETHER, Grid
 from spark_plugin.tasks.samples import Reach
@@ -27,6 +27,9 @@ from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, t
 
 _MOST_VISITS = 16
 """Slices that a right event may be in: it comes out once for each."""
+_ROUND_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
+_TENTHS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
+"""Round lengths, in tenths of a unit, or of ten or a hundred of it: at most a third apart."""
 _FORMAT = 4
 """Of packs in the state: to be raised when what is stored changes."""
 
@@ -43,7 +46,7 @@ def plan_grid(
     millisecond = -(-2_000_000 // nanoseconds)
     if asked.slice_length is None:
         length = max(span, beyond + 2 * max(asked.ticks_of_delays(tick)), millisecond)
-        length += length % 2  # whole ticks, which `slice_length` can say later
+        length = 2 * round_length(-(-length // 2), nanoseconds)
     else:
         length = 2 * ticks("slice_length", asked.slice_length, tick)
         least = max(millisecond, -(-span // _MOST_VISITS))
@@ -60,6 +63,19 @@ def plan_grid(
         is_one_stream=spec.is_one_stream, delay=2 * max(asked.ticks_of_delays(tick)),
         together=_together(tasks, arguments.keeps_right, has_keys=bool(sides[0].by)),
     )  # fmt: skip
+
+
+def round_length(ticks: int, nanoseconds: int) -> int:
+    """The least round length that is at least some ticks: whole ticks, which `slice_length` can say."""
+    length = ticks * nanoseconds
+    units = sorted(int(NANOSECONDS_PER_UNIT[unit]) for unit in _ROUND_UNITS)
+    unit = max((size for size in units if size <= length), default=1)
+    scale = 10 ** (len(str(length // unit)) - 1)
+    found = min(
+        unit * scale * tenths // 10 for tenths in _TENTHS if unit * scale * tenths >= 10 * length
+    )
+    following = min((size for size in units if size > unit), default=found)
+    return -(-min(found, following) // nanoseconds)
 
 
 def _together(tasks: int, keeps_right: bool, *, has_keys: bool) -> int:

@@ -3,41 +3,68 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
+import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.query import StreamingQuery
 
-from coincide.model.errors import several
+from coincide.model.errors import first_line, several
 from spark_plugin.cluster.connect import context_of
+from spark_plugin.ways.streaming.packs import AHEAD
 
 _log = logging.getLogger("coincide")
 _PATIENCE = 60.0
 """Seconds without a row of one side, while the other has some."""
+_PERIOD = 0.5
+"""Seconds between two looks."""
 _watchers: WeakKeyDictionary[SparkSession, Watcher] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched: its operator, for each input the argument for its delay, and whether inputs wait."""
+    """What is watched: an operator, the arguments of each input by name, and whether inputs wait."""
 
     operator: str
     delays: dict[str, str]
+    aheads: dict[str, str]
     waits: bool = False
 
 
 def watch(spark: SparkSession, name: str, watched: Watched) -> None:
     """Watch what has a name in Spark's progress."""
     if context_of(spark) is None:
-        return  # a listener in a client of Spark Connect keeps its process from ending
+        return  # a thread of a client of Spark Connect may keep its process from ending
     watcher = _watchers.get(spark)
     if watcher is None:
         watcher = _watchers[spark] = Watcher()
-        spark.streams.addListener(watcher)
+        # Not a listener: the JVM's thread of each query would open a connection to Python to say that
+        # it begins, and keep it, with a thread here, when the query has ended.
+        looking = partial(_look_at, weakref.ref(spark), watcher)
+        threading.Thread(target=looking, name="coincide-streams", daemon=True).start()
     watcher.names[name] = watched
+
+
+def _look_at(session: weakref.ref[SparkSession], watcher: Watcher) -> None:
+    """Let a watcher look at the queries of a session until that is stopped."""
+    while True:
+        time.sleep(_PERIOD)
+        spark = session()
+        if spark is None or spark.sparkContext._jsc is None:
+            return
+        try:
+            watcher.look(spark.streams.active)
+        except Exception as error:
+            if spark.sparkContext._jsc is not None:
+                _log.warning("streams are no longer watched: %s", first_line(error))
+            return
+        del spark
 
 
 @dataclass
@@ -47,37 +74,50 @@ class _Run:
     last: list[float]
     is_said: list[bool] = field(default_factory=lambda: [False, False])
     has_late: set[str] = field(default_factory=set)
+    has_ahead: set[str] = field(default_factory=set)
 
 
-class Watcher(StreamingQueryListener):
-    """Listens to the queries of a session."""
+class Watcher:
+    """Looks at the queries of a session."""
 
     def __init__(self) -> None:
         self.names: dict[str, Watched] = {}
         self._runs: dict[tuple[Any, str], _Run] = {}
+        self._queries: dict[Any, tuple[StreamingQuery, str]] = {}
 
-    def onQueryStarted(self, event: Any) -> None:
-        """Nothing is known yet."""
+    def look(self, active: Sequence[StreamingQuery]) -> None:
+        """Look at what is new of queries that run, or have run when it looked last."""
+        running = {query.runId: query for query in active}
+        for run, query in running.items():
+            self._queries.setdefault(run, (query, ""))
+        for run, (query, until) in list(self._queries.items()):
+            last = query.lastProgress
+            if last is not None and last["timestamp"] > until:
+                self._queries[run] = query, last["timestamp"]
+                for each in filter(None, query.recentProgress):
+                    if each["timestamp"] > until:
+                        self.take(run, each["observedMetrics"])
+            if run not in running:
+                self._forget(run)
 
-    def onQueryIdle(self, event: Any) -> None:
-        """Both sides are silent."""
-
-    def onQueryProgress(self, event: Any) -> None:
+    def take(self, run: Any, metrics: Mapping[str, Any]) -> None:
         """Look at the rows of a micro-batch."""
-        metrics, now = event.progress.observedMetrics, time.monotonic()
+        now = time.monotonic()
         for name, watched in self.names.items():
             late = metrics.get(f"{name}_late")
             if late is None:
                 continue
-            run = self._runs.setdefault((event.progress.runId, name), _Run([now, now]))
-            _say_late(run, watched, late)
+            found = self._runs.setdefault((run, name), _Run([now, now]))
+            _say_late(found, watched, late)
+            _say_ahead(found, watched, late)
             sides = [metrics.get(f"{name}_{side}") for side in watched.delays]
-            if watched.waits and None not in sides:
-                _say_silent(run, watched, [row["rows"] for row in sides], now)
+            counts = [row["rows"] for row in sides if row is not None]
+            if watched.waits and len(counts) == len(sides):
+                _say_silent(found, watched, counts, now)
 
-    def onQueryTerminated(self, event: Any) -> None:
-        """Forget the query."""
-        self._runs = {run: told for run, told in self._runs.items() if run[0] != event.runId}
+    def _forget(self, ended: Any) -> None:
+        del self._queries[ended]
+        self._runs = {run: told for run, told in self._runs.items() if run[0] != ended}
 
 
 def _say_late(run: _Run, watched: Watched, late: Row) -> None:
@@ -86,8 +126,20 @@ def _say_late(run: _Run, watched: Watched, late: Row) -> None:
             run.has_late.add(side)
             _log.warning(
                 "%s: %s came later than its delay allows, and took no part. A longer %s takes such"
-                " rows. Spark's progress counts all of them",
-                watched.operator, several(late[side], f"{side} row"), delay,
+                " rows. If one row far ahead made them late, %s sets it aside. Spark's progress counts"
+                " all of them",
+                watched.operator, several(late[side], f"{side} row"), delay, watched.aheads[side],
+            )  # fmt: skip
+
+
+def _say_ahead(run: _Run, watched: Watched, late: Row) -> None:
+    for side, ahead in watched.aheads.items():
+        if late[f"{side}{AHEAD}"] and side not in run.has_ahead:
+            run.has_ahead.add(side)
+            _log.warning(
+                "%s: %s was set aside, too far ahead of the others for %s. Spark's progress counts all"
+                " such rows",
+                watched.operator, several(late[f"{side}{AHEAD}"], f"{side} row"), ahead,
             )  # fmt: skip
 
 

@@ -59,13 +59,18 @@ def pack(*of: int, is_left: bool = True, visits: Sequence[int] = (), **more: Any
     slices = [time // 100 for time in of]
     first, last = min([*slices, *visits]), max([*slices, *visits])
     told = {"first": first, "last": last, "due_first": first, "due_last": max(slices)}
-    given = {"is_left": is_left, "is_own": True, "events": blob(*of, is_left=is_left)}
+    given = {
+        "is_left": is_left,
+        "is_own": True,
+        "is_ahead": False,
+        "events": blob(*of, is_left=is_left),
+    }
     return Row(**{**given, **told, **more})
 
 
 def untimed(events: bytes = b"") -> Row:
     nothing = dict.fromkeys(("first", "last", "due_first", "due_last"))
-    return Row(is_left=True, is_own=True, events=events or blob(1), **nothing)
+    return Row(is_left=True, is_own=True, is_ahead=False, events=events or blob(1), **nothing)
 
 
 def let_out(operator: Operator, watermark: int) -> list[tuple[str, list[int]]]:
@@ -238,3 +243,27 @@ def test_a_task_forgets_finders_that_would_read_their_archive_anew(tmp_path: Pat
     sys.path_importer_cache[path] = zipimport.zipimporter(path)
     Operator(slice_buffer())
     assert path not in sys.path_importer_cache
+
+
+def test_what_is_ahead_is_said_of_the_median_of_a_part() -> None:
+    """Of two rows the lower one is the median; rows without a match have no time."""
+    task = replace(pack_tasks()[0], ahead=5)
+    for of, is_ahead in (
+        ([10, 86_411, 20], [False, True, False]), ([86_411], [False]), ([7, 13], [False, True]),
+        ([7, 12], [False, False]), ([], []),
+    ):  # fmt: skip
+        found = task._are_ahead(np.array(of, np.int64), np.ones(len(of), bool))
+        assert found.tolist() == is_ahead
+
+
+def test_rows_set_aside_are_counted_by_themselves() -> None:
+    operator = Operator(slice_buffer())
+    (out,) = operator.push(7, 0, pack(40_000, 40_001, is_ahead=True))
+    assert (out.is_late, out.late_rows, out.ahead_rows, times(out)) == (
+        True,
+        0,
+        2,
+        [40_000, 40_001],
+    )
+    assert operator.push(7, 0, pack(40_000, is_left=False, is_own=False, is_ahead=True)) == []
+    assert operator.state.timers == []

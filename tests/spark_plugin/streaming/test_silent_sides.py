@@ -58,3 +58,37 @@ def test_what_lets_rows_out(spark: SparkSession, tmp_path: Path) -> None:
     assert not any(each.startswith("9999") for each in seen if each)
     rows, _ = streamed(joined("waits"), "waiting")
     assert rows == []
+
+
+def test_a_clock_a_day_fast_silences_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """It is set aside; progress counts what comes out, and tells of no time that no row has."""
+    for name, value in STATE_STORE.items():
+        spark.conf.set(name, value)
+    fast = 86_400 + 11
+    tables = {
+        "left": [pa.table({"id": [1, 2, 3], "t": seconds(10, fast, 20)}),
+                 pa.table({"id": [4, 5], "t": seconds(200, 201)})],
+        "right": [pa.table({"id": [7], "t": seconds(21)}), pa.table({"id": [8], "t": seconds(203)})],
+    }  # fmt: skip
+    left, right = (
+        stream_of(spark, write_files(tmp_path / side, tables[side]), "id bigint, t timestamp")
+        for side in ("left", "right")
+    )
+
+    def joined(name: str, **more: Any) -> DataFrame:
+        return correlate_streams(
+            left, right, within=("0s", "2s"), left_time="t", right_time="t", how="left",
+            left_delay="2s", right_delay="2s", name=name, late="rows", **more,
+        )  # fmt: skip
+
+    rows, progress = streamed(joined("ahead", left_ahead="1h"), "with_ahead")
+    assert sorted(rows, key=str) == sorted(
+        [(1, None, None), (2, None, "left"), (3, 7, None)], key=str
+    )
+    told = [each["observedMetrics"] for each in progress]
+    assert sum(each["ahead_late"]["left_ahead"] for each in told) == 1
+    assert sum(each["ahead_late"]["left"] for each in told) == 0
+    assert sum(each["ahead_output"]["rows"] for each in told) == len(rows)
+    times = [each["eventTime"] for each in progress if "min" in each["eventTime"]]
+    assert times
+    assert not any("1970" in time[name] for time in times for name in ("min", "avg", "max"))

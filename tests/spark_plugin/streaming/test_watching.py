@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from spark_plugin.ways.streaming import watching
-from spark_plugin.ways.streaming.watching import Watched, Watcher
+from spark_plugin.ways.streaming.watching import Watched, Watcher, watch
 
-PAIRED = Watched("correlate_streams", {"left": "left_delay", "right": "right_delay"})
+PAIRED = Watched(
+    "correlate_streams", {"left": "left_delay", "right": "right_delay"},
+    {"left": "left_ahead", "right": "right_ahead"},
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -22,12 +28,30 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def progress(left: int, right: int, late: tuple[int, int] = (0, 0), run: str = "a") -> Any:
-    metrics = {
+def metrics(
+    left: int, right: int, late: tuple[int, int] = (0, 0), ahead: tuple[int, int] = (0, 0)
+) -> Any:
+    return {
         "x_left": {"rows": left}, "x_right": {"rows": right},
-        "x_late": {"left": late[0], "right": late[1]},
+        "x_late": {
+            "left": late[0], "right": late[1], "left_ahead": ahead[0], "right_ahead": ahead[1],
+        },
     }  # fmt: skip
-    return SimpleNamespace(progress=SimpleNamespace(observedMetrics=metrics, runId=run))
+
+
+class Query:
+    """A query of Spark, by what the watcher asks of it."""
+
+    def __init__(self, run: str) -> None:
+        self.runId, self.recentProgress = run, list[dict[str, Any]]()
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:
+        return self.recentProgress[-1] if self.recentProgress else None
+
+    def reports(self, metrics: Any) -> None:
+        time = f"2026-05-01T00:00:{len(self.recentProgress):02}.000Z"
+        self.recentProgress.append({"timestamp": time, "observedMetrics": metrics})
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -48,7 +72,7 @@ def test_a_silent_side_is_named_once(
         (100, 5, 1, False), (150, 5, 0, False), (170, 0, 0, False), (171, 1, 0, True),
     ):  # fmt: skip
         clock[0] = float(now)
-        watcher.onQueryProgress(progress(left, right))
+        watcher.take("a", metrics(left, right))
         words = said(caplog)
         assert bool(words) == (is_said and waits)
         assert all("right has had no rows" in each and "right_clock" in each for each in words)
@@ -60,11 +84,50 @@ def test_late_rows_are_named_once_a_run(
     caplog.set_level(logging.WARNING, "coincide")
     watcher = Watcher()
     watcher.names["x"] = PAIRED
-    for run in ("a", "b"):
-        watcher.onQueryProgress(progress(1, 1, (0, 2), run))
+    one, other = Query("a"), Query("b")
+    for query in (one, other):
+        query.reports(metrics(1, 1, (0, 2)))
+        watcher.look([query])
         assert ["2 right rows came later" in each for each in said(caplog)] == [True]
-        watcher.onQueryProgress(progress(1, 1, (0, 2), run))
+        query.reports(metrics(1, 1, (0, 2)))
+        watcher.look([query])
         assert said(caplog) == []
-    watcher.onQueryTerminated(SimpleNamespace(runId="a"))
-    watcher.onQueryProgress(progress(1, 1, (1, 0), "b"))
-    assert ["1 left row came later" in each for each in said(caplog)] == [True]
+    other.reports(metrics(1, 1, (1, 0)))
+    watcher.look([])  # it has ended since, and said something before
+    assert ["1 left row came later" in each and "left_ahead sets it aside" in each
+            for each in said(caplog)] == [True]  # fmt: skip
+    watcher.look([])
+    assert said(caplog) == []
+
+
+def test_rows_set_aside_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "coincide")
+    watcher = Watcher()
+    watcher.names["x"] = PAIRED
+    for is_said in (True, False):
+        watcher.take("a", metrics(5, 5, ahead=(1, 0)))
+        words = ["1 left row was set aside, too far ahead" in each for each in said(caplog)]
+        assert words == [True] * is_said
+
+
+@pytest.mark.spark
+def test_queries_that_have_ended_leave_no_thread(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "coincide")
+    watch(spark, "x", PAIRED)
+    before = threading.active_count()
+    names = ("left", "right", "left_ahead", "right_ahead")
+    counts = [F.count(F.lit(1)).alias(name) for name in names]
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
+    for _ in range(4):
+        query = rows.observe("x_late", *counts).writeStream.format("noop").start()
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not any(
+            "came later" in each for each in caplog.messages
+        ):
+            time.sleep(0.1)
+        query.stop()
+        assert "correlate_streams: " in caplog.text
+        caplog.clear()
+    assert threading.active_count() <= before
