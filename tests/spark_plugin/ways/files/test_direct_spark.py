@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_files, within
 from coincide.engine.files.planning import NotDirect
-from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.errors import ConditionError, DataError, MemoryBudgetError, SchemaError
 from spark_plugin.cluster.spark_errors import BeyondMicroseconds
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
@@ -114,6 +115,23 @@ def test_files_out_and_a_summary(
         "out",
         "right.parquet",
     ]
+
+
+@pytest.mark.parametrize("way", ["files", "exchange"])
+def test_more_pairs_than_are_allowed_leave_no_output(
+    spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path, way: Any
+) -> None:
+    """Of all tasks together: each has fewer."""
+    pairs, out = expected(sides).num_rows, tmp_path / "out"
+    few = CorrelateOptions(max_pairs=pairs - 1, slices=7, way=way)
+    with pytest.raises(
+        MemoryBudgetError, match=rf"max_pairs={pairs - 1}\) allows \(found {pairs:,}\)"
+    ):
+        correlate_files(spark, *sides, CONDITION, output=out, options=few)
+    assert not out.exists()
+    enough = CorrelateOptions(max_pairs=pairs, slices=7, way=way)
+    done = correlate_files(spark, *sides, CONDITION, output=out, options=enough)
+    assert done.counters.pairs == pairs
 
 
 def test_disorder_goes_by_exchange(
