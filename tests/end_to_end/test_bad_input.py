@@ -246,7 +246,7 @@ def test_not_a_condition() -> None:
     ("side", "given"),
     [
         ("left", None),
-        *((side, bad) for side in ("left", "right") for bad in (b"a", {"id": [1]})),
+        *((side, bad) for side in ("left", "right") for bad in (b"a", 3.5)),
     ],
     ids=repr,
 )
