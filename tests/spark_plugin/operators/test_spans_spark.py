@@ -166,7 +166,7 @@ OPEN: dict[str, tuple[Any, dict[str, Any], CorrelateOptions]] = {
         CorrelateOptions(way="broadcast-left"),
     ),
     "numbers": (
-        overlapping(min_overlap=2),
+        overlapping(min_overlap="2us"),
         {
             "left_time": spans("at", duration="halves", unit="us"),
             "right_time": spans("at", duration="halves", unit="us", open_ends=True),
@@ -242,7 +242,7 @@ def test_from_files_without_an_end(spark: SparkSession, tmp_path: Path) -> None:
     for side, table in zip(("left", "right"), GOING, strict=True):
         pq.write_table(table, tmp_path / f"{side}.parquet", row_group_size=40)
     files = tmp_path / "left.parquet", tmp_path / "right.parquet"
-    for open_ends, longest in ((True, None), (False, 6000)):
+    for open_ends, longest in ((True, None), (False, "6000us")):
         asked: dict[str, Any] = {
             "condition": overlapping(), "by": "key",
             "left_time": spans("start", "end", open_ends=open_ends),
