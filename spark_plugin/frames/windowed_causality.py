@@ -83,6 +83,7 @@ class TupleFrame:
         times: Any = columns.placed.times
         for scale in (times.scales[0], times.arrival):
             check_microseconds(scale)
+        arguments.terms(arguments.model(columns.tick), columns.tick)  # refused here, not by workers
         made = [*by, *output_names(arguments, columns.tick)]
         check_output_names(made)
         check_distinct_names(made)

@@ -160,11 +160,13 @@ def test_timestamps_and_no_rows(spark: SparkSession) -> None:
         "id", "timestamp_seconds(id) AS time", "id % 2 AS `key one`", "named_struct('a', id) AS s"
     )
     asked: Any = {"by": "key one", "arrival": "time", "columns": ["id", "s"]}
-    condition = CausalityCondition([Temporal(1, "2s")])
+    condition = CausalityCondition([Temporal("1us", "2s")])
     found = windowed_causality(source, condition, **asked)
     assert {(row[0], row[1], row[3], row["delta_us"]) for row in found.collect()} == {
         (0, 0, 2, 2_000_000), (0, 2, 4, 2_000_000), (1, 1, 3, 2_000_000),
     }  # fmt: skip
+    with pytest.raises(ConditionError, match="the duration 1 has no unit"):
+        windowed_causality(source, CausalityCondition([Temporal(1, "2s")]), **asked)
     nothing = windowed_causality(source.where("id > 9"), condition, report=WindowReport(), **asked)
     assert nothing.collect() == []
 

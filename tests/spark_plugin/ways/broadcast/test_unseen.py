@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -204,7 +205,11 @@ def test_what_is_counted_where_nothing_is_found(spark: SparkSession, asked: str)
     join.dataframe.collect()
     summary = join.summary()
     of_large = summary.left if small == "right" else summary.right
-    assert of_large == SideCounts(LARGE.num_rows, 0, {}, 0.0)
+    # A window 5 wide has no match longer than 10.
+    too_long = LARGE.filter(
+        pc.greater(pc.subtract(LARGE["max_time"], LARGE["min_time"]), 10)
+    ).num_rows
+    assert of_large == SideCounts(LARGE.num_rows, 0, {}, 0.0, too_long, 10)
     assert summary.counters is not None
     assert summary.counters.pairs == 0
 

@@ -179,7 +179,9 @@ def test_nothing_is_found(spark: SparkSession) -> None:
     assert not found.collect()
     with pytest.warns(NoPairsWarning):
         summary = report.summary()
-    assert summary.left == SideCounts(LEFT.num_rows, 0, {}, 0.0)
+    # A window 5 wide has no match longer than 10.
+    too_long = LEFT.filter(pc.greater(pc.subtract(LEFT["max_time"], LEFT["min_time"]), 10)).num_rows
+    assert summary.left == SideCounts(LEFT.num_rows, 0, {}, 0.0, too_long, 10)
     assert summary.no_pairs is not None
 
 
