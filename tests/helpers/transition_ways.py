@@ -50,10 +50,20 @@ class WaysCase:
         return {**NAMES, "stream": NAMES["stream"] if self.has_streams else None}
 
     @property
+    def window(self) -> int | str:
+        """The time within which crossings follow, as users write it."""
+        return self.within if self.is_number else f"{self.within}us"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether times are numbers."""
+        return not pa.types.is_timestamp(self.events["from"].type)
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """Of `TransitionMonitor`."""
         return {
-            **self.names, "time": ("from", "to"), "within": self.within, "repeated": self.repeated,
+            **self.names, "time": ("from", "to"), "within": self.window, "repeated": self.repeated,
             "confidence": self.confidence,
             "options": CorrelateOptions(invalid="drop", **self.units),  # type: ignore[arg-type]
         }  # fmt: skip
@@ -68,14 +78,15 @@ class WaysCase:
     @property
     def words(self) -> list[str]:
         """Of `coincide transitions`."""
-        is_number = not pa.types.is_timestamp(self.events["from"].type)
-        window = f"{self.within}{'' if is_number else 'us'}"
+        window = str(self.window)
         given = {**self.names, **self.units, "time": "from,to", "within": window,
                  "invalid": "drop", "confidence": str(self.confidence),
                  "repeated": self.repeated}  # fmt: skip
         given["stream"] = given["stream"] or "-"
         if self.until is not None:
-            given["until"] = str(self.until) if is_number else str(np.datetime64(self.until, "us"))
+            given["until"] = (
+                str(self.until) if self.is_number else str(np.datetime64(self.until, "us"))
+            )
             given["until"] += "Z" if self.events["from"].type == pa.timestamp("us", "UTC") else ""
         return [word for name, value in given.items() for word in (f"--{name}", value)]
 

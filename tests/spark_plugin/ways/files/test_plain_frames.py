@@ -19,7 +19,9 @@ from pyspark.sql import functions as F
 from coincide import (
     CorrelateOptions,
     JoinReport,
+    TimingCondition,
     correlate,
+    within,
 )
 from coincide.engine.files.planning import NotDirect
 from coincide.model.errors import SchemaError
@@ -57,7 +59,7 @@ def read(spark: SparkSession, sides: tuple[Path, Path]) -> list[DataFrame]:
 def way_of(left: DataFrame, right: DataFrame, **arguments: Any) -> str:
     """The way that is planned."""
     report = JoinReport()
-    correlate(left, right, CONDITION, report=report, **arguments)
+    correlate(left, right, **{"condition": CONDITION, **arguments}, report=report)
     way = report._so_far.way
     assert way is not None
     return way
@@ -360,6 +362,7 @@ def test_wall_clocks_read_as_instants_are_read_by_spark(
     spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "false")
     try:
         frame = spark.read.parquet(str(path))
-        assert way_of(frame, frame) != "files"
+        condition = TimingCondition(within("-300us", "100us"), 0.7)
+        assert way_of(frame, frame, condition=condition) != "files"
     finally:
         spark.conf.unset("spark.sql.parquet.inferTimestampNTZ.enabled")
