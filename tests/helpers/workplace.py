@@ -98,6 +98,10 @@ def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess
     )  # fmt: skip
 
 
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals of which a process may have been told to take no notice."""
+
+
 def interrupted(
     work: Workplace,
     *arguments: str,
@@ -110,7 +114,7 @@ def interrupted(
         [sys.executable, "-m", "coincide.command_line", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
         # A shell that runs the tests in the background, or nohup, has it ignored.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in HEARD],
     )  # fmt: skip
     deadline = time.monotonic() + 200
     while not begun() and time.monotonic() < deadline:
