@@ -19,7 +19,9 @@ from cpu_fallback.join.event_join import banded_sides
 from tests.engine.test_spans import CLOSED, RELATIONS
 
 ALWAYS = {"overlapping", "touching", "3 in common", "no gap", "a gap of 2"}
-OF_INSTANTS = {"containing", "inside", "contains", "during"}
+LEFT_INSTANTS = {"inside", "inside, as numbers", "during"}
+RIGHT_INSTANTS = {"containing", "containing, off by 2", "contains"}
+OF_INSTANTS = LEFT_INSTANTS | RIGHT_INSTANTS
 
 
 class BandedJoin(EventJoin):
@@ -129,8 +131,8 @@ def test_many_blocks_find_what_bands_find(name: str, monkeypatch: pytest.MonkeyP
     assert len(coincide.model.threads.blocks_of(6_000, 3)) == 12
     lasting = [0, 1, 3, 9, 40]
     kinds = (
-        [0] if name in ("inside", "during") else lasting,
-        [0] if name in ("containing", "contains") else lasting,
+        [0] if name in LEFT_INSTANTS else lasting,
+        [0] if name in RIGHT_INSTANTS else lasting,
     )
     random, scanned = np.random.default_rng([*name.encode()]), []
     for case, closed in enumerate(product(CLOSED, CLOSED)):
