@@ -10,11 +10,20 @@ def run(bench: Bench) -> None:
     """Hunt through tables, files, the command line and streams."""
     from bench.hunt.hunting import hunt
     from bench.hunt.times import Profile
-    from bench.hunt.ways import asked, causes, changing, command, files, streams, tables
+    from bench.hunt.ways import (
+        asked,
+        causes,
+        changing,
+        command,
+        files,
+        questions,
+        streams,
+        tables,
+    )  # fmt: skip
 
     ways = [
         *tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS,
-        *causes.WAYS,
+        *causes.WAYS, *questions.WAYS,
     ]  # fmt: skip
     hunt(bench, ways, lambda number: Profile(), cases=bench.pick(100_000, 100))
 
@@ -24,7 +33,9 @@ Differential fuzzing of every way in one process. Each case is drawn at random: 
 keys, files, options, faults, conditions on pairs, choices of matches, one stream, time shifts. One way
 joins it, and the exact arithmetic of `cpu_fallback.reference` judges the answer. Probabilities must agree
 to 3·10⁻¹⁶, those of histograms to the bound of their sums, counts of bad rows exactly. Each error must be
-the one that is due. Any case can run again alone: `run hunt --seed S --case K`.
+the one that is due. Questions of other kinds draw data of their own: float times in `where`, counters that
+wrap, nested columns, spans that go on, names of clocks, streams with fast clocks. Any case can run again
+alone: `run hunt --seed S --case K`.
 """
 
 EXPERIMENT = Experiment(

@@ -15,6 +15,7 @@ def run(bench: Bench) -> None:
     from bench.hunt.hunting import hunt
     from bench.hunt.sessions import SETTINGS, hunting_sessions
     from bench.hunt.times import Profile
+    from bench.hunt.ways.questions import spark_ways
     from bench.hunt.ways.spark_files import file_ways
     from bench.hunt.ways.spark_frames import frame_ways
 
@@ -25,7 +26,7 @@ def run(bench: Bench) -> None:
     bench.say("starting Spark")
     bench.note(master=f"local[{bench.cores}]", spark=SETTINGS, sets_of_rows_a_join=WORLDS)
     with hunting_sessions(bench.cores) as sessions:
-        ways = [*frame_ways(sessions), *file_ways(sessions)]
+        ways = [*frame_ways(sessions), *file_ways(sessions), *spark_ways(sessions)]
         cases = bench.pick(10_000, 24)
         hunt(bench, ways, profile, cases=cases, workers=bench.cores + 1, shrink_seconds=30.0)
 

@@ -22,7 +22,7 @@ from bench.hunt.oracle import Oracle
 from bench.hunt.running import draw_case, judged, shrunk
 from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
-from bench.hunt.ways import asked, causes, changing, command, files, streams, tables
+from bench.hunt.ways import asked, causes, changing, command, files, questions, streams, tables
 from coincide.engine.files import planning
 from coincide.engine.files.slices import Spans
 from coincide.engine.join.emission import Emission
@@ -30,6 +30,7 @@ from coincide.engine.join.emission import Emission
 INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]
 WAYS = [
     *tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS, *causes.WAYS,
+    *questions.WAYS,
 ]  # fmt: skip
 
 

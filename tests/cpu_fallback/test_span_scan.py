@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import coincide.model.threads
+from bench.hunt.relations import CLOSED, RELATIONS
 from coincide.model.condition import Closed
 from coincide.model.counters import JoinCounters
 from coincide.model.timestamps import IntervalEvents
@@ -16,7 +17,6 @@ from coincide.model.units import Tick
 from cpu_fallback import EventJoin
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.event_join import banded_sides
-from tests.engine.test_spans import CLOSED, RELATIONS
 
 ALWAYS = {"overlapping", "touching", "3 in common", "no gap", "a gap of 2"}
 LEFT_INSTANTS = {"inside", "inside, as numbers", "during"}

@@ -15,6 +15,7 @@ import pyarrow.csv as csv
 import pytest
 
 from bench.clocks import SECOND, Case, Truth, made
+from bench.hunt.questions import clock_keys
 from coincide import (
     ClockLimitsWarning,
     ConditionError,
@@ -215,66 +216,10 @@ def test_between_segments_both_lines_may_hold() -> None:
     assert (min(times), max(times)) == (232, 262)  # 230 and 264 have no chance
 
 
-MOMENT = 1_700_000_000_000_000
-KEYS: dict[str, tuple[pa.DataType, list[Any], pa.DataType]] = {
-    "texts": (pa.string(), ["a", "b", "c", "x"], pa.large_string()),
-    "categories": (pa.dictionary(pa.int8(), pa.string()), ["a", "b", "c", "x"], pa.string()),
-    "views": (pa.string_view(), ["a", "b", "c", "x"], pa.string()),
-    "digits": (pa.int16(), [1, 2, 3, 4], pa.string()),
-    "unsigned": (pa.uint64(), [2**63, 2**64 - 1, 0, 7], pa.uint64()),
-    "booleans": (pa.bool_(), [True, False, None, None], pa.bool_()),
-    "bytes": (pa.binary(), [b"\xff\x00", b"\xfe", b"", b"a"], pa.large_binary()),
-    "fixed bytes": (pa.binary(2), [b"\xff\x00", b"ab", b"cd", b"ef"], pa.binary(2)),
-    "dates": (pa.date32(), [1, -2, 30_000_000, 4], pa.date32()),
-    "instants": (
-        pa.timestamp("us", "Europe/Berlin"), [MOMENT, MOMENT + 1, 0, 9], pa.timestamp("ns", "UTC")
-    ),
-    "local times": (pa.timestamp("us"), [MOMENT, MOMENT + 1, 0, 9], pa.timestamp("us")),
-    "times of day": (pa.time64("us"), [1, 2, 3, 4], pa.time64("ns")),
-    "durations": (pa.duration("us"), [1, 2, 3, 4], pa.duration("us")),
-    "decimals": (pa.decimal128(9, 2), ["1.50", "0.00", "-7.25", "9"], pa.decimal128(20, 8)),
-}  # fmt: skip
-"""The type of the column that names clocks, values for a, b, c and x, and its type in errors."""
-
-
-def in_kind(names: list[str | None], values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Clocks a, b, c and x by other names."""
-    found = [None if name is None else values["abcx".index(name)] for name in names]
-    if pa.types.is_decimal(kind):
-        found = [None if each is None else Decimal(each) for each in found]
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    made = pa.array(found, plain)
-    return made.dictionary_encode().cast(kind) if plain is not kind else made
-
-
-@pytest.mark.parametrize("case", KEYS)
+@pytest.mark.parametrize("kind", clock_keys.KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_a_key_can_name_a_clock(case: str, seed: int) -> None:
-    """The answer is that of clocks with letters for names."""
-    kind, values, stored = KEYS[case]
-    rng = np.random.default_rng(seed)
-    letters = "abcx" if None not in values else "ab"
-    units = [*map(str, rng.choice(list(letters), 300)), None]
-    own = pa.table({"id": range(301), "t": rng.integers(-50, 1200, 301)})
-    others = pa.table({"id": range(200), "t": rng.integers(0, 1200, 200)})
-    given: dict[str, Any] = {"within": (-3, 6), "confidence": 0.3, "right_time": "t"}
-    rows = error_rows()
-    if None in values:
-        rows = rows.slice(0, 3)
-    names = rows["device"].to_pylist()
-    found = []
-    for unit, device in (
-        (pa.array(units, pa.string()), pa.array(names)),
-        (in_kind(units, values, kind), in_kind(names, values, kind).cast(stored)),
-    ):
-        errors = rows.set_column(0, "device", device)
-        clock = corrected_clock("t", errors, by=[("unit", "device")])
-        with pytest.warns(UnmatchableRowsWarning):
-            found.append(
-                correlate_tables(own.append_column("unit", unit), others, left_time=clock, **given)
-            )
-    assert found[0].num_rows > 50
-    assert found[1].equals(found[0])
+def test_what_is_a_key_can_name_a_clock(kind: str, seed: int) -> None:
+    assert clock_keys.wrong_of(kind, np.random.default_rng(seed)) is None
 
 
 @pytest.mark.parametrize(

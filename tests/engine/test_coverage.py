@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 import coincide
+from bench.hunt.relations import CLOSED
 from coincide import ConditionError, CorrelateOptions, coverage, merged, spans
 from cpu_fallback.reference.spans import Span, depths, united
-from tests.engine.test_spans import CLOSED, drawn, table
+from tests.engine.test_spans import drawn, table
 
 KEYS = 3
 

@@ -13,72 +13,27 @@ import pyarrow as pa
 import pytest
 
 import coincide
+from bench.hunt.relations import CLOSED, RELATIONS, wanted
 from coincide import (
     ConditionError,
     CorrelateOptions,
     DataError,
-    SpanRelation,
     TimingCondition,
     containing,
     correlate_tables,
-    following,
     inside,
     overlapping,
     relation,
     spans,
     within,
 )
-from coincide.model.condition import Closed
 from coincide.model.relations import Allen
 from coincide.model.timestamps.spans import has_part
 from cpu_fallback.reference.spans import (
     Span,
-    allen,
-    is_containing,
-    is_following,
     is_overlapping,
     overlap,
 )
-
-CLOSED = get_args(Closed)
-Test = Callable[[Span, Span], bool]
-
-
-def named(name: Any) -> tuple[SpanRelation, Test]:
-    bound = 4 if name in ("before", "after") else None
-
-    def test(left: Span, right: Span) -> bool:
-        if not (left.points and right.points) or allen(left, right) != name:
-            return False
-        return bound is None or -overlap(left, right) <= bound
-
-    return relation(name, bound), test
-
-
-def shared(own: str, other: str) -> tuple[SpanRelation, Test]:
-    shares = Fraction(own), Fraction(other)
-    return (
-        overlapping(share=(float(own), float(other))),
-        lambda a, b: is_overlapping(a, b, shares=shares),
-    )
-
-
-RELATIONS: dict[str, tuple[SpanRelation, Test]] = {
-    "overlapping": (overlapping(), is_overlapping),
-    "touching": (overlapping(min_overlap=0), lambda a, b: is_overlapping(a, b, min_overlap=0)),
-    "3 in common": (overlapping(min_overlap=3), lambda a, b: is_overlapping(a, b, min_overlap=3)),
-    "no gap": (overlapping(gap=0), lambda a, b: is_overlapping(a, b, gap=0)),
-    "a gap of 2": (overlapping(gap=2), lambda a, b: is_overlapping(a, b, gap=2)),
-    "half of both": shared("0.5", "0.5"),
-    "0.3 of left": shared("0.3", "0"),
-    "all of right": shared("0", "1"),
-    "containing": (containing(), is_containing),
-    "inside": (inside(), lambda a, b: is_containing(b, a)),
-    "containing, off by 2": (containing(2), lambda a, b: is_containing(a, b, 2)),
-    "inside, as numbers": (inside(0), lambda a, b: is_containing(b, a, 0)),
-    "following": (following(3), lambda a, b: is_following(a, b, 3)),
-    **{name: named(name) for name in get_args(Allen)},
-}
 
 
 def drawn(rng: np.random.Generator, closed: str, keys: int) -> tuple[list[Span], list[int]]:
@@ -110,17 +65,6 @@ def joined(
 
 def ids(found: pa.Table) -> list[tuple[int, int]]:
     return sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
-
-
-def wanted(
-    left: tuple[list[Span], list[int]], right: tuple[list[Span], list[int]], test: Test
-) -> list[tuple[int, int]]:
-    return [
-        (i, j)
-        for i, (own, key) in enumerate(zip(*left, strict=True))
-        for j, (other, other_key) in enumerate(zip(*right, strict=True))
-        if key == other_key and test(own, other)
-    ]
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.slow)])
@@ -432,6 +376,6 @@ def test_relations_read_as_they_are_written() -> None:
         "overlapping(share=(0.5, 0.0))", "following(within='10s')", "relation('meets')",
         "relation('before', within='1h')", "containing(slack='5s')", "inside(slack=3)",
     ):  # fmt: skip
-        made = eval(text)
+        made = eval(text, vars(coincide))
         assert str(made) == repr(made) == text
         assert made == eval(repr(made))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, get_args
@@ -12,6 +11,9 @@ import pyarrow as pa
 import pytest
 
 import coincide
+from bench.hunt.questions import lasting
+from bench.hunt.questions.lasting import LAST
+from bench.hunt.relations import named, shared, wanted
 from coincide import (
     ConditionError,
     CorrelateOptions,
@@ -25,89 +27,14 @@ from coincide import (
     relation,
     spans,
 )
-from coincide.model.condition import Closed
 from coincide.model.relations import Allen
-from cpu_fallback.reference.spans import Span, common, lasting, overlap
-from tests.engine.test_spans import RELATIONS, ids, named, shared, wanted
-
-CASES = int(os.environ.get("COINCIDE_SPAN_CASES", "120"))
-"""To hunt: ``COINCIDE_SPAN_CASES=20000 pytest tests/engine/test_spans_of_data.py -k drawn``."""
-LAST = 60
-"""After all times of drawn events."""
-STEPS = [(1, 0), (1000, 1_700_000_000_000), (10**9 + 7, -(2**59))]
-SHARED = {"half of both", "0.3 of left", "all of right"}
+from cpu_fallback.reference.spans import Span
+from tests.engine.test_spans import ids
 
 
-def drawn_rows(rng: np.random.Generator) -> list[tuple[int | None, int | None, int | None]]:
-    """Starts, lengths and keys; a null length is that of an event that goes on."""
-    rows = []
-    for _ in range(int(rng.integers(0, 9))):
-        start = None if rng.random() < 0.06 else int(rng.integers(-6, 14))
-        length = None if rng.random() < 0.3 else int(rng.choice([0, 0, 1, 2, 3, 5, 9, 15]))
-        rows.append((start, length, None if rng.random() < 0.06 else int(rng.integers(0, 2))))
-    return rows
-
-
-def as_table(
-    rows: list[tuple[int | None, int | None, int | None]], kind: str, step: int, origin: int
-) -> tuple[pa.Table, dict[str, Any]]:
-    """Events in a table, and what `spans` is told of its columns."""
-    starts = [None if s is None else s * step + origin for s, _, _ in rows]
-    lengths = [None if n is None else n * step for _, n, _ in rows]
-    of_both = list(zip(starts, lengths, strict=True))
-    columns: dict[str, Any] = {
-        "id": pa.array(range(len(rows)), pa.int64()),
-        "key": pa.array([key for _, _, key in rows], pa.int64()),
-        "start": pa.array(starts, pa.int64()),
-    }
-    if kind == "end":
-        ends = [None if s is None or n is None else s + n for s, n in of_both]
-        return pa.table(columns | {"end": pa.array(ends, pa.int64())}), {"end": "end"}
-    return pa.table(columns | {"len": pa.array(lengths, pa.int64())}), {"duration": "len"}
-
-
-@pytest.mark.parametrize("number", range(CASES))
+@pytest.mark.parametrize("number", range(120))
 def test_drawn_events_that_may_go_on(number: int) -> None:
-    """By all relations but shares: pairs, the time in common, and what is left over."""
-    rng = np.random.default_rng([53, 13, number])
-    names = [name for name in RELATIONS if name not in SHARED]
-    name = names[number % len(names)]
-    asked, test = RELATIONS[name]
-    step, origin = STEPS[number // len(names) % len(STEPS)]
-    if step > 1 and asked.window(coincide.Tick()).amount is not None:
-        step, origin = 1, origin  # the bounds of relations are ticks
-    closed = [str(rng.choice(get_args(Closed))) for _ in range(2)]
-    sides, times, events, keys = [], [], [], []
-    for each in closed:
-        rows, is_open = drawn_rows(rng), bool(rng.random() < 0.8)
-        table, columns = as_table(rows, str(rng.choice(["end", "len"])), step, origin)
-        sides.append(table)
-        times.append(spans("start", **columns, closed=each, open_ends=is_open))  # type: ignore[arg-type]
-        known = [s is not None and k is not None and (n is not None or is_open) for s, n, k in rows]
-        events.append([lasting(s or 0, n, each, LAST) for s, n, _ in rows])
-        keys.append(
-            [
-                k if ok else -1 - i - 10 * len(keys)
-                for i, ((_, _, k), ok) in enumerate(zip(rows, known, strict=True))
-            ]
-        )
-    given = wanted((events[0], keys[0]), (events[1], keys[1]), test)  # type: ignore[arg-type]
-    options = CorrelateOptions(classes=[None, 1, 3][number % 3], batch_pairs=1 + number % 5)
-    found = correlate_tables(
-        *sides, asked, left_time=times[0], right_time=times[1], by="key", how="left",
-        pair_columns=("overlap", "overlap_start", "overlap_end"), options=options,
-    )  # fmt: skip
-    pairs = found.filter(pa.compute.is_valid(found["right_id"]))
-    assert ids(pairs) == given
-    alone = found.filter(pa.compute.is_null(found["right_id"]))
-    assert set(alone["left_id"].to_pylist()) == set(range(len(events[0]))) - {i for i, _ in given}
-    for row in pairs.to_pylist():
-        own, other = events[0][row["left_id"]], events[1][row["right_id"]]
-        go_on = own.end == other.end == LAST
-        assert row["overlap"] == (None if go_on else overlap(own, other) * step)
-        ends = common(own, other)
-        first, last = (None, None) if ends is None else (t * step + origin for t in ends)
-        assert (row["overlap_start"], row["overlap_end"]) == (first, None if go_on else last)
+    assert lasting.wrong(np.random.default_rng([13, number])) is None
 
 
 @pytest.mark.parametrize("name", get_args(Allen))

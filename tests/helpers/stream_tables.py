@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench.hunt.questions.ahead import late_and_ahead
 from coincide import StreamJoin
 from coincide.model.sides import SIDES
 from tests.helpers.strategies import JoinCase, Row
@@ -51,23 +51,7 @@ def as_arriving(rows: list[Row], delay: int, rng: np.random.Generator) -> list[R
 
 def late_ids(rows: list[Row], delay: int) -> set[int]:
     """Those whose max_time is more than the delay below the largest one that came before."""
-    return late_and_ahead(rows, delay, None)[0]
-
-
-def late_and_ahead(rows: list[Row], delay: int, ahead: int | None) -> tuple[set[int], set[int]]:
-    """Those that are late, and those further ahead of the median of the last 31 rows, one by one."""
-    clock, late, beyond = -(2**62), set(), set()
-    before: list[int] = []
-    for row in filter(is_whole, rows):
-        time, last = row["max_time"], before[-31:]
-        before.append(time)
-        if ahead is not None and last and time - statistics.median_low(last) > ahead:
-            beyond.add(row["id"])
-            continue
-        clock = max(clock, time)
-        if time < clock - delay:
-            late.add(row["id"])
-    return late, beyond
+    return late_and_ahead(list(filter(is_whole, rows)), delay, None)[0]
 
 
 def cut(rows: list[Row], rng: np.random.Generator) -> list[list[Row]]:

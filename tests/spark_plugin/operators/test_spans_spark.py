@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from bench.hunt.questions import lasting as drawn_spans
 from coincide import (
     CorrelateOptions,
     DataError,
@@ -26,10 +26,6 @@ from coincide import (
     relation,
     spans,
 )
-from cpu_fallback.reference.spans import Span
-from cpu_fallback.reference.spans import lasting as lasting_event
-from tests.engine.test_spans import CLOSED, RELATIONS, ids, wanted
-from tests.engine.test_spans_of_data import LAST, as_table, drawn_rows
 from tests.helpers.histogram_tables import in_order
 
 pytestmark = pytest.mark.spark
@@ -195,46 +191,24 @@ def test_events_that_go_on_or_have_a_duration(spark: SparkSession, name: str) ->
     assert want.num_rows > 100
 
 
-WORLDS = int(os.environ.get("COINCIDE_SPAN_WORLDS", "12"))
-"""Drawn cases of a relation, of keys of their own, which one job joins; to hunt, set it to some hundred."""
-DRAWN: dict[str, tuple[str, dict[str, Any]]] = {
-    "overlapping": ("overlapping", {"way": "exchange", "slices": 5}),
-    "a gap of 2": ("a gap of 2", {"way": "broadcast-left"}),
-    "containing, off by 2": ("containing, off by 2", {"way": "exchange", "slice_rows": 40}),
-    "inside": ("inside", {"way": "broadcast-right"}),
-    "equals": ("equals", {"way": "broadcast-both"}),
-    "following": ("following", {"way": "exchange", "slices": 3}),
-}  # fmt: skip
+DRAWN: list[dict[str, Any]] = [
+    {"way": "exchange", "slices": 5},
+    {"way": "exchange", "slice_rows": 40},
+    {"way": "broadcast-left"},
+    {"way": "broadcast-right"},
+    {"way": "broadcast-both"},
+]
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_drawn_events_that_may_go_on(spark: SparkSession, name: str) -> None:
-    """As the oracle has them; the key says which case an event is of."""
-    relation_name, given = DRAWN[name]
-    asked, test = RELATIONS[relation_name]
-    rng = np.random.default_rng([53, *name.encode()])
-    for closed in CLOSED:
-        events: list[tuple[list[Span], list[int]]] = []
-        tables, times = [], []
-        kinds = ["end", "len"] if rng.random() < 0.5 else ["len", "end"]
-        for kind in kinds:
-            rows: list[tuple[int | None, int | None, int | None]] = []
-            for world in range(WORLDS // len(CLOSED)):
-                drawn = drawn_rows(rng)
-                rows += [(s, n, None if k is None else 2 * world + k) for s, n, k in drawn]
-            table, columns = as_table(rows, kind, 1, 1_700_000_000_000_000)
-            tables.append(table)
-            times.append(spans("start", **columns, closed=closed, open_ends=True))
-            is_known = [s is not None and k is not None for s, _, k in rows]
-            keys = [k if ok else -1 - i - len(rows) * len(events) for i, (ok, (*_, k)) in
-                    enumerate(zip(is_known, rows, strict=True))]  # fmt: skip
-            events.append(([lasting_event(s or 0, n, closed, LAST) for s, n, _ in rows], keys))  # type: ignore[misc]
-        left, right = map(spark.createDataFrame, tables)
-        found = correlate(
-            left, right, asked, left_time=times[0], right_time=times[1], by="key",
-            options=CorrelateOptions(**given),
-        )  # fmt: skip
-        assert ids(found.toArrow()) == wanted(events[0], events[1], test)
+@pytest.mark.parametrize("options", DRAWN, ids=str)
+def test_drawn_events_that_may_go_on(spark: SparkSession, options: dict[str, Any]) -> None:
+    def joined(left: pa.Table, right: pa.Table, *given: Any, **asked: Any) -> pa.Table:
+        frames = map(spark.createDataFrame, (left, right))
+        return correlate(*frames, *given, **asked).toArrow()
+
+    for seed in range(4):
+        random = np.random.default_rng([seed, *str(options).encode()])
+        assert drawn_spans.wrong(random, joined, options) is None
 
 
 def test_from_files_without_an_end(spark: SparkSession, tmp_path: Path) -> None:
