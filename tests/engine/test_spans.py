@@ -378,4 +378,4 @@ def test_relations_read_as_they_are_written() -> None:
     ):  # fmt: skip
         made = eval(text, vars(coincide))
         assert str(made) == repr(made) == text
-        assert made == eval(repr(made))
+        assert made == eval(repr(made), vars(coincide))
