@@ -49,6 +49,11 @@ def test_what_is_the_same_as_in_sql(where: str, expected: list[int]) -> None:
     assert found(where) == expected
 
 
+def test_a_long_list_of_alternatives() -> None:
+    ids = " OR ".join(f"left_id = {number}" for number in range(500))
+    assert found(ids) == [0, 1]
+
+
 def test_a_backtick_in_a_name_is_written_twice(tmp_path: Path) -> None:
     table = pa.table({"id": [1, 2], "t": [0, 0], "a`b": [3, 4]})
     pq.write_table(table, tmp_path / "t.parquet")
@@ -64,7 +69,20 @@ def test_a_backtick_in_a_name_is_written_twice(tmp_path: Path) -> None:
     [
         ("left_small + left_small > 0", DataError, "overflow.*a wider type"),
         ("left_id < 99999999999999999999", ConditionError, "beyond whole numbers of 64 bits"),
-        ("left_x --1 > 0", ConditionError, "'--' is not expected there"),
+        ("left_x --1 > 0", ConditionError, "-- begins a comment"),
+        ("left_x > 0 /* all */", ConditionError, "begins a comment"),
+        ("CAST(left_x AS BIGINT = 1", ConditionError, r"\) is missing"),
+        ("trim(left_text", ConditionError, r"\) is missing"),
+        (
+            "trim(BOTH 'b' FROM left_text) = ''",
+            ConditionError,
+            "function trim is not taken in that",
+        ),
+        ("left_text LIKE 'b' ESCAPE 'c'", ConditionError, "is unknown"),
+        ("left_x IS TRUE", ConditionError, r"IS takes NULL or NOT NULL \(found TRUE"),
+        ("left_id = 1; left_id = 2", ConditionError, "is unknown"),
+        ("left_text = 'b", ConditionError, "a quote is missing"),
+        ("", ConditionError, "it is empty"),
         ("left_at > TIMESTAMP '2024-01-01 00:00:00'", SchemaError, "timezone.*Cast one"),
     ],
 )

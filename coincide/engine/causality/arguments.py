@@ -30,7 +30,7 @@ from coincide.engine.events.timestamps import (
 )
 from coincide.engine.join.delta import DELTA, delta_columns, in_unit
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.where import PairColumns
+from coincide.engine.join.pair_columns import PairColumns
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.causality.spaces import Space
 from coincide.model.errors import (

@@ -24,10 +24,10 @@ from coincide.engine.events.timestamp_names import (
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.delta import DELTA, delta_columns, in_unit
 from coincide.engine.join.pair_arguments import OneStreamError, PairArguments, is_exact
+from coincide.engine.join.pair_columns import PairColumns
 from coincide.engine.join.pair_filter import Where
 from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS, outputs_matches
 from coincide.engine.join.timing import JoinSpec
-from coincide.engine.join.where import PairColumns
 from coincide.engine.reports.warnings import delay_argument, warn
 from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import (

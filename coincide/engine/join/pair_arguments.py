@@ -30,10 +30,10 @@ from coincide.engine.events.timestamp_names import (
     timestamp_names,
 )
 from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
 from coincide.engine.join.shifts import Shifts, check_shifts
 from coincide.engine.join.spec import AnySpec, outputs_matches
-from coincide.engine.join.where import SIDES_ALONE, PairColumns
 from coincide.model.condition import (
     Confidence,
     TimingCondition,

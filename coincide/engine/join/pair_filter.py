@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from coincide.engine.events.float_decimals import TIME_DECIMALS, as_decimals
 from coincide.engine.events.sides import PairTest, Side
 from coincide.engine.join.delta import DELTA_NAMES
-from coincide.engine.join.where import SIDES_ALONE, PairColumns, evaluated, expression_of
+from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
+from coincide.engine.join.where_types import evaluated
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, first_line
 from coincide.model.sides import SIDES
 
@@ -177,7 +178,7 @@ def where_of(
         }
         times = frozenset(n for n in named & known.keys() if pa.types.is_floating(known[n]))
         known |= dict.fromkeys(times, TIME_DECIMALS)
-        expression, used = expression_of(given, pair, known, times)
+        expression, used = _of_sql(given, pair, known, times)
         for name in used:
             if name not in known:
                 has = ", ".join(map(repr, known))
@@ -204,7 +205,15 @@ def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
             f" an expression of pyarrow.compute (found {given!r})."
         )
     if isinstance(given, str):
-        expression_of(given, pair)
+        _of_sql(given, pair)
+
+
+def _of_sql(text: str, *known: Any) -> tuple[pc.Expression, list[str]]:
+    from coincide.engine.join.where import (
+        expression_of,  # loads sqlglot: only joins with a condition in SQL wait
+    )
+
+    return expression_of(text, *known)
 
 
 def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumns) -> list[str]:
