@@ -30,7 +30,7 @@ from coincide.engine.events.time_arguments import (
 )
 from coincide.engine.events.template_frames import template_rows as template_rows
 from coincide.engine.events.unwrapping import unwrapped as unwrapped
-from coincide.engine.exploration.counting import (
+from coincide.engine.exploration.exploring import (
     Exploration as Exploration,
     explore_tables as explore_tables,
 )

@@ -15,7 +15,7 @@ from coincide.model.remembered import remembered
 from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current
-from gpu_kernels.device.usable import TURN
+from gpu_kernels.device.turn import TURN
 from gpu_kernels.kernels import borders as kernels
 from gpu_kernels.kernels.borders import Moves, SortedBorders, Sought, Told, Values
 from gpu_kernels.kernels.compilation import launch_each

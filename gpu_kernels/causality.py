@@ -16,7 +16,7 @@ from coincide.model.counters import offsets_of, runs_of_about
 from gpu_kernels.device.arrays import array_module, tuple_on_device
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current
-from gpu_kernels.device.usable import TURN as _DEVICE
+from gpu_kernels.device.turn import TURN as _DEVICE
 from gpu_kernels.join import Block, BlockJoin, Placed, entries_of_block
 from gpu_kernels.kernels import causality as kernels
 from gpu_kernels.kernels.causality import Bucketed, CausalRun, CausalSides, Linking

@@ -28,7 +28,7 @@ from gpu_kernels.device.memory import (
     translated,
 )
 from gpu_kernels.device.transfers import current
-from gpu_kernels.device.usable import TURN as _DEVICE
+from gpu_kernels.device.turn import TURN as _DEVICE
 from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import THREADS, TILE, Fixed, launch_each, launch_tiles
 from gpu_kernels.kernels.join import Base, Run, Sides, Spans, Targets

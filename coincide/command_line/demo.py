@@ -22,7 +22,7 @@ from coincide.command_line.join import JoinRequest
 from coincide.command_line.problems import Problem
 from coincide.command_line.requests import ENGINES
 from coincide.command_line.summary import Summary
-from coincide.engine.exploration.counting import explore_tables
+from coincide.engine.exploration.exploring import explore_tables
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import correlate_tables
 from coincide.model.condition import TimingCondition, within

@@ -17,12 +17,12 @@ from coincide.command_line.options import EXPLORE, JOIN, typed
 from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.summary import Counted, Summary
-from coincide.engine.exploration.counting import (
+from coincide.engine.exploration.drawing import flat_words, head_of, save
+from coincide.engine.exploration.exploring import (
     Exploration,
     ExploreArguments,
     TableExploration,
 )
-from coincide.engine.exploration.drawing import flat_words, head_of, save
 from coincide.engine.exploration.lags import clock_words
 from coincide.engine.exploration.pages import checked_place, is_page
 from coincide.engine.join.arguments import JoinArguments

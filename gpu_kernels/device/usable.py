@@ -7,10 +7,7 @@ takes no time, and no context is made. Ask only in the process that does the wor
 from __future__ import annotations
 
 import logging
-import threading
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +16,7 @@ from coincide.model.errors import BackendError, argument
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import driver, packages
 from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
-from gpu_kernels.device.packages import let_cupy_cache
+from gpu_kernels.device.turn import TURN, choose, chosen, select, select_here
 from gpu_kernels.kernels.simulation import SIMULATED
 
 _INSTALL = "Install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
@@ -30,15 +27,11 @@ class _PassingProblemError(Exception):
     """What keeps the GPU from being used now, and may be gone later."""
 
 
-_number = 0
-
-
 def use_device(number: int) -> None:
     """Work on a device from now on, in the calling thread. Without a GPU it has no effect."""
-    global _number
-    _number = number
+    choose(number)
     if problem() is None:
-        _select_here()
+        select_here()
 
 
 def problem() -> str | None:
@@ -47,7 +40,7 @@ def problem() -> str | None:
     Found out once per device, unless it may pass.
     """
     try:
-        return _problem(_number)
+        return _problem(chosen())
     except _PassingProblemError as passing:
         return str(passing)
 
@@ -84,38 +77,6 @@ def release() -> None:
         _log.warning("the GPU keeps memory that this process could not return: %s", error)
 
 
-class Turn:
-    """A lock, since the device has one queue. Whoever holds it works on the device of `use_device`.
-
-    Which device is the current one is a matter of each thread, and the caller's threads are many. So is
-    CuPy's current stream: kernels are launched on the default one, and what CuPy does must follow them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._streams: list[AbstractContextManager[Any]] = []
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        try:
-            _select_here()
-            stream = _default_stream()
-            stream.__enter__()
-            self._streams.append(stream)
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def __exit__(self, *raised: Any) -> None:
-        try:
-            self._streams.pop().__exit__(*raised)
-        finally:
-            self._lock.release()
-
-
-TURN = Turn()
-
-
 @cache
 def _problem(number: int) -> str | None:
     lacking = None if SIMULATED else packages.problem()
@@ -123,37 +84,6 @@ def _problem(number: int) -> str | None:
         return f"{lacking}: {_INSTALL}"
     absent = None if SIMULATED else driver.problem(driver.load(), number)
     return absent or _first_kernel_problem(number)
-
-
-def _select_here() -> None:
-    """Let the calling thread work on the device chosen, if it does not yet: selecting adds to a stack."""
-    if not SIMULATED and _selected() != _number:
-        _select(_number)
-
-
-def _default_stream() -> AbstractContextManager[Any]:
-    """Makes the default stream CuPy's current one, and puts the caller's back."""
-    if SIMULATED:
-        return nullcontext()
-    import cupy
-
-    return cupy.cuda.Stream.null
-
-
-def _select(number: int) -> None:
-    let_cupy_cache()
-    import cupy
-    from numba import cuda
-
-    cupy.cuda.Device(number).use()
-    cuda.select_device(number)
-
-
-def _selected() -> int:
-    """The current device of the calling thread."""
-    import cupy
-
-    return cupy.cuda.runtime.getDevice()
 
 
 def _first_kernel_problem(number: int) -> str | None:
@@ -165,7 +95,7 @@ def _first_kernel_problem(number: int) -> str | None:
 
     try:
         if not SIMULATED:
-            _select(number)
+            select(number)
         now = np.zeros(1, np.int64)
         event = IntervalEvents(now, now)
         same_time = IntervalPairs(Window(0, 0, 1.0))

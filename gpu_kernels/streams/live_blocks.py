@@ -25,12 +25,12 @@ from coincide.model.streams.state import (
 )
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
 from gpu_kernels.device.memory import in_parts, take, translated
-from gpu_kernels.device.usable import TURN
+from gpu_kernels.device.turn import TURN
 from gpu_kernels.join import BandedSides, Block
 from gpu_kernels.kernels import join as merging
 from gpu_kernels.kernels.compilation import launch_each
 from gpu_kernels.kernels.join import Base, Sides, Sorted, Targets
-from gpu_kernels.streams import check_algorithm
+from gpu_kernels.streams.algorithms import check_algorithm
 
 
 class Tables(NamedTuple):

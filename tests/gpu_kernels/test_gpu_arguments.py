@@ -26,7 +26,7 @@ from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import _Kernel
 
 from gpu_kernels import join
-from gpu_kernels.device import memory, usable
+from gpu_kernels.device import memory, turn, usable
 from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
 from gpu_kernels.kernels import compilation
 from gpu_kernels.kernels import join as placement
@@ -149,10 +149,9 @@ def test_the_first_kernel_is_launched_as_joins_launch_it(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Kernel, "launch", launch)
     monkeypatch.setattr(placement.cuda, "grid", lambda _: 0)
-    for name, stand_in in (
-        ("_select", lambda _: None), ("_selected", lambda: 0), ("_default_stream", nullcontext),
-    ):  # fmt: skip
-        monkeypatch.setattr(usable, name, stand_in)
+    monkeypatch.setattr(usable, "select", lambda _: None)
+    monkeypatch.setattr(turn, "_selected", lambda: 0)
+    monkeypatch.setattr(turn, "_default_stream", nullcontext)
     monkeypatch.setattr(memory, "_allocate", np.empty)
     transfers = SimpleNamespace(send=lambda *groups: iter(groups))
     monkeypatch.setattr(join, "current", lambda: transfers)

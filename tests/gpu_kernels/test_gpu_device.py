@@ -21,7 +21,7 @@ import cpu_fallback
 from coincide import BackendError, ConditionError
 from coincide.engine import backends
 from coincide.engine.backends import check_backend, load_backend
-from gpu_kernels.device import driver, packages, transfers
+from gpu_kernels.device import driver, packages, transfers, turn
 from gpu_kernels.device import usable as device
 from gpu_kernels.device.packages import let_cupy_cache
 from gpu_kernels.kernels.simulation import SIMULATED
@@ -91,10 +91,10 @@ class Devices:
 def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
     """A machine of several GPUs, of which number 2 was chosen."""
     made = Devices()
-    monkeypatch.setattr(device, "_selected", made.selected)
-    monkeypatch.setattr(device, "_select", made.select)
-    monkeypatch.setattr(device, "_default_stream", made.default_stream)
-    monkeypatch.setattr(device, "_number", 2)
+    monkeypatch.setattr(turn, "_selected", made.selected)
+    monkeypatch.setattr(turn, "select", made.select)
+    monkeypatch.setattr(turn, "_default_stream", made.default_stream)
+    monkeypatch.setattr(turn, "_chosen", 2)
     return made
 
 
@@ -163,7 +163,7 @@ def test_first_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
 
     monkeypatch.setattr(driver, "load", FakeDriver)
-    monkeypatch.setattr(device, "_select", lambda number: None)
+    monkeypatch.setattr(device, "select", lambda number: None)
     monkeypatch.setattr("gpu_kernels.join.event_probabilities", fail)
     with pytest.raises(BackendError, match=r"a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
         load_backend("gpu")
@@ -179,7 +179,7 @@ def test_full_memory_is_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> No
         raise RuntimeError("something that lasts")
 
     monkeypatch.setattr(driver, "load", FakeDriver)
-    monkeypatch.setattr(device, "_select", select)
+    monkeypatch.setattr(device, "select", select)
     assert "no byte left" in str(device.problem())
     assert "something that lasts" in str(device.problem())
     assert device.problem() is device.problem()
@@ -302,8 +302,8 @@ def test_a_device_that_is_not_there() -> None:
 
 def test_every_thread_works_on_the_device_chosen(devices: Devices) -> None:
     def work(_: int) -> int:
-        with device.TURN:
-            with device.TURN:
+        with turn.TURN:
+            with turn.TURN:
                 assert devices.turns == 2
             assert devices.turns == 1
             return devices.selected()
@@ -326,12 +326,12 @@ def test_choosing_again_selects_no_more(devices: Devices, monkeypatch: pytest.Mo
 def test_a_device_that_cannot_be_selected_blocks_nobody(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device, "_select", lambda _: 1 / 0)
-    turn = device.Turn()
+    monkeypatch.setattr(turn, "select", lambda _: 1 / 0)
+    made = turn.Turn()
     with pytest.raises(ZeroDivisionError):
-        turn.__enter__()
+        made.__enter__()
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(turn._lock.acquire, blocking=False).result()
+        assert pool.submit(made._lock.acquire, blocking=False).result()
 
 
 @pytest.mark.skipif(device.problem() is None, reason="there is a GPU")

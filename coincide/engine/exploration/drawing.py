@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coincide.engine.events.ticks import length_words
-from coincide.engine.exploration.counting import LABELS, PARTS, Exploration
+from coincide.engine.exploration.counting import LABELS, PARTS, ExplorationCounts
 from coincide.engine.exploration.lags import clock_words
 from coincide.engine.exploration.pages import (
     BLUE,
@@ -41,7 +41,7 @@ _APART = 70
 _TENTHS = alt.Axis(values=[i / 10 for i in range(11)], format=".1f")
 
 
-def charts_of(found: Exploration) -> dict[str, Any]:
+def charts_of(found: ExplorationCounts) -> dict[str, Any]:
     """The charts of Altair by name; none without candidates."""
     if not found.candidates:
         return {}
@@ -51,7 +51,7 @@ def charts_of(found: Exploration) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pairs_title(found: Exploration) -> str:
+def _pairs_title(found: ExplorationCounts) -> str:
     return "pairs" if found.sample.is_all else "pairs, scaled up from a sample"
 
 
@@ -59,7 +59,7 @@ def _unit_scale(end: float = 1.0) -> Any:
     return alt.Scale(domain=[0.0, end], nice=False)
 
 
-def _probabilities(found: Exploration) -> Any:
+def _probabilities(found: ExplorationCounts) -> Any:
     end = 1.04 if found.certain_stand_apart else 1.02
     *below, certain = (
         {**row, "shown": row["upper"], "what": "P < 1",
@@ -80,7 +80,7 @@ def _probabilities(found: Exploration) -> Any:
     return alt.hconcat(others, alone, spacing=8, title=title).resolve_scale(y="independent")
 
 
-def _bars(rows: list[dict[str, Any]], found: Exploration, width: int, end: float) -> Any:
+def _bars(rows: list[dict[str, Any]], found: ExplorationCounts, width: int, end: float) -> Any:
     return chart_of(rows, width).mark_bar(stroke="white", strokeWidth=0.5).encode(
         x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(end), axis=_TENTHS),
         x2="shown:Q",
@@ -92,7 +92,7 @@ def _bars(rows: list[dict[str, Any]], found: Exploration, width: int, end: float
     )  # fmt: skip
 
 
-def _curve(found: Exploration) -> Any:
+def _curve(found: ExplorationCounts) -> Any:
     rows = [{**row, "what": "found", "chance": "by chance"} for row in found.curve.to_pylist()]
     lines = ["found", "by chance"][: 1 + bool(found.shifts)]
     colours = alt.Scale(domain=lines, range=[BLUE, ORANGE][: len(lines)])
@@ -126,7 +126,7 @@ def _curve(found: Exploration) -> Any:
     return alt.layer(*layers).properties(title=title_of("Pairs by confidence"))
 
 
-def _matches(found: Exploration) -> Any:
+def _matches(found: ExplorationCounts) -> Any:
     every = found.matches.to_pylist()
     held = [LABELS.index(row["matches"]) for row in every if row["events"]]
     rows = [row for row in every if LABELS.index(row["matches"]) <= max([2, *held])]
@@ -159,7 +159,7 @@ def _matches(found: Exploration) -> Any:
     )
 
 
-def _delays(found: Exploration) -> Any:
+def _delays(found: ExplorationCounts) -> Any:
     scale, half, window = found.evidence[0].scale, found.delay_step / 2, found.spec.window
     unit, size = suiting_unit(max(abs(window.lo), abs(window.hi)), scale.tick)
     begins = [found.parts.begin(part, scale) for part in range(PARTS + 1)]
@@ -199,7 +199,7 @@ _TITLES = {
 }
 
 
-def page_of(found: Exploration, command: str | None) -> str:
+def page_of(found: ExplorationCounts, command: str | None) -> str:
     """The page as text."""
     readings = readings_of(found)
     sections = [
@@ -209,7 +209,7 @@ def page_of(found: Exploration, command: str | None) -> str:
     return page_with("Which confidence?", head_of(found), _summary(found), sections, command)
 
 
-def _summary(found: Exploration) -> str:
+def _summary(found: ExplorationCounts) -> str:
     if not found.candidates:
         reasons = "".join(f"<li>{html.escape(line)}</li>" for line in found.why_none)
         return f'<p class="note">There are no candidates, at any confidence:</p><ul>{reasons}</ul>'
@@ -220,7 +220,7 @@ def _summary(found: Exploration) -> str:
 
 
 def save(
-    found: Exploration,
+    found: ExplorationCounts,
     path: str,
     overwrite: bool,
     command: str | None = None,
@@ -232,7 +232,7 @@ def save(
 
 
 def _planned(
-    found: Exploration, path: str, command: str | None
+    found: ExplorationCounts, path: str, command: str | None
 ) -> list[tuple[str, Callable[[], bytes]]]:
     """The files to write, and what makes the content of each."""
     if is_page(path):
@@ -261,7 +261,7 @@ def _planned(
     ]
 
 
-def head_of(found: Exploration) -> list[tuple[str, str]]:
+def head_of(found: ExplorationCounts) -> list[tuple[str, str]]:
     """Names and what there is to say."""
     tick, window = found.evidence[0].scale.tick, found.spec.window
     ends = " to ".join(length_words(end, tick) for end in (window.lo, window.hi))
@@ -284,7 +284,7 @@ def head_of(found: Exploration) -> list[tuple[str, str]]:
     return lines
 
 
-def _highest(found: Exploration) -> str:
+def _highest(found: ExplorationCounts) -> str:
     """What confidence no pair can reach, or few can; nothing where all can be certain."""
     best = found.highest_probability
     if best is None:
@@ -312,7 +312,7 @@ def _times(evidence: Evidence) -> str:
     return f"{first} to {last}; timestamps are {lengths}"
 
 
-def _sample_words(found: Exploration) -> str:
+def _sample_words(found: ExplorationCounts) -> str:
     """What was looked at, of a sample."""
     sample = found.sample
     events = "events as earlier ones" if found.spec.is_one_stream else "left events"
@@ -323,7 +323,7 @@ def _sample_words(found: Exploration) -> str:
     )
 
 
-def flat_words(found: Exploration) -> str:
+def flat_words(found: ExplorationCounts) -> str:
     """Whether it matters which confidence is asked for."""
     if not found.candidates:
         return ""
@@ -336,7 +336,7 @@ def flat_words(found: Exploration) -> str:
     return f"Any confidence between {low:g} and {high:g} gives the same pairs within 1 %."
 
 
-def readings_of(found: Exploration) -> dict[str, str]:
+def readings_of(found: ExplorationCounts) -> dict[str, str]:
     """A sentence or two for each chart, by its name."""
     apart = " Pairs that are certain outnumber the others, so they have a scale of their own."
     return {
@@ -356,7 +356,7 @@ def readings_of(found: Exploration) -> dict[str, str]:
     }
 
 
-def _chance(found: Exploration) -> str:
+def _chance(found: ExplorationCounts) -> str:
     if not found.shifts:
         return ""
     row = next(
@@ -372,7 +372,7 @@ def _chance(found: Exploration) -> str:
     )
 
 
-def _delays_in_words(found: Exploration) -> str:
+def _delays_in_words(found: ExplorationCounts) -> str:
     part = "hour of the day" if found.parts.is_hours else "part of the time range"
     own, other = ("earlier", "later") if found.spec.is_one_stream else ("left", "right")
     words = (

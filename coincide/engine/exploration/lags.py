@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.engine.events.ticks import length_words
-from coincide.engine.exploration.counting import Exploration
+from coincide.engine.exploration.counting import ExplorationCounts
 from coincide.model.condition import Window
 from coincide.model.units import Tick
 
@@ -26,7 +26,7 @@ class _Half(NamedTuple):
     length: float
 
 
-def clock_words(found: Exploration) -> str:
+def clock_words(found: ExplorationCounts) -> str:
     """One sentence, with what to run, where a clock may be off; nothing where none seems to be."""
     if found.spec.is_one_stream or not found.candidates:
         return ""
