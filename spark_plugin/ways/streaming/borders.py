@@ -28,11 +28,11 @@ from spark_plugin.tasks.counting import valid_rows
 from spark_plugin.tasks.monitors import CheckedPackTask
 from spark_plugin.tasks.wire import as_stream
 from spark_plugin.ways.streaming.monitors import MonitorArguments
+from spark_plugin.ways.streaming.settings import told
 
 _STATIC = "border_crossings, which takes all readings at once"
-_DECIDING = ("first", "pass_through", "interpolate", "closed", "hysteresis", "unit", "tick")
-"""Options that decide what is found."""
-_ROLES = ("stream", "time", "values")
+_FREE = ("processing", "invalid", "backend", "batch_events", "threads")
+"""Options that do not decide what is found."""
 
 
 def crossings_of_stream(
@@ -48,7 +48,7 @@ def crossings_of_stream(
     # In an order of their own, as what is remembered has their numbers.
     table = as_table(own, ids).sort_by("query")
     given_kinds = {name: given.rows.kind(name).simpleString() for name in arguments.columns}
-    decided = {**told(arguments, given_kinds), "queries": _digest(table)}
+    decided = {**decided_by(arguments, given_kinds), "queries": _digest(table)}
     settings = asked.settings(grid, tick, decided)
     rows = given.stream_rows(f"{asked.name}_{asked.side}")
     columns = with_small_batches(given.columns)
@@ -64,11 +64,12 @@ def crossings_of_stream(
     return asked.monitored(rows, task, monitors, made, RESULT_WORDS, tick)
 
 
-def told(arguments: BorderArguments, kinds: Mapping[str, str]) -> dict[str, str]:
+def decided_by(arguments: BorderArguments, kinds: Mapping[str, str]) -> dict[str, Any]:
     """All that decides what is found, but for the queries, by names that no column's name can be."""
+    roles = told(arguments, ("options", "query", "closed_column"))
     return {
-        **{name: repr(getattr(arguments.options, name)) for name in _DECIDING},
-        **{f"readings_{role}": repr(getattr(arguments, role)) for role in _ROLES},
+        **told(arguments.options, _FREE),
+        **{f"readings_{role}": value for role, value in roles.items()},
         **{f"{name}_kind": kind for name, kind in kinds.items()},
     }
 

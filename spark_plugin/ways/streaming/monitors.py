@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,11 +41,10 @@ from spark_plugin.ways.streaming.packs import (
     ticking,
 )
 from spark_plugin.ways.streaming.planning import key_buckets
+from spark_plugin.ways.streaming.settings import as_bytes
 from spark_plugin.ways.streaming.watching import Watched, watch
 
 _log = logging.getLogger("coincide")
-_FORMAT = 4
-"""Of packs and of what monitors remember: to be raised when what is stored changes."""
 _LEAST = 10**9
 """Nanoseconds of the default slice at least: each costs a row of the state."""
 _ANY = 1 << 62
@@ -106,14 +104,13 @@ class MonitorArguments:
     def settings(self, grid: Grid, tick: Tick, own: Mapping[str, Any]) -> bytes:
         """All that the state depends on, by names that users know."""
         settings = {
-            "format": _FORMAT,
             "operator": self.operator,
             "slice_length": f"{grid.ticks} {tick.unit}",
             "slice_end": grid.beyond,
             "key_buckets": grid.buckets,
             **own,
         }
-        return json.dumps(settings, sort_keys=True).encode()
+        return as_bytes(settings)
 
     def monitored(
         self,

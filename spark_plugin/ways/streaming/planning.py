@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -24,14 +22,24 @@ from spark_plugin.tasks.samples import Reach
 from spark_plugin.ways.choosing import lengths_of, reach_of_any
 from spark_plugin.ways.join_sides import Sides
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_tick, ticks
+from spark_plugin.ways.streaming.settings import as_bytes, told
 
 _MOST_VISITS = 16
 """Slices that a right event may be in: it comes out once for each."""
 _ROUND_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 _TENTHS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Round lengths, in tenths of a unit, or of ten or a hundred of it: at most a third apart."""
-_FORMAT = 4
-"""Of packs in the state: to be raised when what is stored changes."""
+_SAID_OTHERWISE = ("by", "where", "is_one_stream")
+_FREE = ("backend", "options", "probability")
+"""What may change at a restart."""
+_OF_PAIRS = (
+    *_SAID_OTHERWISE, *_FREE, "condition", "left_time", "right_time", "left_columns",
+    "right_columns", "pair_columns",
+)  # fmt: skip
+_OF_EFFECTS = (
+    *_SAID_OTHERWISE, *_FREE, "cause_time", "effect_time", "cause_columns", "effect_columns",
+)  # fmt: skip
+"""Arguments of which settings have no field of the same name."""
 
 
 def plan_grid(
@@ -134,32 +142,24 @@ def settings_of(
 ) -> bytes:
     """All that packs depend on, and what is found in them, by names that users know."""
     window, unit = spec.widest, sides[0].times.scales[0].tick.unit
-    settings: dict[str, Any] = {
-        "format": _FORMAT,
+    is_causal = isinstance(arguments, CausalityArguments)
+    settings = {
+        **told(arguments, _OF_EFFECTS if is_causal else _OF_PAIRS),
         "within": f"{window.lo} to {window.hi} {unit}",
         "confidence": window.confidence,
         "relation": None if type(window) is Window else repr(window),
         "by": [_columns(side, side.by) for side in sides],
-        "case_fold": arguments.case_fold,
-        "how": arguments.how,
-        "emit": arguments.emit,
         "where": str(spec.where.where.expression) if isinstance(spec.where, PairFilter) else None,
-        "prefer": str(arguments.prefer),
-        "k": arguments.k,
         "streams": 1 if spec.is_one_stream else 2,
         "slice_length": f"{grid.ticks} {unit}",
         "slice_end": grid.beyond,
         "key_buckets": buckets,
     }
-    if arguments.ties != "order":  # of which older checkpoints know nothing
-        settings["ties"] = arguments.ties
-    if isinstance(arguments, CausalityArguments):
-        settings |= {"condition": repr(arguments.condition), "places": repr(arguments.places)}
     for name, side in zip(arguments.prefixes, sides, strict=True):
         settings[f"{name}_time"] = _columns(side, side.times.names)
         settings[f"{name}_timestamps"] = _model(side)
         settings[f"{name}_columns"] = _columns(side, [*side.payload, *side.tested])
-    return json.dumps(settings, sort_keys=True).encode()
+    return as_bytes(settings)
 
 
 def _columns(side: EventFrame, names: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -20,10 +21,9 @@ from spark_plugin.tasks.transition_streams import TransitionMonitors
 from spark_plugin.tasks.transitions import HIGH, KIND, LOW, QUERY, STREAM, EventRows
 from spark_plugin.ways.streaming.arguments import ticks
 from spark_plugin.ways.streaming.monitors import MonitorArguments
+from spark_plugin.ways.streaming.settings import told
 
 _STATIC = "transitions, which takes all events at once"
-_DECIDING = ("within", "confidence", "query", "stream", "event", "time")
-"""Arguments that decide what is found."""
 
 
 def transitions_of_stream(
@@ -40,7 +40,7 @@ def transitions_of_stream(
     most = _longest(arguments, longest, tick)
     grid = asked.grid(events.sparkSession, tick, beyond=most, has_keys=True)
     kinds = {name: given.rows.kind(name).simpleString() for name in arguments.columns}
-    settings = asked.settings(grid, tick, {**told(arguments, kinds), "tick": str(tick.unit)})
+    settings = asked.settings(grid, tick, {**decided_by(arguments, kinds), "tick": str(tick.unit)})
     rows = given.stream_rows(f"{asked.name}_{asked.side}", most)
     task = CheckedPackTask(
         "left", arrow_schema(rows.select(QUERY, STREAM, LOW, HIGH, KIND).schema), IntervalModel(),
@@ -52,10 +52,10 @@ def transitions_of_stream(
     return asked.monitored(rows, task, monitors, made, RESULT_WORDS, tick)
 
 
-def told(arguments: TransitionArguments, kinds: Mapping[str, str]) -> dict[str, str]:
+def decided_by(arguments: TransitionArguments, kinds: Mapping[str, str]) -> dict[str, Any]:
     """All that decides what is found, but for repeated events: a late one may ask for another way."""
     return {
-        **{name: repr(getattr(arguments, name)) for name in _DECIDING},
+        **told(arguments, ("repeated", "options")),
         **{f"{name}_kind": kind for name, kind in kinds.items()},
     }
 

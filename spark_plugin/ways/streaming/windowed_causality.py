@@ -16,10 +16,9 @@ from spark_plugin.tasks.monitors import CheckedPackTask
 from spark_plugin.tasks.windowed_causality_streams import WindowMonitors, valid_tuples
 from spark_plugin.tasks.wire import KEY_HASH
 from spark_plugin.ways.streaming.monitors import MonitorArguments
+from spark_plugin.ways.streaming.settings import told
 
 _STATIC = "windowed_causality, which takes all tuples at once"
-_DECIDING = ("condition", "time", "place", "arrival", "role", "home", "columns")
-"""Arguments that decide what is found, next to options; invalid tuples never reach a window."""
 
 
 def windows_of_stream(
@@ -30,11 +29,10 @@ def windows_of_stream(
     given = TupleFrame.of(events, arguments, by)
     with options_called("WindowOptions"):
         grid = asked.grid(events.sparkSession, given.columns.tick, beyond=0, has_keys=True)
-    told = {name: repr(getattr(arguments, name)) for name in _DECIDING}
-    options = vars(arguments.options).items()
-    told |= {name: repr(value) for name, value in options if name != "invalid"}
-    told |= {f"{name}_kind": given.rows.kind(name).simpleString() for name in given.rows.fields}
-    settings = asked.settings(grid, given.columns.tick, {**told, "by": list(by)})
+    # Invalid tuples never reach a window.
+    decided = told(arguments, ("options",)) | told(arguments.options, ("invalid",))
+    decided |= {f"{name}_kind": given.rows.kind(name).simpleString() for name in given.rows.fields}
+    settings = asked.settings(grid, given.columns.tick, {**decided, "by": list(by)})
     rows = given.stream_rows(f"{asked.name}_{asked.side}")
     task = CheckedPackTask(
         "left", arrow_schema(rows.drop(ARRIVED, KEY_HASH).schema), IntervalModel(), grid, settings,

@@ -39,8 +39,8 @@ from spark_plugin.tasks.transitions import HIGH, KIND, LOW, QUERY, EventRows, Tr
 from spark_plugin.tasks.transitions import STREAM as IN
 from spark_plugin.tasks.wire import KEY_HASH, Shipment, as_stream
 from spark_plugin.ways.streaming import buffer
-from spark_plugin.ways.streaming.borders import told as crossings_told
-from spark_plugin.ways.streaming.transitions import told as transitions_told
+from spark_plugin.ways.streaming.borders import decided_by as crossings_told
+from spark_plugin.ways.streaming.transitions import decided_by as transitions_told
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
 from tests.helpers.stream_simulation import Operator, State, buffer_of, monitored
 
