@@ -118,13 +118,14 @@ def _in_process(request: Request, sources: list[Source], progress: Progress) -> 
         started = time.perf_counter()
         work = request.in_process(sources, progress)
         progress.show(request.doing)
-
+        total: int | None = None
         with output.rows_writer(work.schema) as groups:
             for batch in work.batches:
                 raise_if_interrupted()
                 groups.write(batch)
                 work.limit.check_disk(groups.rows, output.disk_use())
-                total = work.limit.rows
+                if total is None and (total := work.limit.rows):
+                    progress.tell_many(total)
                 of = "" if total is None else f" of {total:,}"
                 progress.show(
                     f"{request.doing}: {groups.rows:,}{of} rows written", groups.rows, total

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 _POLL_SECONDS = 0.3
+_MANY_ROWS = 10**9
+"""They take minutes, and as many GB or less, as columns pack."""
 
 
 class Progress:
@@ -50,6 +52,19 @@ class Progress:
     def note(self, number: int, count: int) -> None:
         """The slice that begins, from 1, and how many there are."""
         self._slice = number, count
+
+    def tell_many(self, rows: int) -> None:
+        """Say that an answer will have a great many rows, also where no terminal shows the progress."""
+        if rows < _MANY_ROWS:
+            return
+        said = (
+            f"coincide: {rows:,} rows will be written. Ctrl-C ends it without an output;"
+            " --max-pairs refuses so many at once."
+        )
+        if self._rich is None:
+            print(said, file=sys.stderr, flush=True)
+        else:
+            self._rich.console.print(said, soft_wrap=True, highlight=False)
 
     def show(self, text: str, done: int = 0, total: int | None = None) -> None:
         """Say what is being done, and how much of it is."""

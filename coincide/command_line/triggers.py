@@ -13,7 +13,7 @@ from coincide.command_line.summary import Counted
 from coincide.engine.room import bytes_words
 from coincide.model.sides import SIDES
 
-_OUTPUT, _ROWS, _AHEAD = "coincide_output", "rows", "set aside"
+_OUTPUT, _ROWS, _AHEAD = "coincide_output", "rows", "ahead"
 _OF_SIDE = (_ROWS, "unmatchable", "invalid")
 """What `correlate_streams` counts of the rows of each side."""
 

@@ -18,6 +18,8 @@ from coincide.model.errors import MemoryBudgetError, argument, option
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 _SMALL = 64 << 20
 """Bytes for which nothing needs to be looked up."""
+_CANDIDATE = 110
+"""Bytes of a pair that may be chosen: rows, ranks, groups and gains, and copies on the way."""
 
 
 def free_memory() -> int:
@@ -105,18 +107,28 @@ class PairLimit:
 
     def _check(self, what: str, size: int, free: int) -> None:
         if size > free:
-            pairs = self.expected.pairs
-            raise MemoryBudgetError(
-                f"the {pairs:,} pairs of this join would take about {bytes_words(size)} of {what}"
-                f" (found {bytes_words(free)}). {_CURE}, or allow them by"
-                f" {option('max_pairs', pairs)}."
-            )
+            raise _lack_of_room(self.expected.pairs, what, size, free)
 
 
 _CURE = (
     "Narrow the window, raise the confidence, join by more keys, ask for"
     f" {argument('emit', 'counts')} or {argument('emit', 'best')}"
 )
+
+
+def _lack_of_room(pairs: int, what: str, size: int, free: int) -> MemoryBudgetError:
+    return MemoryBudgetError(
+        f"the {pairs:,} pairs of this join would take about {bytes_words(size)} of {what} (found"
+        f" {bytes_words(free)}). {_CURE}, or allow them by {option('max_pairs', pairs)}."
+    )
+
+
+def check_candidates(pairs: int, most: int | None) -> None:
+    """Refuse pairs of which a matching holds all before it chooses, if memory or a limit forbids them."""
+    check_most(pairs, most)
+    size = pairs * _CANDIDATE
+    if most is None and size > _SMALL and size > (free := free_memory()):
+        raise _lack_of_room(pairs, "memory", size, free)
 
 
 def check_most(pairs: int, most: int | None) -> None:

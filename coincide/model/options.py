@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import ClassVar, Literal, get_args
 
-from coincide.model.errors import ConditionError, argument, brief
+from coincide.model.errors import ConditionError, argument, brief, option
 from coincide.model.sides import unit_option
 from coincide.model.units import Duration, name_units
 
@@ -76,7 +76,7 @@ class CorrelateOptions:
         Most pairs that an answer of pairs or lists may have; more are a `MemoryBudgetError` before any
         is made. None: in one process what fits in the memory that is free, or on the disk of an
         output. On Spark each task counts its own; functions and commands that write files also count
-        all, before they publish any.
+        all, before they publish any. ``matching="optimal"`` counts the pairs that it chooses from.
     classes : int or None
         Length classes a side (K); None: chosen from the data. 1 is the papers' lazy algorithm.
     threads : int or None
@@ -142,6 +142,15 @@ def check_options(given: object, kind: type) -> None:
     if not isinstance(given, kind):
         raise ConditionError(
             f"{argument('options')} must be {kind.__name__}(...) (found {brief(given)})."
+        )
+
+
+def check_no_most(options: CorrelateOptions, what: str) -> None:
+    """Refuse a bound on pairs where an answer is of something else, or has no end."""
+    if options.max_pairs is not None:
+        raise ConditionError(
+            f"{option('max_pairs', options.max_pairs)} bounds the pairs that a join of whole tables"
+            f" returns, and {what}. Remove it."
         )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide.command_line import outputs
+from coincide.command_line import outputs, progress
 from coincide.command_line.progress import Progress
 from coincide.engine.files import result_rows
 from tests.helpers.workplace import Workplace
@@ -75,6 +75,15 @@ def test_the_progress_is_that_of_all_rows(work, monkeypatch):
     last = shown[-1]
     assert last == ("joining: 10,000 of 10,000 rows written", PAIRS, PAIRS)
     assert ("joining: 1,000 of 10,000 rows written", 1000, PAIRS) in shown
+
+
+@pytest.mark.parametrize("most", [PAIRS, PAIRS + 1])
+def test_a_great_many_rows_are_announced(work, monkeypatch, most):
+    monkeypatch.setattr(progress, "_MANY_ROWS", most)
+    code, _, err = work.join(*WIDE, "--batch-pairs", "1000")
+    assert code == 0
+    said = "coincide: 10,000 rows will be written. Ctrl-C ends it without an output"
+    assert err.count(said) == (most == PAIRS)
 
 
 def test_a_disk_that_cannot_be_looked_at_refuses_nothing(work, monkeypatch):

@@ -232,6 +232,25 @@ def test_folders_once_and_again_from_the_checkpoint(
     assert "(found 2 streams in it, and 4 now)" in told
 
 
+@pytest.mark.spark
+def test_a_row_far_ahead_is_set_aside(
+    streams: Streams, command_spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from spark_plugin.ways.streaming.arguments import STATE_STORE
+
+    for key, value in STATE_STORE.items():
+        command_spark.conf.set(key, value)
+    whole = [pq.read_table(folder / "0.parquet") for folder in (streams.left, streams.right)]
+    streams.add(far(10**9), far(10**7).slice(0, 0))
+    streams.add(far(10**7), far(10**7 + 100))
+    assert run(streams.words("--once", "--json", "--left-ahead", "100s")) == 0
+    told = json.loads(capsys.readouterr().out)
+    expected = correlate_tables(*whole, within=within(-3, 5), confidence=0.5)
+    assert rows(result(command_spark, streams)) == rows(expected)
+    assert told["left"]["late"] == 0
+    assert told["left"]["ahead"] == 4
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["spans", "clocks"])

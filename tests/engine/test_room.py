@@ -19,9 +19,16 @@ from coincide import (
     Temporal,
     TimingCondition,
     causality_tables,
+    clock_error_tables,
+    clusters,
     correlate_tables,
+    coverage,
+    difference,
+    explore_tables,
+    merged,
     overlapping,
     spans,
+    stream_tables,
     within,
 )
 from coincide.engine import room
@@ -146,6 +153,46 @@ def test_a_month_around_each_event_is_refused_at_once() -> None:
 def test_what_is_no_number_of_pairs(most: Any) -> None:
     with pytest.raises(ConditionError, match="max_pairs must be an int of at least 0"):
         CorrelateOptions(max_pairs=most)
+
+
+NO_PAIRS: dict[str, Any] = {
+    "stream": lambda **more: stream_tables(
+        within=5, confidence=0.5, left_delay=0, right_delay=0, **more
+    ),
+    "clusters": lambda **more: clusters(LEFT, CausalityCondition(Temporal(0, 5)), time="t", **more),
+    "clocks": lambda **more: clock_error_tables(
+        LEFT, RIGHT, left_time="t", right_time="t", max_offset=50, **more
+    ),
+    "explore": lambda **more: explore_tables(
+        LEFT, RIGHT, within=5, left_time="t", right_time="t", **more
+    ),
+    "coverage": lambda **more: coverage(LEFT, time=spans("t", "end"), **more),
+    "merged": lambda **more: merged(LEFT, time=spans("t", "end"), **more),
+    "difference": lambda **more: difference(
+        LEFT, RIGHT, left_time=spans("t", "end"), right_time=spans("t", "end"), **more
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_PAIRS)
+def test_a_bound_on_pairs_is_refused_where_there_are_none(name: str) -> None:
+    with pytest.raises(ConditionError, match=r"max_pairs=9\) bounds the pairs .* Remove it\."):
+        NO_PAIRS[name](options=CorrelateOptions(max_pairs=9))
+
+
+def test_pairs_that_a_matching_chooses_from_have_room(
+    little: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {**TIMED, "matching": "optimal", "prefer": "nearest"}
+    with pytest.raises(
+        MemoryBudgetError, match=r"the 600 pairs of this join .* 66\.0 kB of memory"
+    ):
+        correlate_tables(LEFT, RIGHT, **asked)
+    monkeypatch.setattr(room, "free_memory", lambda: 66_000)
+    assert correlate_tables(LEFT, RIGHT, **asked).num_rows == 20
+    with pytest.raises(MemoryBudgetError, match=r"max_pairs=599\) allows \(found 600\)"):
+        correlate_tables(LEFT, RIGHT, **asked, options=FEW)
+    assert correlate_tables(LEFT, RIGHT, **asked, options=ENOUGH).num_rows == 20
 
 
 def test_no_pairs_may_be_allowed() -> None:

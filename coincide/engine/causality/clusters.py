@@ -30,7 +30,7 @@ from coincide.engine.join.spec import check_output_names
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.counters import JoinCounters
-from coincide.model.options import CorrelateOptions, How
+from coincide.model.options import CorrelateOptions, How, check_no_most
 
 
 def clusters(
@@ -114,6 +114,7 @@ class ClusterArguments(CausalityArguments):
 
 def cluster_table(table: pa.Table, arguments: CausalityArguments) -> tuple[pa.Table, JoinSummary]:
     """The events of a table with their clusters, and what was found."""
+    check_no_most(arguments.options, "clusters are no pairs")
     started, schema = clock.perf_counter(), table.schema
     arguments = arguments.settled(schema, schema)
     keys, payload = arguments.keys, arguments.payload

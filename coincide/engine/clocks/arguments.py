@@ -15,7 +15,7 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.clocks.errors import Limits
 from coincide.model.errors import ConditionError, argument, brief, said_of
-from coincide.model.options import How, check_truth
+from coincide.model.options import How, check_no_most, check_truth
 from coincide.model.units import Duration, Tick, size_of
 
 MAX_DRIFT = 200e-6
@@ -69,6 +69,7 @@ class ClockArguments(PairArguments):
             key_pairs(self.match)
         check_truth("jumps", self.jumps)
         self.check_pairs()
+        check_no_most(self.options, "clock errors are no pairs")
 
     def _check_drift(self) -> None:
         drift = self.max_drift

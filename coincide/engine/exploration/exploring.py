@@ -56,7 +56,7 @@ from coincide.model.condition import (
 )
 from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, NoPairsWarning, argument, brief, marked
-from coincide.model.options import Backend, CorrelateOptions, check_count
+from coincide.model.options import Backend, CorrelateOptions, check_count, check_no_most
 
 if TYPE_CHECKING:
     import altair as alt
@@ -86,6 +86,7 @@ class ExploreArguments:
                 f" {len(chosen)})."
             )
         object.__setattr__(self, "confidences", chosen)
+        check_no_most(self.join.options, "an exploration counts them. See most_pairs")
         check_count("most_pairs", self.most_pairs)
 
 

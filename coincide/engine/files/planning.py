@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coincide.engine.events.schemas import holds_codes, plain_schema, with_like_keys
 from coincide.engine.events.sides import Side
+from coincide.engine.events.spans import SpanColumns
 from coincide.engine.files.common_schema import check_alike, check_present
 from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, ParquetFiles, find_files
 from coincide.engine.files.footers import Footer, file_schemas, read_footers
@@ -129,7 +130,13 @@ def _row_groups(
     for path, footer in zip(files.paths, footers, strict=True):
         check_readable(f"{files.side}: {path}", footer, names)
     if tables.times[side].beyond is None:
-        widths = " and ".join(tables.times[side].names[1:])
+        times = tables.times[side]
+        if isinstance(times, SpanColumns) and times.open_ends:
+            raise NotDirect(
+                f"{files.side}: the times of a row group do not bound its events, as some may go on."
+                f" Leave out {argument('open_ends', True)} if none does."
+            )
+        widths = " and ".join(times.names[1:])
         option = unit_option(files.side).removesuffix("unit")
         raise NotDirect(
             f"{files.side}: the times of a row group do not bound its events, as {widths} of each"

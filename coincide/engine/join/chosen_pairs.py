@@ -12,7 +12,7 @@ from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.spec import AnySpec, Rows
-from coincide.engine.room import check_most
+from coincide.engine.room import check_candidates, check_most
 from coincide.model.errors import DataError, argument
 from coincide.model.options import Emit, Matching
 from coincide.model.remembered import remembered
@@ -233,6 +233,7 @@ class Optimal(Matched):
     @remembered
     def _found(self) -> Rows:
         self._check_matches()
+        check_candidates(int(self.join.counts.sum()), self._spec.max_pairs)
         runs = self.join.chunks(self._batch_pairs)
         parts = in_order(lambda run: [self._pairs_of(*run)], runs, self._spec.threads)
         rows = joined(list(parts))

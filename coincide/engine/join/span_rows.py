@@ -20,7 +20,7 @@ from coincide.engine.join.join import TablePlan, given_tables, resolved, with_kn
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.model.errors import ConditionError, SchemaError, argument, brief
-from coincide.model.options import CorrelateOptions
+from coincide.model.options import CorrelateOptions, check_no_most, check_options
 from coincide.model.ordering import stable_order
 from coincide.model.relations import overlapping
 from coincide.model.units import Duration, Tick
@@ -95,6 +95,8 @@ def read_spans(
 ) -> SpanRows:
     """The spans of one table that hold a moment, and have a time and a key; `columns` are read, too."""
     _check_known(time=time)
+    check_options(options, CorrelateOptions)
+    check_no_most(options, "this answer has no pairs")
     arguments = _OneTable(
         overlapping(gap=gap), left_time=time, by=by, case_fold=case_fold, options=options,
         left_columns=columns, how="semi", is_one_stream=True,
@@ -125,6 +127,8 @@ def read_both(
 ) -> tuple[SpanRows, SpanRows]:
     """The spans of two tables, in one tick, and all columns of the left one."""
     _check_known(left_time=times[0], right_time=times[1])
+    check_options(options, CorrelateOptions)
+    check_no_most(options, "this answer has no pairs")
     asked = JoinArguments(
         overlapping(), left_time=times[0], right_time=times[1], by=by, case_fold=case_fold,
         options=options, left_columns="*", right_columns=(), how="semi",

@@ -32,7 +32,15 @@ from coincide.model.errors import (
     argument,
     found_instead,
 )
-from coincide.model.options import Backend, CorrelateOptions, How, Matching, Prefer, check_choice
+from coincide.model.options import (
+    Backend,
+    CorrelateOptions,
+    How,
+    Matching,
+    Prefer,
+    check_choice,
+    check_no_most,
+)
 from coincide.model.options import Emit as JoinEmit
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.streams.correlator import DEFERRED, StreamCorrelator, deferred_correlator
@@ -297,6 +305,7 @@ def stream_tables(
         )  # fmt: skip
     except OneStreamError as error:
         raise ConditionError(f"{argument('right_delay')} is missing, or else {error}") from None
+    check_no_most(options, "a stream has no end")
     asked_of_streams = StreamArguments(join, left_delay, right_delay, left_ahead, right_ahead)
     return StreamJoin(asked_of_streams, (left_schema, right_schema))
 

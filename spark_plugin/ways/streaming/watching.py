@@ -137,7 +137,7 @@ def _say_ahead(run: _Run, watched: Watched, late: Row) -> None:
         if late[f"{side}{AHEAD}"] and side not in run.has_ahead:
             run.has_ahead.add(side)
             _log.warning(
-                "%s: %s was set aside, too far ahead of the others for %s. Spark's progress counts all"
+                "%s: set aside %s, too far ahead of the others for %s. Spark's progress counts all"
                 " such rows",
                 watched.operator, several(late[f"{side}{AHEAD}"], f"{side} row"), ahead,
             )  # fmt: skip

@@ -106,7 +106,7 @@ def test_rows_set_aside_are_named_once(caplog: pytest.LogCaptureFixture) -> None
     watcher.names["x"] = PAIRED
     for is_said in (True, False):
         watcher.take("a", metrics(5, 5, ahead=(1, 0)))
-        words = ["1 left row was set aside, too far ahead" in each for each in said(caplog)]
+        words = ["set aside 1 left row, too far ahead" in each for each in said(caplog)]
         assert words == [True] * is_said
 
 
