@@ -168,6 +168,15 @@ def no_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "MOST_COPIES", 1.0)
 
 
+@pytest.fixture(autouse=True)
+def _ties_go_by_columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Spark is compared with decides among equal matches as Spark does, which knows no rows."""
+    if request.node.get_closest_marker("spark"):
+        from coincide.engine.join.join import TablePlan
+
+        monkeypatch.setattr(TablePlan, "by_rows", property(lambda plan: plan))
+
+
 _OF_LARGE_SIDES = ("cluster", "frames", "ways/broadcast", "ways/exchange")
 """Folders below tests/spark_plugin of what small sides stand in for large ones."""
 

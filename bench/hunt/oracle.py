@@ -93,7 +93,8 @@ def clear_confidence(data: DataSet) -> float:
 def reference_row(event: Event) -> dict[str, Any]:
     """An event as `cpu_fallback.reference.join` takes it."""
     ends = {"min_time": event.low, "max_time": event.high}
-    return {**ends, "id": event.row.number, "shape": event.shape}
+    # All are as good as one row: which of equal ones is taken depends on the way, and `asked` judges it.
+    return {**ends, "id": event.row.number, "shape": event.shape, "row": 0}
 
 
 def reference_matches(matches: Sequence[Match]) -> list[tuple[Fraction, dict[str, Any]]]:

@@ -272,7 +272,9 @@ def _results(
         " window. Their mean is what to expect among the pairs found, their standard deviation its spread.",
         "--prefer WHICH = probability": f"With --emit best or --matching, which {match} is the best one."
         f" [cyan]probability[/cyan]: the most probable. [cyan]nearest[/cyan]: that with the nearest"
-        f" midpoint.{best} [cyan]first[/cyan], [cyan]last[/cyan]: the earliest, the latest."
+        f" midpoint.{best} [cyan]first[/cyan], [cyan]last[/cyan]: the earliest, the latest;"
+        " of rows of equal time first takes the earlier row, last the later one (on Spark output"
+        " columns decide)."
         " [cyan]snr[/cyan], [cyan]-snr[/cyan]: that with the least, or the greatest, value of this column"
         f" of {right}.",
         "--k K: int = 1": f"With --emit best, how many {matches} of each {event}, ranked from 1.",

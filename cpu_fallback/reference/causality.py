@@ -344,7 +344,9 @@ def place(asked: Asked, pair: Pair, prefer: str, match: str) -> tuple[Any, ...]:
     row = pair.effect if match == "effect" else pair.cause
     side = asked.effects if match == "effect" else asked.causes
     earliest, latest, _ = side[row]
-    return (least, -pair.probability, pair.from_middle, pair.distance2, latest, earliest, row)
+    is_latest = prefer == ("last" if match == "effect" else "first")
+    apart = pair.from_middle, pair.distance2
+    return (least, -pair.probability, *apart, latest, earliest, -row if is_latest else row)
 
 
 def best_effects(

@@ -180,11 +180,12 @@ def _time_order(right_row: Row) -> tuple[Any, ...]:
 
 
 def _tie_order(left_row: Row, right_row: Row, lo: int, hi: int) -> tuple[Any, ...]:
-    """Sort key among equally probable matches: midpoint distance, right time, id."""
+    """Sort key among equally probable matches: midpoint distance, right time, row, else id."""
     doubled_left = left_row["min_time"] + left_row["max_time"]
     doubled_right = right_row["min_time"] + right_row["max_time"]
     doubled_distance = abs(doubled_right - doubled_left - (lo + hi))
-    return (doubled_distance, right_row["max_time"], right_row["min_time"], right_row["id"])
+    row = right_row.get("row", right_row["id"])
+    return (doubled_distance, right_row["max_time"], right_row["min_time"], row)
 
 
 # An emitter gives (columns, value of the probability column) for each row of one left event.
@@ -308,7 +309,10 @@ def _always(left: Row, right: Row) -> bool:
 
 
 class Asked(NamedTuple):
-    """Both sides, the window on T_right - T_left in ticks, the confidence, keys, and which pairs may be."""
+    """Both sides, the window on T_right - T_left in ticks, the confidence, keys, and which pairs may be.
+
+    `by_rows` says whether rows decide among matches that are equal in all else, or their ids.
+    """
 
     left: Sequence[Row]
     right: Sequence[Row]
@@ -317,6 +321,7 @@ class Asked(NamedTuple):
     confidence: float
     by: Sequence[str] = ()
     admits: Callable[[Row, Row], bool] = _always
+    by_rows: bool = True
 
 
 def pairs(asked: Asked) -> list[Pair]:
@@ -336,31 +341,45 @@ def pairs(asked: Asked) -> list[Pair]:
     return found
 
 
-def place(asked: Asked, pair: Pair, prefer: str, match: str) -> tuple[Any, ...]:
+Preferences = str | Sequence[str]
+"""By what matches are preferred, and by which column of right where they are equal in that."""
+
+
+def place(asked: Asked, pair: Pair, prefer: Preferences, match: str) -> tuple[Any, ...]:
     """Where a pair stands among those of its event; `match` is the side of the other one."""
+    prefer, *columns = [prefer] if isinstance(prefer, str) else prefer
     left, right = asked.left[pair.left], asked.right[pair.right]
     number, other = (pair.right, right) if match == "right" else (pair.left, left)
     middle = Fraction(right["min_time"] + right["max_time"], 2) - Fraction(
         left["min_time"] + left["max_time"], 2
     )
     words = {"probability": 0, "nearest": abs(middle), "first": middle, "last": -middle}
-    first = words[prefer] if prefer in PREFERENCES else by_column(right, prefer)
+    first = words[prefer] if prefer in PREFERENCES else by_column(asked.right, right, prefer)
+    if columns and prefer == "probability":
+        first = -pair.probability
+    then = [by_column(asked.right, right, column) for column in columns]
     from_middle = abs(middle - Fraction(asked.lo + asked.hi, 2))
     times = other["max_time"], other["min_time"]
-    return (first, -pair.probability, from_middle, *times, other["id"], number)
+    # The latest match is the last row, too: of a left event its `last`, of a right one its `first`.
+    is_latest = prefer == ("last" if match == "right" else "first")
+    rows = (-number if is_latest else number,) if asked.by_rows else (other["id"], number)
+    return (first, *then, -pair.probability, from_middle, *times, *rows)
 
 
-def by_column(right: Row, prefer: str) -> tuple[int, Any]:
-    """Where a right event stands by a column of its own: values, then NaN, then null."""
-    value = right[prefer.lstrip("+-")]
+def by_column(rows: Sequence[Row], right: Row, prefer: str) -> tuple[int, int]:
+    """Where one of right rows stands by a column of its own: values, then NaN, then null."""
+    name = prefer.lstrip("+-")
+    value = right[name]
     if value is None:
         return 2, 0
     if value != value:
         return 1, 0
-    return 0, -value if prefer.startswith("-") else value
+    known = {row[name] for row in rows} - {None}
+    place = sorted(each for each in known if each == each).index(value)
+    return 0, -place if prefer.startswith("-") else place
 
 
-def best_matches(asked: Asked, prefer: str, k: int) -> list[tuple[int, int, int]]:
+def best_matches(asked: Asked, prefer: Preferences, k: int) -> list[tuple[int, int, int]]:
     """Left row, right row and rank of the k best matches of each left event."""
     found, chosen = pairs(asked), []
     for i in range(len(asked.left)):
@@ -370,7 +389,7 @@ def best_matches(asked: Asked, prefer: str, k: int) -> list[tuple[int, int, int]
     return chosen
 
 
-def mutual_pairs(asked: Asked, prefer: str) -> list[tuple[int, int]]:
+def mutual_pairs(asked: Asked, prefer: Preferences) -> list[tuple[int, int]]:
     """Left and right rows of the pairs in which each is the other's best."""
     found, chosen = pairs(asked), []
     for pair in found:

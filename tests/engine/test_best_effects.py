@@ -145,7 +145,7 @@ def test_distances_are_compared_as_they_are_handed_out() -> None:
     """Of squares that differ the roots may be one: by every way the same effect is chosen then."""
     far = 2.0**30
     causes = pa.table({"id": [1], "time": [0], "x": [0.0], "y": [0.0]})
-    effects = pa.table({"id": [2, 1], "time": [5, 5], "x": [far, far], "y": [0.0, 16.0]})
+    effects = pa.table({"id": [1, 2], "time": [5, 5], "x": [far, far], "y": [16.0, 0.0]})
     condition = CausalityCondition([Temporal(0, 10), Spatial(2 * far)])
     places: Any = {"cause_place": ("x", "y"), "effect_place": ("x", "y")}
     found = causality_tables(causes, effects, condition, emit="best", **places)

@@ -27,14 +27,15 @@ def nearest(
     left: tuple[list[Span], list[int]], right: tuple[list[Span], list[int]], name: str, k: int
 ) -> list[tuple[int, int]]:
     """For each left span the k nearest of a relation; of equally near ones those that end first."""
+    row = -1 if name == "after" else 1  # of alike ones the last row is the last one before
     pairs = []
     for i, (own, key) in enumerate(zip(*left, strict=True)):
         found = [
-            (-overlap(own, other), other.end, other.start, j)
+            (-overlap(own, other), other.end, other.start, row * j)
             for j, (other, other_key) in enumerate(zip(*right, strict=True))
             if key == other_key and own.points and other.points and allen(own, other) == name
         ]
-        pairs += [(i, j) for *_, j in sorted(found)[:k]]
+        pairs += [(i, row * j) for *_, j in sorted(found)[:k]]
     return sorted(pairs)
 
 

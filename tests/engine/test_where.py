@@ -29,7 +29,7 @@ from coincide.engine.files.planning import LocalFilesJoin
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.where import expression_of
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
-from tests.helpers.direct_layouts import write_layout
+from tests.helpers.direct_layouts import as_stored, write_layout
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.strategies import JoinCase, Row, random_cases
 
@@ -96,7 +96,8 @@ def test_files_are_as_tables(tmp_path: Path) -> None:
         )  # fmt: skip
         job = LocalFilesJoin(*layouts, arguments)
         found = pa.Table.from_batches(job.batches(), job.schema).to_pylist()
-        assert_answer(found, case, how, emit, probability, admits=is_met)
+        stored = as_stored(case, *layouts)
+        assert_answer(found, stored, how, emit, probability, admits=is_met)
 
 
 def test_of_one_stream_and_of_histograms() -> None:

@@ -87,8 +87,15 @@ def assert_answer(
     tolerance: float = PROBABILITY_TOLERANCE,
     admits: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda left, right: True,
     is_one_stream: bool = False,
+    by_rows: bool = True,
 ) -> None:
-    """Compare output rows, in any order, with the reference's; of one stream both sides are alike."""
+    """Compare output rows, in any order, with the reference's; of one stream both sides are alike.
+
+    Equal matches go by rows, or by what Spark has, their columns.
+    """
+    if by_rows:
+        sides = ([{**row, "row": i} for i, row in enumerate(side)] for side in case[:2])
+        case = JoinCase(*sides, *case[2:])
     shape = how, emit, case.by, probability, admits
     if is_one_stream:
         expected = reference.correlate_stream(*case[1:5], *shape)

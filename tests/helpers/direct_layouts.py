@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.helpers.strategies import JoinCase
+
 
 def write_layout(
     folder: Path,
@@ -34,6 +36,15 @@ def write_layout(
         rows = int(random.integers(1, max(2, part.num_rows + 1)))
         pq.write_table(part, folder / f"{i}.parquet", row_group_size=rows)
     return folder
+
+
+def as_stored(case: JoinCase, left: Path, right: Path) -> JoinCase:
+    """A case whose rows are in the order of the files that `write_layout` made of them."""
+    sides = []
+    for rows, folder in zip(case[:2], (left, right), strict=True):
+        by_id = {row["id"]: row for row in rows}
+        sides.append([by_id[number] for number in pq.read_table(folder)["id"].to_pylist()])
+    return JoinCase(sides[0], sides[1], *case[2:])
 
 
 def _ordered(table: pa.Table, order: str, random: np.random.Generator) -> pa.Table:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from cpu_fallback.reference.join import (
     Asked,
+    Preferences,
     best_matches,
     mutual_pairs,
     optimum,
@@ -74,22 +75,23 @@ def answer(asked: Asked, batch: int | None = None, **arguments: Any) -> pa.Table
     return correlate_tables(*tables_of(asked), condition_of(asked), **given)
 
 
-def check_best(found: pa.Table, asked: Asked, prefer: str, k: int, how: str) -> None:
+def check_best(found: pa.Table, asked: Asked, prefer: Preferences, k: int, how: str) -> None:
     """Against the reference, rows of nulls included."""
     chosen = best_matches(asked, prefer, k)
-    expected = Counter((asked.left[i]["id"], asked.right[j]["id"], rank) for i, j, rank in chosen)
+    expected: list[tuple[int, int | None, int | None]] = list(chosen)
     if how == "left":
         alone = set(range(len(asked.left))) - {i for i, _, _ in chosen}
-        expected += Counter((asked.left[i]["id"], None, None) for i in alone)
+        expected += [(i, None, None) for i in alone]
     rows = found.to_pylist()
     if k == 1:
-        rows = [{**row, "rank": None if row["right_id"] is None else 1} for row in rows]
-    assert Counter((row["left_id"], row["right_id"], row["rank"]) for row in rows) == expected
+        rows = [{**row, "rank": None if row["right_row"] is None else 1} for row in rows]
+    found_ = [(row["left_row"], row["right_row"], row["rank"]) for row in rows]
+    assert Counter(found_) == Counter(expected)
 
 
 def check_mutual(found: pa.Table, asked: Asked, prefer: str) -> None:
-    expected = [(asked.left[i]["id"], asked.right[j]["id"]) for i, j in mutual_pairs(asked, prefer)]
-    assert Counter(_ids(found)) == Counter(expected)
+    rows = zip(found["left_row"].to_pylist(), found["right_row"].to_pylist(), strict=True)
+    assert Counter(rows) == Counter(mutual_pairs(asked, prefer))
 
 
 def check_unambiguous(found: pa.Table, asked: Asked) -> None:
@@ -105,7 +107,3 @@ def check_optimal(found: pa.Table, asked: Asked, prefer: str) -> None:
     rows = list(zip(found["left_row"].to_pylist(), found["right_row"].to_pylist(), strict=True))
     assert all(len(set(side)) == len(rows) for side in zip(*rows, strict=True))
     assert value(asked, prefer, [by_rows[row] for row in rows]) == optimum(asked, prefer)
-
-
-def _ids(found: pa.Table) -> list[tuple[int, int]]:
-    return list(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))

@@ -71,7 +71,9 @@ class Pack(NamedTuple):
             parts.setdefault(row["case"], []).append(row)
         assert parts.keys() <= set(range(len(self.cases)))
         for number, case in enumerate(self.cases):
-            assert_answer(parts.get(number, []), case, how, emit, probability, tolerance)
+            assert_answer(
+                parts.get(number, []), case, how, emit, probability, tolerance, by_rows=False
+            )
 
 
 def table_of(rows: Sequence[Row], by: Sequence[str] = ()) -> pa.Table:

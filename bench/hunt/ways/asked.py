@@ -47,12 +47,14 @@ class _Judge:
 
     asking: Asking
     confidence: float
+    by_rows: bool = True  # or by ids, as on Spark
 
     @property
     def asked(self) -> Asked:
         asking = self.asking
         sides = asking.left, asking.right
-        return Asked(*sides, *asking.window, self.confidence, admits=asking.admits)
+        also = {"admits": asking.admits, "by_rows": self.by_rows}
+        return Asked(*sides, *asking.window, self.confidence, **also)
 
     @property
     def condition(self) -> TimingCondition:
@@ -282,7 +284,7 @@ def is_told_apart(prefer: str) -> bool:
 def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     """The same of DataFrames by a way; what is of one process alone is left out."""
     asking = draw_asking(case)
-    judge = _Judge(asking, case.data.confidence)
+    judge = _Judge(asking, case.data.confidence, by_rows=False)
     first, last = asking.window
     if first > last or not judge.is_clear:
         return Verdict("closed", "a probability is no clear one")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coincide.engine.backends import load_task_backend, resilient
-from coincide.engine.events.sides import Side, grouped_events, tie_ranks
+from coincide.engine.events.sides import Side, grouped_events
 from coincide.engine.events.timestamps import table_of
 from coincide.engine.join.derived_joins import filtered, numbered
 from coincide.engine.join.spec import AnySpec, Pairing, Rows
@@ -22,7 +22,7 @@ from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
 from coincide.model.remembered import remembered
-from coincide.model.sides import LEFT
+from coincide.model.sides import LEFT, RIGHT
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps.mixed import around_keys
 from coincide.model.units import TIME_LIMIT
@@ -131,7 +131,7 @@ class CausalPairing(Pairing):
 
     def ranks(self) -> np.ndarray:
         """As in `Pairing`, by row."""
-        return tie_ranks(self.right)
+        return self.tie_ranks(RIGHT)
 
     def best(  # noqa: D102
         self, join: Any, start: int, stop: int, ranks: np.ndarray

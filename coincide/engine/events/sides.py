@@ -228,7 +228,23 @@ def tie_ranks(side: Side) -> np.ndarray:
     names = [str(i) for i in range(len(columns))]
     order = pc.sort_indices(
         pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
-    ).to_numpy()
+    )
+    return _ranks_of(order.to_numpy())
+
+
+def row_ranks(side: Side, *, latest_first: bool) -> np.ndarray:
+    """The same by rows: max_time, then min_time, then where the row is in its table."""
+    if side.ranks is not None:
+        rows = [side.ranks]
+    elif side.identity:
+        rows = [each.to_numpy() for each in reversed(side.identity)]
+    else:
+        rows = [np.arange(len(side))]
+    rows = [-each for each in rows] if latest_first else rows
+    return _ranks_of(np.lexsort((*rows, side.min_time, side.max_time)))
+
+
+def _ranks_of(order: np.ndarray) -> np.ndarray:
     ranks = np.empty(order.size, np.int64)
     ranks[order] = np.arange(order.size)
     return ranks

@@ -317,7 +317,7 @@ class LocalFilesJoin:
         say: Callable[[int, int], None] = lambda number, count: None,
     ) -> None:
         join = plan_files(left, right, arguments, parallelism=1)
-        self._join = replace(join, tables=join.tables.in_order)
+        self._join = replace(join, tables=join.tables.by_rows.in_order)
         self._say = say
         self.schema: pa.Schema = self._join.tables.schema
         self.plan = self._join.plan

@@ -117,8 +117,9 @@ def _right(
 def _read(
     join: DirectJoin, tables: TablePlan, side: int, parts: Parts, threads: bool
 ) -> tuple[Side, SideCounts]:
-    """Events of the left (0) or right (1) files; of one stream with what tells them apart."""
-    names, is_numbered = tables.columns(side), tables.spec.is_one_stream
+    """Events of the left (0) or right (1) files; if need be with what tells rows apart."""
+    names, spec = tables.columns(side), tables.spec
+    is_numbered = spec.is_one_stream or (spec.ties_by_rows and spec.emit == "best")
     return tables.read(side, join.files[side].read(parts, names, threads, is_numbered))
 
 

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, numbers_in_runs, total_bytes
 from coincide.engine.events.schemas import stored
-from coincide.engine.events.sides import tie_ranks
 from coincide.engine.join.derived_joins import in_order_of_left
 from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
@@ -103,11 +102,11 @@ class PairOrder:
 
     @remembered
     def _left_ranks(self) -> np.ndarray:
-        return tie_ranks(self.pairing.left)
+        return self.pairing.tie_ranks(LEFT)
 
     @remembered
     def _right_ranks(self) -> np.ndarray:
-        return tie_ranks(self.pairing.right)
+        return self.pairing.tie_ranks(RIGHT)
 
     @remembered
     def _places_in_time(self) -> Rows:

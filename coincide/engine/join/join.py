@@ -91,7 +91,7 @@ class TableJoin:
         schemas = self._tables[0].schema, self._tables[-1].schema
         self._plan = plan_tables(*schemas, arguments, self.plan_kind)
         self._alone = plan_alone(*schemas, arguments, self._plan)
-        self._plan = self._plan.in_order
+        self._plan = self._plan.by_rows.in_order
         self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
@@ -152,6 +152,11 @@ class TablePlan:
     spec: JoinSpec
     schema: pa.Schema
     tested: tuple[list[str], list[str]] = ([], [])
+
+    @property
+    def by_rows(self) -> Self:
+        """The same in which the order of rows decides among equal matches."""
+        return replace(self, spec=self.spec.but(ties_by_rows=True))
 
     @property
     def in_order(self) -> Self:
@@ -509,7 +514,8 @@ def correlate_tables(
         one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or
         a column of `right`: ``"snr"`` prefers its least value, ``"-snr"`` its greatest. Missing values
         are last, before them NaN; ``"+last"`` is a column of such a name. Between equals the probability
-        decides, then what docs/meaning.md says.
+        decides, then what docs/meaning.md says; at the end ``"last"`` takes the later row of the table,
+        all others take the earlier one. On Spark, where rows have no order, output columns decide.
     k : int
         With ``emit="best"``, the most matches of each left event. With more than one a row has its
         ``rank``, from 1 for the best.

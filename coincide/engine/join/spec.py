@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.sides import Side
+from coincide.engine.events.sides import Side, row_ranks, tie_ranks
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.delta import DELTA, DELTA_NAMES
@@ -20,8 +20,9 @@ from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
 from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching
+from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
-from coincide.model.sides import SIDES
+from coincide.model.sides import LEFT, SIDES
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
@@ -60,6 +61,7 @@ class AnySpec(ABC):
     choice: MatchChoice = MOST_PROBABLE
     merits: bool = False  # pairs have columns that tell by what the best match was chosen
     in_order: bool = False  # rows come in the order of left rows
+    ties_by_rows: bool = False  # of equal matches rows decide, else their output columns
 
     @property
     @abstractmethod
@@ -141,6 +143,15 @@ class AnySpec(ABC):
         """How events are matched one to one, if they are."""
         return self.choice.matching
 
+    def prefers_latest(self, side: int) -> bool:
+        """Whether of the matches of a side that are of equal merit the last row is the best."""
+        # A right event takes left matches in mirrored time: its `first` is the latest of them.
+        later, earlier = ("last", "after"), ("first", "before")
+        word, kind = (later, earlier)[side == LEFT]
+        prefer, window = self.choice.prefer, self.widest
+        is_last_before = isinstance(window, SpanWindow) and window.kind == kind
+        return prefer == word or (prefer == "nearest" and is_last_before)
+
     @property
     def compares_tasks(self) -> bool:
         """Whether pairs are chosen by what several tasks tell of their events."""
@@ -205,9 +216,16 @@ class Pairing(ABC):
     ) -> tuple[np.ndarray, np.ndarray]:
         """By what pairs are ranked: probabilities, float64, and half ticks from the middle, uint64."""
 
+    def tie_ranks(self, side: int) -> np.ndarray:
+        """Order of the events of a side among matches equal in all else: int64 array, by row."""
+        events = (self.left, self.right)[side]
+        if self.spec.ties_by_rows:
+            return row_ranks(events, latest_first=self.spec.prefers_latest(side))
+        return tie_ranks(events)
+
     @abstractmethod
     def ranks(self) -> np.ndarray:
-        """The order of matches that are equal in all else, as `best` takes it."""
+        """Those of right events, as `best` takes them."""
 
     @abstractmethod
     def best(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.backends import load_task_backend, resilient
-from coincide.engine.events.sides import Side, grouped_events, tie_ranks
+from coincide.engine.events.sides import Side, grouped_events
 from coincide.engine.events.timestamps import Pairs, pair_model
 from coincide.engine.join.derived_joins import (
     doubt_of_order,
@@ -24,6 +24,7 @@ from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
+from coincide.model.sides import RIGHT
 from coincide.model.timestamps import IntervalPairs
 from coincide.model.timestamps.spans import SpanPairs
 from cpu_fallback import event_decisions, event_merits, event_probabilities
@@ -133,7 +134,7 @@ class TimingPairing(Pairing):
 
     def ranks(self) -> np.ndarray:
         """As in `Pairing`, by target position."""
-        return tie_ranks(self.right)[self.join.right_order]
+        return self.tie_ranks(RIGHT)[self.join.right_order]
 
     def best(  # noqa: D102
         self, join: Any, start: int, stop: int, ranks: np.ndarray

@@ -298,7 +298,8 @@ class StreamJoin:
             [needed_schema(side, found[n], join.columns[n]) for n, side in sides],
             *(join.keys, join.right_keys),
         )
-        running = Running.of(plan_tables(known[0], known[-1], join), known, arguments)
+        plan = plan_tables(known[0], known[-1], join).by_rows
+        running = Running.of(plan, known, arguments)
         parts = []
         for number, side in sides:
             for waiting in held[number]:

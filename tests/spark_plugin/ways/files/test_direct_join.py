@@ -14,7 +14,7 @@ from coincide import CorrelateOptions, TimingCondition, within
 from coincide.engine.files.planning import LocalFilesJoin
 from coincide.model.errors import DataError
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
-from tests.helpers.direct_layouts import write_layout
+from tests.helpers.direct_layouts import as_stored, write_layout
 from tests.helpers.joins import local_files_join, table_join
 from tests.helpers.strategies import random_cases
 
@@ -45,7 +45,7 @@ def test_random_layouts_against_the_reference(block: int, tmp_path: Path) -> Non
             *sides, condition_of(case), by=case.by, how=how, emit=emit, probability=probability,
             slices=SLICES[i % len(SLICES)],
         )  # fmt: skip
-        assert_answer(found.to_pylist(), case, how, emit, probability)
+        assert_answer(found.to_pylist(), as_stored(case, *sides), how, emit, probability)
         rows = job.summary.left.rows, job.summary.right.rows
         assert rows == (len(case.left), len(case.right))
 
