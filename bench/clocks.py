@@ -160,6 +160,16 @@ def unrelated(seed: int, kind: str, count: int) -> Iterator[tuple[np.ndarray, np
         yield own, others
 
 
+def shared_bursts(rng: Rng, common: float = 0.0, length: float = 30.0) -> Case:
+    """Events of 40 bursts of some mean length, seconds, that both sides see; a share of them is common."""
+    truth = Truth(0.0, 0.0, 0.01, 21_600.0)
+    bursts, n = rng.uniform(0, truth.span, 40), 600
+    own, others = (rng.choice(bursts, n) + rng.exponential(length, n) for _ in range(2))
+    pairs = round(common * n)
+    others[:pairs] = own[:pairs] + rng.normal(0, truth.noise, pairs)
+    return Case(_ticks(own), _ticks(others), truth, pairs)
+
+
 def heartbeats(rng: Rng, drift: float, minutes: float = 30.0) -> Case:
     """Beats of one heart that two recorders mark: near-periodic, of which some are missed by each."""
     beats = int(minutes * 75)

@@ -33,6 +33,7 @@ def run(bench: Bench) -> None:
     _made_grid(bench)
     _jumps(bench)
     _unrelated(bench)
+    _shared_bursts(bench)
     _stations(bench)
     _heartbeats(bench)
     _peers(bench)
@@ -127,6 +128,20 @@ def _unrelated(bench: Bench) -> None:
     }
     bench.note(unrelated=each * len(wrong), found_by_kind=wrong)
     bench.figure("unrelated: found", sum(wrong.values()), "", 8, at_least=False)
+
+
+def _shared_bursts(bench: Bench) -> None:
+    """Bursts that both sides see: without a common event, and with one of ten events common."""
+    rng, each = np.random.default_rng(19), bench.pick(200, 3)
+    strangers, related = (
+        _answers(bench, [clocks.shared_bursts(rng, share) for _ in range(each)])
+        for share in (0.0, 0.1)
+    )
+    found = sum(a.found.status == "found" for a in strangers)
+    right = sum(bool(a.errors) and not a.is_wrong for a in related)
+    bench.note(shared_bursts=each)
+    bench.figure("shared bursts: found", 100 * found / each, "%", 2, at_least=False)
+    bench.figure("shared bursts, a tenth common: right", 100 * right / each, "%", 95)
 
 
 def _are_found(bench: Bench, pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> list[bool]:

@@ -52,12 +52,13 @@ def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> Found:
     if 2 * drifted <= limits.max_offset:
         return _error_within(events, limits, threads)
     # Bins follow the largest offset, and the drift makes a table of narrow ones too large. Wider bins, of
-    # which right times are moved round by more, tell what is dense at both ends of a long time.
+    # which right times are moved round by more, tell what is dense at both ends of a long time. A pair on a
+    # line that is looked for is no farther apart than the largest offset and what the drift adds to it.
     limits = replace(limits, chance=limits.chance / 2)  # of each of two searches
     found = _error_within(events, limits, threads)
     if found.status != "not found":
         return found
-    wider = math.ceil(2 * max(drifted, limits.max_offset))
+    wider = math.ceil(limits.max_offset + drifted)
     wide = _error_within(events, replace(limits, max_offset=wider), threads)
     if wide.status == "found" and all(_has_offset(s, limits) for s in wide.segments):
         return wide

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,10 @@ _MOST_JUDGED = 3
 _CERTAIN = -60.0
 """A log of a chance that finer bins need not improve."""
 _SLIDES = (4, 8, 24)
+_SHUFFLE = 8
+"""Bins by which a stretch is moved at most: a line as sharp as two bins is lost in seventeen."""
+_STRETCH = 4
+"""Times as long a stretch is, so that few events of a burst are torn apart."""
 _CLEAR = 2.0
 _MANY_PAIRS = 1000
 _MANY_EVENTS = 200_000
@@ -128,8 +133,7 @@ def _search_piece(work: Work, extra: float) -> Peak | None:
         if candidate is not None and (table is tables[-1] or candidate[1].log_chance < _CERTAIN):
             due, candidate = [*due, candidate], None
         for where, peak in due:
-            by_slides = _by_slides(work, where, peak) + extra
-            best = _better(best, peak._replace(log_chance=max(peak.log_chance, by_slides)))
+            best = _better(best, _judged(work, where, peak, extra))
             judged += 1
             if best.log_chance < work.limits.log_chance or judged == _MOST_JUDGED:
                 return best
@@ -139,6 +143,15 @@ def _search_piece(work: Work, extra: float) -> Peak | None:
 def _better(one: Peak | None, other: Peak) -> Peak:
     """The peak that chance explains less well."""
     return other if one is None or other.log_chance < one.log_chance else one
+
+
+def _judged(work: Work, table: Table, peak: Peak, extra: float) -> Peak:
+    """A peak with the largest of the chances that moved right times say."""
+    log_chance = peak.log_chance
+    for test in (_by_slides, _by_shuffles):
+        if log_chance < work.limits.log_chance:
+            log_chance = max(log_chance, test(work, table, peak) + extra)
+    return peak._replace(log_chance=log_chance)
 
 
 def _by_slides(work: Work, table: Table, peak: Peak) -> float:
@@ -155,13 +168,31 @@ def _by_slides(work: Work, table: Table, peak: Peak) -> float:
     # In an order in which any first few are spread over all; if they are few, turned round as well.
     order = np.argsort([int(f"{k:05b}"[::-1], 2) for k in range(count)])
     slides = [(gaps[k], False) for k in order] + [(gaps[k], True) for k in order]
-    maxima: list[float] = []
-    for by, is_turned in slides[: _SLIDES[-1]]:
-        slid = best_line(
-            events.slid(by, is_turned), table, (work.begin, work.end), limits, 0.0, work.threads,
-            judged=False,
-        )  # fmt: skip
-        maxima.append(slid.deviance)
+    return _by_others(work, table, peak, (events.slid(*each) for each in slides[: _SLIDES[-1]]))
+
+
+def _by_shuffles(work: Work, table: Table, peak: Peak) -> float:
+    """The same, by those of right times that are moved by a few bins, stretch by stretch."""
+    # Bursts that both sides share make wide peaks of pairs without a common event, and this leaves them as
+    # they are. A line is as sharp as the bins in which it was found.
+    by = _SHUFFLE * table.width
+    stretch, reach = _STRETCH * by, table.bins * table.width + by
+    near = work.events.rights_between(
+        work.begin + table.base - reach, work.end + table.base + 2 * reach
+    )
+    return _by_others(
+        work, table, peak, (near.shuffled(stretch, by, k) for k in range(_SLIDES[-1]))
+    )
+
+
+def _by_others(work: Work, table: Table, peak: Peak, others: Iterable[ClockEvents]) -> float:
+    """The log of the chance of such a peak, by those of events that have no line in common."""
+    limits, maxima = work.limits, list[float]()
+    for events in others:
+        best = best_line(
+            events, table, (work.begin, work.end), limits, 0.0, work.threads, judged=False
+        )
+        maxima.append(best.deviance)
         if len(maxima) in _SLIDES:
             found = log_chance_of_extremes(peak.deviance, np.array(maxima))
             if found < _CLEAR * limits.log_chance or found > limits.log_chance / _CLEAR:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bench.clocks import SECOND, UNRELATED, Case, Truth, grid, heartbeats, made, unrelated
+from bench.clocks import (
+    SECOND,
+    UNRELATED,
+    Case,
+    Truth,
+    grid,
+    heartbeats,
+    made,
+    shared_bursts,
+    unrelated,
+)
 from coincide.model.clocks.errors import Found, Limits
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.clocks.pieces import straight_pieces
@@ -53,6 +65,42 @@ def test_what_has_nothing_in_common_is_not_found(kind: str) -> None:
         for pair in unrelated(3, kind, 3)
     ]
     assert "found" not in statuses
+
+
+BURSTS = int(os.environ.get("COINCIDE_CASES", "16"))
+
+
+def test_bursts_that_are_shared_are_no_common_events() -> None:
+    rng = np.random.default_rng(21)
+    statuses = [found_of(shared_bursts(rng)).status for _ in range(BURSTS)]
+    assert statuses.count("found") <= BURSTS // 16
+
+
+def test_common_events_of_shared_bursts_are_found() -> None:
+    rng = np.random.default_rng(22)
+    cases = [shared_bursts(rng, 0.2) for _ in range(BURSTS)]
+    found = [(case, found_of(case)) for case in cases]
+    right = [each.status == "found" and max(errors_of(case, each)) < 0.05 for case, each in found]
+    assert sum(right) >= 0.9 * BURSTS
+
+
+def test_stretches_are_moved_as_a_whole() -> None:
+    """By whole steps, no further than allowed; few bursts are torn, and no event changes its code."""
+    rng = np.random.default_rng(3)
+    bursts = [at + np.arange(9) * 5 for at in range(0, 1_000_000, 20_000)]
+    right = np.concatenate(bursts)
+    codes = rng.integers(0, 3, right.size)
+    coded = ClockEvents.of(right, right, codes, codes)
+    moved = coded.shuffled(10_000, 2000, 7).streams
+    assert (moved.ends == coded.streams.ends).all()
+    for begin, end in pairwise(moved.ends):
+        assert (np.diff(moved.right[begin:end]) >= 0).all()
+        assert np.abs(moved.right[begin:end] - coded.streams.right[begin:end]).max() <= 2000
+    plain = ClockEvents.of(right, right)
+    by = (plain.shuffled(10_000, 2000, 7).streams.right - plain.streams.right).reshape(-1, 9)
+    assert (by % 5 == 0).all()
+    assert (by == by[:, :1]).all(axis=1).mean() > 0.9
+    assert np.unique(by[:, 0]).size > 20
 
 
 def test_a_dense_background_biases_nothing() -> None:

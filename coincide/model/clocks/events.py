@@ -65,12 +65,35 @@ class ClockEvents:
 
     def slid(self, by: int, is_turned: bool = False) -> ClockEvents:
         """The same with right times moved round, or turned too, so that no pair has a common cause."""
-        left, codes, right, ends = self.streams
+        right = self.streams.right
         first, last = int(right.min()), int(right.max())
         moved = ((last - right if is_turned else right - first) + by) % (last - first + 1) + first
+        return self._moved(moved)
+
+    def shuffled(self, stretch: int, by: int, seed: int) -> ClockEvents:
+        """The same with each stretch of right times moved for itself, by so much at most.
+
+        Pairs are as many, and as bursts have them, but no longer lie on a line that is sharper.
+        """
+        rng, right = np.random.default_rng(seed), self.streams.right
+        places = (right - int(right.min()) + int(rng.integers(stretch))) // stretch
+        most = by // self.step
+        moves = rng.integers(-most, most + 1, int(places.max()) + 1) * self.step
+        return self._moved(right + moves[places])
+
+    def rights_between(self, begin: int, end: int) -> ClockEvents:
+        """The same with the right times from begin to end alone."""
+        left, codes, right, ends = self.streams
+        own = (right >= begin) & (right <= end)
+        ends = np.append(0, np.cumsum(own))[ends]
+        return ClockEvents(Streams(left, codes, right[own], ends), self.origin, self.step)
+
+    def _moved(self, right: np.ndarray) -> ClockEvents:
+        """The same with other right times, in any order within a code."""
+        left, codes, _, ends = self.streams
         code = np.repeat(np.arange(ends.size - 1), np.diff(ends))
-        order = np.lexsort((moved, code)) if ends.size > 2 else np.argsort(moved, kind="stable")
-        return ClockEvents(Streams(left, codes, moved[order], ends), self.origin, self.step)
+        order = np.lexsort((right, code)) if ends.size > 2 else np.argsort(right, kind="stable")
+        return ClockEvents(Streams(left, codes, right[order], ends), self.origin, self.step)
 
 
 def _sorted(times: np.ndarray) -> np.ndarray:
