@@ -105,9 +105,11 @@ _SIDED = {
     "around-column NAME": "The column that says how far off each stamp of {of} may be, or BEFORE,AFTER.",
     "around-unit UNIT": "What the numbers in that column count, such as ms.",
     "clock ERRORS": "A file that coincide clocks has written: stamps of {of} are put right by it."
-    " --{side}time is the one column of these stamps.",
+    " --{side}time is the one column of these stamps, or with --relation START,END.",
     "clock-by A,B,…: list": "Columns that name the clock; [cyan]unit=device[/cyan] where that of ERRORS has"
     " another name.",
+    "clock-around D|fitted": "How far an event may be from its corrected time: ± D; or [cyan]fitted[/cyan],"
+    " by the spread in ERRORS. Default: events are instants.",
     "duration COLUMN": "With --relation: how long each event of {of} lasts, in place of END. --{side}time"
     " is the one column of starts.",
     "duration-unit UNIT": "What the numbers in that column count, such as ms.",
@@ -137,7 +139,7 @@ _OTHER_NAMES = {
 }
 """Under which `coincide causality` knows options as the join has them."""
 _CLOCK = ("around", "resolution", "around-column", "around-unit")
-_CORRECTED = ("clock", "clock-by")
+_CORRECTED = ("clock", "clock-by", "clock-around")
 _HISTOGRAM = ("template", "templates")
 
 

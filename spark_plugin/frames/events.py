@@ -247,6 +247,8 @@ class EventFrame:
     def _is_time(self) -> str:
         # Of ordered ends only the outer sides can be out of range.
         ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
+        if self._sql.shortest:
+            ok += f" AND high - low >= {literal(self._sql.shortest)}"
         longest = self.times.longest
         if self._sql.places:
             ok += f" AND {self._sql.is_somewhere}"

@@ -51,7 +51,7 @@ _BEFORE, _AFTER = "coincide_before", "coincide_after"
 _LOW, _HIGH = "coincide_low", "coincide_high"
 _LENGTH, _LEAN = "coincide_length", "coincide_lean"
 _KEY, _START, _END, _UNTIL = "coincide_key", "coincide_start", "coincide_end", "coincide_until"
-_DRIFT, _NEXT = "coincide_drift", "_next"
+_DRIFT, _WIDTH, _NEXT = "coincide_drift", "coincide_width", "_next"
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class TimestampSql:
     faults: tuple[tuple[str, str], ...]
     places: tuple[tuple[str, str], ...] = ()
     is_somewhere: str = "true"
+    shortest: int = 0  # Length of a valid event at least, ticks
 
 
 @singledispatch
@@ -82,7 +83,9 @@ def _(columns: IntervalColumns) -> TimestampSql:
         for scale in columns.scales
     )
     if isinstance(columns, SpanColumns):
-        high = _end_of_span(columns, high)
+        own, its = columns.clocks
+        low = low if own is None else _LOW
+        high = _end_of_span(columns, high) if its is None else _HIGH
     not_finite = literal(NOT_FINITE)
     shortest = columns.shortest
     too_short = f"high - low < {literal(shortest)}" if shortest else "low > high"
@@ -95,7 +98,7 @@ def _(columns: IntervalColumns) -> TimestampSql:
         (columns.disorder, too_short),
         ("length", too_long),
     )
-    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+    return TimestampSql(low, high, (), "high - low", "low + high", faults, shortest=shortest)
 
 
 def _end_of_span(columns: SpanColumns, end: str) -> str:
@@ -183,10 +186,25 @@ def with_timestamps(columns: TimestampColumns, source: DataFrame) -> DataFrame:
 @with_timestamps.register
 def _(columns: IntervalColumns, source: DataFrame) -> DataFrame:
     made = _made(columns)
-    if not made:
-        return source
-    _check_free(source, *made)
-    return with_ticks(source, made)
+    if made:
+        _check_free(source, *made)
+        source = with_ticks(source, made)
+    if isinstance(columns, SpanColumns):
+        for name, clock in zip((_LOW, _HIGH), columns.clocks, strict=True):
+            source = source if clock is None else _with_end(source, columns, clock, name)
+    return source
+
+
+def _with_end(
+    source: DataFrame, columns: SpanColumns, clock: CorrectedColumns, name: str
+) -> DataFrame:
+    """The source with the starts or the ends of spans put right: `PutRight`."""
+    _check_free(source, name)
+    found, (low, high), lines = _on_lines(clock, source)
+    goes_on = name == _HIGH and columns.open_ends
+    known = f"CASE WHEN {low} = {high} THEN {low} END"
+    end = f"IF({_TIME} IS NULL, {literal(OPEN_END)}, {known})" if goes_on else known
+    return found.selectExpr("*", f"{end} AS {name}").drop(_TIME, *lines)
 
 
 @with_timestamps.register
@@ -223,6 +241,15 @@ def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
 
 @with_timestamps.register
 def _(columns: CorrectedColumns, source: DataFrame) -> DataFrame:
+    _check_free(source, _LOW, _HIGH)
+    found, (low, high), lines = _on_lines(columns, source)
+    return found.selectExpr("*", f"{low} AS {_LOW}", f"{high} AS {_HIGH}").drop(_TIME, *lines)
+
+
+def _on_lines(
+    columns: CorrectedColumns, source: DataFrame
+) -> tuple[DataFrame, tuple[str, str], list[str]]:
+    """The source with `_TIME` and its lines, SQL of the earliest and the latest time, columns of lines."""
     keys, is_clock = [], []
     for i, ((name, _), key) in enumerate(zip(columns.given.by, columns.keys, strict=True)):
         side, kind = (
@@ -235,25 +262,26 @@ def _(columns: CorrectedColumns, source: DataFrame) -> DataFrame:
         is_clock.append(f"{own} = {_KEY}{i}")
         keys.append(key.cast(pa.string()) if is_text else _on_wire(key.cast(common)))
     lines = _lines(columns, keys)
-    _check_free(source, _TIME, _LOW, _HIGH, *lines.column_names)
+    _check_free(source, _TIME, *lines.column_names)
     timed = with_ticks(source, {_TIME: columns.scale})
     # A time has one segment at most, the last that starts before it.
     is_line = " AND ".join([*is_clock, f"{_TIME} >= {_START}", f"{_TIME} < {_UNTIL}"])
     frame = source.sparkSession.createDataFrame(lines)
     joined = timed.join(F.broadcast(frame), F.expr(is_line), "left")
     own, later = (
-        f"({_TIME} + CAST(rint({_OFFSET}{one} + {_DRIFT}{one} * ({_TIME} - {_START}{one})) AS BIGINT))"
+        f"{_TIME} + CAST(rint({_OFFSET}{one} + {_DRIFT}{one} * ({_TIME} - {_START}{one})) AS BIGINT)"
         for one in ("", _NEXT)
     )
-    other = f"IF({_TIME} > {_END}, {later}, {own})"
-    # What is out of range stays, and says what is wrong; what has no line is null.
-    ends = {
-        name: f"CASE WHEN NOT ({in_range(_TIME)}) THEN {_TIME} WHEN {_START} IS NOT NULL THEN"
-        f" greatest({one}({own}, {other}), {literal(-TIME_LIMIT)}) END"
-        for name, one in ((_LOW, "least"), (_HIGH, "greatest"))
-    }
-    found = joined.selectExpr("*", *(f"{text} AS {name}" for name, text in ends.items()))
-    return found.drop(_TIME, *lines.column_names)
+    ends = []
+    for choice, sign in (("least", "-"), ("greatest", "+")):
+        first, second = f"({own} {sign} {_WIDTH})", f"({later} {sign} {_WIDTH}{_NEXT})"
+        found = f"{choice}({first}, IF({_TIME} > {_END}, {second}, {first}))"
+        # What is out of range stays, and says what is wrong; what has no line is null.
+        ends.append(
+            f"CASE WHEN NOT ({in_range(_TIME)}) THEN {_TIME} WHEN {_START} IS NOT NULL THEN"
+            f" greatest({found}, {literal(-TIME_LIMIT)}) END"
+        )
+    return joined, (ends[0], ends[1]), lines.column_names
 
 
 def _on_wire(key: pa.Array) -> pa.Array:
@@ -271,14 +299,14 @@ def _on_wire(key: pa.Array) -> pa.Array:
 
 def _lines(columns: CorrectedColumns, keys: list[pa.Array]) -> pa.Table:
     """The segments of clocks: where each begins to hold and ceases to, its line, and that of the next."""
-    ends, starts, stops, offsets, drifts = columns.segments
+    ends, starts, stops, offsets, drifts, widths = columns.segments
     is_last = np.isin(np.arange(1, starts.size + 1), ends)
     later = {name: np.append(of[1:], of[:1]) for name, of in (
-        (_START, starts), (_OFFSET, offsets), (_DRIFT, drifts),
+        (_START, starts), (_OFFSET, offsets), (_DRIFT, drifts), (_WIDTH, widths),
     )}  # fmt: skip
     return pa.table({
         **{f"{_KEY}{i}": key for i, key in enumerate(keys)},
-        _START: starts, _OFFSET: offsets, _DRIFT: drifts, _END: stops,
+        _START: starts, _OFFSET: offsets, _DRIFT: drifts, _WIDTH: widths, _END: stops,
         _UNTIL: np.where(is_last, stops + 1, later[_START]),
         **{f"{name}{_NEXT}": of for name, of in later.items()},
     })  # fmt: skip
@@ -295,8 +323,13 @@ def _of_its_type(scale: TimeScale, source: DataFrame) -> TimeScale:
 def _made(columns: IntervalColumns) -> dict[str, TimeScale]:
     """Ends of intervals that need columns of their own, each once."""
     lower, upper = columns.scales
-    if isinstance(columns, SpanColumns) and columns.length is not None:
-        return {_LOW: lower, _AFTER: columns.length}
+    if isinstance(columns, SpanColumns):
+        own, its = columns.clocks
+        if columns.length is not None:
+            return {**({_LOW: lower} if own is None else {}), _AFTER: columns.length}
+        if own is not None or its is not None:
+            plain = ((_LOW, lower, own), (_HIGH, upper, its))
+            return {name: scale for name, scale, clock in plain if clock is None}
     ends = {_LOW: lower} if lower == upper else {_LOW: lower, _HIGH: upper}
     return {name: scale for name, scale in ends.items() if reads_decimals(scale)}
 
@@ -327,7 +360,7 @@ def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[Ti
     """What the clocks of a side mean as times: `coincide.engine.events.timestamp_names.arrow_clocks`."""
     for name in names.labels:
         kind = field_of(source, side, name).dataType
-        if isinstance(names, CorrectedNames):
+        if isinstance(names, (CorrectedNames, SpanNames)):
             check_clock_key(side, name, kind.simpleString(), can_be_key(kind))
         else:
             check_label(side, name, kind.simpleString(), can_be_label(kind))

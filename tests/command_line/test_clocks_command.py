@@ -14,7 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.clocks import SECOND, Truth, made
-from coincide import CorrelateOptions, clock_error_tables
+from coincide import (
+    CorrelateOptions,
+    UnmatchableRowsWarning,
+    clock_error_tables,
+    corrected_clock,
+    correlate_tables,
+    overlapping,
+    spans,
+)
 from coincide.command_line import run
 
 CASE = made(np.random.default_rng(1), 60, 100, 100, Truth(7.5, 60e-6, 0.002, 8000.0))
@@ -77,9 +85,73 @@ def test_a_join_takes_the_errors(
         (("--left-clock-by", "device"), "--left-clock-by needs --left-clock"),
         (("--left-clock", "nothing.parquet"), "--left-clock: "),
         (("--left-clock", errors, "--left-around", "1ms"), "--left-around and --left-clock"),
+        (("--left-clock-around", "fitted"), "--left-clock-around needs --left-clock"),
+        (
+            ("--left-clock", errors, "--left-clock-around", "soon"),
+            "--left-clock-around: cannot read",
+        ),
+        (
+            ("--left-clock", errors, "--left-clock-around=-1ms"),
+            "--left-clock-around must not be neg",
+        ),
     ):
         assert run([*join, "--overwrite", *words]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("around", ["fitted", "3ms"])
+def test_a_join_takes_the_width_of_what_is_put_right(
+    around: str, sources: list[str], tmp_path: Path
+) -> None:
+    errors = str(tmp_path / f"errors{Path(sources[0]).suffix}")
+    output = str(tmp_path / "pairs.parquet")
+    assert run(["clocks", *sources, "-o", errors, *WORDS]) == 0
+    words = ["join", *sources, "-o", output, "--engine", "local", "--unit", "s", "--tick", "us", "--by",
+             "device", "--left-columns", "time", "--right-columns", "time", "--left-time", "time",
+             "--right-time", "time", "--mutual-deadline", "4ms", "--confidence", "0.2", "--probability",
+             "--left-clock", errors, "--left-clock-by", "device"]  # fmt: skip
+    assert run([*words, "--left-clock-around", around]) == 0
+    clock = corrected_clock("time", errors, by="device", around=around)
+    wanted = correlate_tables(
+        LEFT, RIGHT, within="4ms", confidence=0.2, probability=True, by="device", left_time=clock,
+        right_time="time", left_columns="time", right_columns="time",
+        options=CorrelateOptions(unit="s", tick="us"),
+    )  # fmt: skip
+    assert pq.read_table(output).equals(wanted)
+    assert 0.2 <= min(wanted["probability"].to_pylist()) < 1
+
+
+@pytest.mark.parametrize("more", [(), ("--left-around", "2us"), ("--left-clock-around", "2us")])
+def test_spans_take_the_errors(more: tuple[str, ...], tmp_path: Path) -> None:
+    line = {"start": [0], "end": [900], "offset": [40.0], "drift": [0.0]}
+    stays = {
+        "id": [1, 2, 3],
+        "unit": ["a", "a", "b"],
+        "begin": [0, 100, 200],
+        "until": [50, 120, 230],
+    }
+    named = {"device": ["a"], "status": ["found"], **line}
+    left, right, errors, output = (
+        str(tmp_path / f"{name}.parquet") for name in ("left", "right", "errors", "pairs")
+    )
+    for path, table in ((left, stays), (right, stays), (errors, named)):
+        pq.write_table(pa.table(table), path)
+    wide = ("--confidence", "0.5") if more else ()
+    words = ["join", left, right, "-o", output, "--engine", "local", "--unit", "us", "--relation",
+             "overlapping", "--left-time", "begin,until", "--right-time", "begin,until", *wide]  # fmt: skip
+    assert run([*words, "--left-clock", errors, "--left-clock-by", "unit=device", *more]) == 0
+    start, end = (
+        corrected_clock(name, named, by=[("unit", "device")]) for name in ("begin", "until")
+    )
+    around = 2 if more else None
+    with pytest.warns(UnmatchableRowsWarning):
+        wanted = correlate_tables(
+            stays, stays, condition=overlapping(), left_time=spans(start, end, around=around),
+            right_time=spans("begin", "until"), confidence=0.5 if more else None,
+            options=CorrelateOptions(unit="us"),
+        )  # fmt: skip
+    assert pq.read_table(output).equals(wanted)
+    assert wanted["left_id"].to_pylist() == [1]  # as they are, 2 overlaps itself, too
 
 
 @pytest.mark.parametrize(

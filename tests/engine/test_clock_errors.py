@@ -337,7 +337,8 @@ def test_what_errors_can_be_bounds_times() -> None:
     ends = np.array([0, 2, 3])
     starts, stops = np.array([100, 300, 0]), np.array([200, 400, 1000])
     offsets, drifts = np.array([10.0, -20.0, 5.0]), np.array([0.1, -0.2, 0.001])
-    segments = Segments(ends, starts, stops, offsets, drifts)
+    widths = np.array([0, 0, 0])
+    segments = Segments(ends, starts, stops, offsets, drifts, widths)
     times = np.arange(1001)
     low, high = bounds_of(segments)
     for clock in (0, 1):
@@ -348,7 +349,8 @@ def test_what_errors_can_be_bounds_times() -> None:
         assert ((earliest - times)[known] >= low).all()
         assert ((latest - times)[known] <= high).all()
     assert (low, high) == (-41, 31)
-    assert bounds_of(Segments(ends[:1], starts[:0], stops[:0], offsets[:0], drifts[:0])) == (0, 0)
+    assert bounds_of(segments._replace(widths=np.array([0, 7, 0]))) == (-48, 31)
+    assert bounds_of(Segments(ends[:1], *(each[:0] for each in segments[1:]))) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Stamps of a clock whose errors were found: instants, and intervals where two lines may hold."""
+"""Stamps of a clock whose errors were found: instants, or intervals where asked or where two lines hold."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,7 @@ from coincide.engine.events.schemas import (
     one_array,
     plain_type,
 )
+from coincide.engine.events.span_ends import OPEN_END, AnyTicks
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
@@ -31,18 +33,32 @@ from coincide.engine.reports.warnings import warn
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import (
+    CoincideError,
     ConditionError,
     DataError,
     SchemaError,
     UnmatchableRowsWarning,
     argument,
+    brief,
+    said_of,
 )
 from coincide.model.remembered import remembered
-from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
+from coincide.model.units import (
+    NANOSECONDS_PER_UNIT,
+    TIME_LIMIT,
+    Duration,
+    parse_duration,
+    plain,
+    size_of,
+)
 
 SIDE = "errors"
 """What the table is called in messages."""
 _COLUMNS = ("status", "start", "end", "offset", "drift")
+FITTED = "fitted"
+"""In place of a width: as wide as the residuals of the fit."""
+_LARGEST = 2**58
+"""Sums of times and of this many ticks do not overflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,24 +73,30 @@ class CorrectedClock:
         As `coincide.clock_error_tables` gives them.
     by : tuple of (str, str)
         Columns that name the clock: those of the events, and those of errors.
+    around : int, str or None
+        How far an event may be from its time: a duration, ``"fitted"``, or nothing.
     """
 
     time: str
     errors: pa.Table
     by: tuple[tuple[str, str], ...]
+    around: Duration | None = None
 
     def __repr__(self) -> str:
         by = f", by={list(self.by)!r}" if self.by else ""
-        return f"corrected_clock({self.time!r}, errors{by})"
+        around = "" if self.around is None else f", around={self.around!r}"
+        return f"corrected_clock({self.time!r}, errors{by}{around})"
 
 
-def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
+def corrected_clock(
+    time: str, errors: Any, *, by: Keys = (), around: Duration | None = None
+) -> CorrectedClock:
     """Say that the stamps of a side are put right by the errors of its clock, which were found before.
 
     Stamps are times of the left side of `coincide.clock_error_tables`; what comes of them are times of its
-    right side. A stamp within a segment becomes an instant. Between two segments it becomes the interval
-    that covers both lines. Before the first segment, after the last and without any it has no time, and
-    matches nothing.
+    right side. A stamp within a segment becomes an instant, or with `around` an interval about it. Between
+    two segments it becomes the interval that covers both. Before the first segment, after the last and
+    without any it has no time, and matches nothing.
 
     Parameters
     ----------
@@ -87,31 +109,51 @@ def corrected_clock(time: str, errors: Any, *, by: Keys = ()) -> CorrectedClock:
         times are numbers, the join needs the same unit and tick. Offsets may be texts, such as ``"1.5s"``.
     by : str or sequence of str and (str, str)
         Columns that name the clock, ``("receiver", "device")`` for one with another name in errors.
+    around : int, str or timedelta, optional
+        How far an event may be from its corrected time: ``"10ms"`` is ± 10 ms, and uniform. ``"fitted"``
+        takes the ``spread`` of each segment: ± spread · √3, rounded up to ticks, which is the uniform
+        interval with this standard deviation. Default: events are instants.
 
     Returns
     -------
     CorrectedClock
-        For ``left_time`` or ``right_time`` of `coincide.correlate_tables` and `coincide.correlate`.
+        For ``left_time`` or ``right_time`` of `coincide.correlate_tables` and `coincide.correlate`, and in
+        place of a column of `coincide.spans`.
 
     Raises
     ------
     ConditionError
-        If a column is no name, or `by` is missing where there are several clocks.
+        If a column is no name, `by` is missing where there are several clocks, or `around` is negative or
+        another word.
     SchemaError
         If errors lack a column.
+
+    Examples
+    --------
+    >>> line = {"status": ["found"], "start": [0], "end": [900], "offset": [7.0], "drift": [0.0]}
+    >>> corrected_clock("t", line, around=5)
+    corrected_clock('t', errors, around=5)
     """
-    return named_clock(time, errors, by)
+    return named_clock(time, errors, by, around)
 
 
-def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> CorrectedClock:
-    """As `corrected_clock`, for a front end that calls `by` something else."""
+def named_clock(
+    time: str,
+    errors: Any,
+    by: Keys,
+    around: Duration | None,
+    called: tuple[str, str] = ("by", "around"),
+) -> CorrectedClock:
+    """As `corrected_clock`, for a front end that calls `by` and `around` something else."""
     check_column_name("time", time)
+    around = _width(called[1], around)
     if callable(collect := getattr(errors, "toArrow", None)):
         errors = collect()
     if not offers_arrow(errors):
         raise SchemaError(f"errors must be {TABLES} (found {type(errors).__name__}).")
     pairs = tuple(key_pairs(by))
-    names = [*_COLUMNS, *(name for _, name in pairs)]
+    columns = (*_COLUMNS, "spread") if around == FITTED else _COLUMNS
+    names = [*columns, *(name for _, name in pairs)]
     own = own_names(errors, SIDE)
     table = arrow_table(SIDE, errors, [*_keys_in(own), *names]).combine_chunks()
     for name in names:
@@ -124,18 +166,47 @@ def named_clock(time: str, errors: Any, by: Keys, called: str = "by") -> Correct
         what = f"keys {', '.join(unused)}" if tell_apart else "segments that overlap in time"
         raise ConditionError(
             f"{SIDE} has several clocks for one event (found {what}). Name the columns that tell the"
-            f" clocks apart, for example {argument(called, unused[0] if unused else 'device')}."
+            f" clocks apart, for example {argument(called[0], unused[0] if unused else 'device')}."
         )
-    return CorrectedClock(time, found.select(list(dict.fromkeys(names))), pairs)
+    return CorrectedClock(time, found.select(list(dict.fromkeys(names))), pairs, around)
+
+
+def _width(called: str, given: Duration | None) -> Duration | None:
+    """How far an event may be from its time, checked as far as that goes without a tick."""
+    if given is None or given == FITTED:
+        return given
+    try:
+        size = size_of(given)
+    except CoincideError:
+        raise ConditionError(
+            f"{argument(called)} must be a duration, such as '10ms', or {FITTED!r} (found"
+            f" {brief(given)})."
+        ) from None
+    if size < 0:
+        raise ConditionError(
+            f"{argument(called)} must not be negative (found {brief(given)}). Give the ± width."
+        )
+    return plain(given)
+
+
+def clocks_of(names: object) -> Sequence[CorrectedClock]:
+    """The corrected clocks among what is asked for as the timestamps of a side."""
+    if isinstance(names, CorrectedNames):
+        return [names.given]
+    return [each for each in getattr(names, "put_right", ()) if each is not None]
 
 
 def warn_of_ends(prefixes: Sequence[str], times: Sequence[Any]) -> None:
     """Say of a stream that stamps after the last segment of a corrected clock have no time."""
     said: list[CorrectedClock] = []
-    for prefix, names in zip(prefixes, times, strict=False):
-        if isinstance(names, CorrectedNames) and names.given not in said:
-            said.append(names.given)
-            last = pc.max(names.given.errors["end"]).as_py()
+    for prefix, clock in (
+        (prefix, clock)
+        for prefix, names in zip(prefixes, times, strict=False)
+        for clock in clocks_of(names)
+    ):
+        if clock not in said:
+            said.append(clock)
+            last = pc.max(clock.errors["end"]).as_py()
             found = "none is found" if last is None else f"found {last}"
             warn(
                 f"stamps of {argument(f'{prefix}_time')} after the last segment of their clock match"
@@ -204,7 +275,7 @@ class CorrectedNames:
     def resolved(  # noqa: D102
         self, scales: tuple[TimeScale, TimeScale], longest: int | None
     ) -> CorrectedColumns:
-        return CorrectedColumns(scales[0], self.given)
+        return CorrectedColumns.of(scales[0], self.given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +284,21 @@ class CorrectedColumns:
 
     scale: TimeScale
     given: CorrectedClock
+    width: int | None = 0  # ticks; None of what was fitted
     longest: None = None
+
+    @classmethod
+    def of(cls, scale: TimeScale, given: CorrectedClock) -> CorrectedColumns:
+        """For stamps that become ticks by a scale."""
+        if given.around == FITTED:
+            return cls(scale, given, None)
+        with said_of("around"):
+            width = scale.tick.count(given.around or 0)
+        if width >= _LARGEST:
+            raise ConditionError(
+                f"{argument('around')} must be below 2^58 ticks (found {brief(given.around)})."
+            )
+        return cls(scale, given, width)
 
     @property
     def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
@@ -234,14 +319,18 @@ class CorrectedColumns:
 
     @remembered
     def declared(self) -> tuple[int, int]:
-        """Events are instants, but for those between two segments, where two lines are so far apart."""
-        ends, starts, stops, offsets, drifts = self.segments
+        """Events are as long as their widths, and longer between two segments, where lines are apart."""
+        ends, starts, stops, offsets, drifts, widths = self.segments
         before = np.setdiff1d(np.arange(starts.size), ends - 1)
         own, later = ((offsets[s], drifts[s], starts[s]) for s in (before, before + 1))
         borders = np.array([stops[before], starts[before + 1]])
         lines = [offset + drift * (borders - start) for offset, drift, start in (own, later)]
         apart = np.abs(lines[1] - lines[0]).max(initial=-1)
-        return 0, int(np.ceil(apart)) + 1  # ends are rounded to whole ticks
+        shortest, longest = (
+            2 * int(most(widths, initial=size)) for most, size in ((np.min, _LARGEST), (np.max, 0))
+        )
+        # Ends are rounded to whole ticks.
+        return min(shortest, longest), longest + int(np.ceil(apart)) + 1
 
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return (self.scale.column.name,)
@@ -272,16 +361,36 @@ class CorrectedColumns:
         known, first = np.unique(number[order], return_index=True)
         for name in ("offset", "drift"):
             _check_given(errors, name)
-        offsets = _lengths_of(errors, scale)[order]
+        offsets = _lengths_of(errors, "offset", scale)[order]
         drifts = errors["drift"].to_numpy()[order] / PARTS_PER_MILLION
         ends = np.append(first, number.size)
-        segments = Segments(ends, starts[order], stops[order], offsets, drifts)
+        segments = Segments(
+            ends, starts[order], stops[order], offsets, drifts, self._widths()[order]
+        )
         return segments, [key.take(pa.array(order)) for key in keys], values, known
 
+    def _widths(self) -> np.ndarray:
+        """Of each segment, ticks: int64 array."""
+        if self.width is not None:
+            return np.full(self.given.errors.num_rows, self.width)
+        _check_given(self.given.errors, "spread")
+        spreads = _lengths_of(self.given.errors, "spread", self.scale)
+        wrong = ~((spreads >= 0) & (spreads < _LARGEST / 2))
+        if wrong.any():
+            raise DataError(
+                f"{SIDE}.spread must be a length, from 0 to 2^57 ticks (found {spreads[wrong][0]:g}"
+                " ticks). Fix the table."
+            )
+        return np.ceil(math.sqrt(3) * spreads).astype(np.int64)
+
     def read(self, table: pa.Table) -> ReadCorrected:  # noqa: D102
+        stamps = Ticks(column_of(table, self.scale.column.side, self.scale.column.name), self.scale)
+        return ReadCorrected(stamps, self.clocks(table), self.segments)
+
+    def clocks(self, table: pa.Table) -> np.ndarray:
+        """The clock of each row by its number in the segments, -1 for none: int64 array, shape (n,)."""
         side = self.scale.column.side
-        stamps = Ticks(column_of(table, side, self.scale.column.name), self.scale)
-        segments, _, values, known = self._lines
+        _, _, values, known = self._lines
         number, is_known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
         for (name, _), own in zip(self.given.by, values, strict=True):
             column = comparable(column_of(table, side, name))
@@ -293,7 +402,7 @@ class CorrectedColumns:
             number = number * len(own) + found
         place = np.searchsorted(known, number)
         is_known &= np.append(known, -1)[place] == number
-        return ReadCorrected(stamps, np.where(is_known, place, -1), segments)
+        return np.where(is_known, place, -1)
 
 
 class ReadCorrected(ReadAround):
@@ -317,6 +426,33 @@ class ReadCorrected(ReadAround):
     def excused(self) -> np.ndarray:
         """An unknown error excuses no impossible time."""
         return self._stamps.null
+
+
+class PutRight:
+    """Starts or ends of spans put right, which a `ReadIntervals` takes as it takes `Ticks`."""
+
+    # Between two segments a start or an end has no one time, so none is known.
+
+    def __init__(
+        self, given: AnyTicks, columns: CorrectedColumns, table: pa.Table, *, is_open: bool
+    ) -> None:
+        earliest, latest = (np.empty(given.ticks.size, np.int64) for _ in range(2))
+        is_known = np.empty(given.ticks.size, bool)
+        correct(given.ticks, columns.clocks(table), columns.segments, earliest, latest, is_known)
+        is_wrong = given.out_of_range.copy()
+        if given.not_finite.size:
+            is_wrong |= given.not_finite
+        # What goes on is put off by no clock.
+        stays = is_wrong | (is_open & (given.ticks == OPEN_END))
+        self.ticks = np.where(stays, given.ticks, earliest)
+        self.null = given.null | ~(stays | (is_known & (earliest == latest)))
+        self.not_finite, self.rounding = given.not_finite, given.rounding
+        self.out_of_range = is_wrong | (~self.null & (np.abs(self.ticks) >= TIME_LIMIT))
+
+    @property
+    def shows_all(self) -> bool:
+        """As of `Ticks`."""
+        return not (self.null.any() or self.not_finite.any() or self.out_of_range.any())
 
 
 _TEXT = pa.large_string()
@@ -387,12 +523,12 @@ def _check_given(errors: pa.Table, name: str) -> None:
         raise DataError(f"{SIDE}.{name} is null where an error is found. Fix the table.")
 
 
-def _lengths_of(errors: pa.Table, scale: TimeScale) -> np.ndarray:
-    """Offsets in ticks of the join: float64 array."""
-    column = one_array(errors["offset"])
+def _lengths_of(errors: pa.Table, name: str, scale: TimeScale) -> np.ndarray:
+    """Offsets or spreads in ticks of the join: float64 array."""
+    column = one_array(errors[name])
     if pa.types.is_integer(column.type) and scale.column.nanoseconds is not None:
         raise SchemaError(
-            f"{SIDE}.offset must hold durations, as {SIDE}.start holds timestamps (found {column.type},"
+            f"{SIDE}.{name} must hold durations, as {SIDE}.start holds timestamps (found {column.type},"
             " as Spark writes its intervals to Parquet). Give the DataFrame itself, or write its"
             " .toArrow()."
         )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import arrow_time_column, column_of, plain_type
-from coincide.engine.events.span_ends import SpanEnds
+from coincide.engine.events.span_ends import AnyTicks
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import Around, AroundByRow
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, scale_of
@@ -97,8 +97,8 @@ class ReadIntervals:
 
     def __init__(
         self,
-        lower: Ticks,
-        upper: Ticks | SpanEnds,
+        lower: AnyTicks,
+        upper: AnyTicks,
         longest: int,
         shortest: int = 0,
         disorder: str = "order",

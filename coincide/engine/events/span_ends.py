@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,30 @@ OPEN_END = TIME_LIMIT - 1
 """Where a span ends that has not ended, ticks: the last time that there is."""
 
 
+class AnyTicks(Protocol):
+    """A time column in ticks: `Ticks`, and what is made of some."""
+
+    ticks: np.ndarray
+    not_finite: np.ndarray
+    rounding: np.ndarray | None
+
+    @property
+    def null(self) -> np.ndarray:
+        """As of `Ticks`."""
+
+    @property
+    def out_of_range(self) -> np.ndarray:
+        """As of `Ticks`."""
+
+    @property
+    def shows_all(self) -> bool:
+        """As of `Ticks`."""
+
+
 class SpanEnds:
     """Ends in ticks, which a `ReadIntervals` takes as it takes `Ticks`; `lengths` are from the starts."""
 
-    def __init__(self, given: Ticks, starts: Ticks | None, *, are_open: bool) -> None:
+    def __init__(self, given: Ticks, starts: AnyTicks | None, *, are_open: bool) -> None:
         self.ticks, self.null = given.ticks, given.null
         self.not_finite, self.rounding = given.not_finite, given.rounding
         self.out_of_range = given.out_of_range
@@ -41,7 +62,7 @@ class SpanEnds:
 
 
 def read_ends(
-    table: pa.Table, scale: TimeScale, starts: Ticks, *, are_lengths: bool, are_open: bool
+    table: pa.Table, scale: TimeScale, starts: AnyTicks, *, are_lengths: bool, are_open: bool
 ) -> SpanEnds:
     """The ends of a table's rows, of a column of ends or of lengths."""
     column = column_of(table, scale.column.side, scale.column.name)

@@ -8,9 +8,15 @@ from typing import Any, ClassVar, get_args
 
 import pyarrow as pa
 
+from coincide.engine.events.corrected import (
+    FITTED,
+    CorrectedClock,
+    CorrectedColumns,
+    PutRight,
+)
 from coincide.engine.events.intervals import IntervalColumns, IntervalNames, ReadIntervals
 from coincide.engine.events.schemas import column_of
-from coincide.engine.events.span_ends import duration_scale, read_ends
+from coincide.engine.events.span_ends import AnyTicks, duration_scale, read_ends
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
@@ -44,6 +50,8 @@ class Spans:
         Whether a null end is that of an event that goes on.
     duration, unit : str or None
         Column of how long events last, and what its numbers count.
+    clocks : (CorrectedClock or None, CorrectedClock or None)
+        What puts starts and ends right.
     """
 
     start: str
@@ -53,10 +61,12 @@ class Spans:
     open_ends: bool = False
     duration: str | None = None
     unit: str | None = None
+    clocks: tuple[CorrectedClock | None, CorrectedClock | None] = (None, None)
 
     def __repr__(self) -> str:
-        said = [repr(self.start), *([] if self.end is None else [repr(self.end)])]
-        for each in fields(self)[2:]:
+        ends = zip((self.start, self.end), self.clocks, strict=True)
+        said = [repr(clock or name) for name, clock in ends if name is not None]
+        for each in fields(self)[2:-1]:
             value = getattr(self, each.name)
             said += [f"{each.name}={value!r}"] if value != each.default else []
         return f"spans({', '.join(said)})"
@@ -68,8 +78,8 @@ class Spans:
 
 
 def spans(
-    start: str,
-    end: str | None = None,
+    start: str | CorrectedClock,
+    end: str | CorrectedClock | None = None,
     *,
     closed: Closed = "both",
     around: Duration | tuple[Duration, Duration] | None = None,
@@ -83,8 +93,10 @@ def spans(
 
     Parameters
     ----------
-    start, end : str
-        Columns of times. A start must not be after its end; a null matches nothing.
+    start, end : str or CorrectedClock
+        Columns of times. A start must not be after its end; a null matches nothing. By `corrected_clock`
+        they are put right by the errors of their clock. What is in no segment of it, or between two, has
+        no one time, and matches nothing. ``around`` of such a clock is that of its end here.
     duration : str, optional
         In place of `end`: the column of how long events last, durations or numbers. None may be negative.
     unit : str, optional
@@ -111,7 +123,7 @@ def spans(
     ------
     ConditionError
         If a column is no name, both or neither of `end` and `duration` are given, `closed` is another
-        word, or a width is negative.
+        word, or a width is negative or given twice.
 
     Examples
     --------
@@ -120,6 +132,9 @@ def spans(
     >>> spans("begin", duration="lasted", unit="ms", open_ends=True)
     spans('begin', open_ends=True, duration='lasted', unit='ms')
     """
+    clocks = _clock_of(start), _clock_of(end)
+    start = start.time if isinstance(start, CorrectedClock) else start
+    end = end.time if isinstance(end, CorrectedClock) else end
     check_column_name("start", start)
     if (end is None) == (duration is None):
         found = "neither" if end is None else "both"
@@ -137,14 +152,20 @@ def spans(
         )
     check_choice("closed", closed, get_args(Closed))
     check_truth("open_ends", open_ends)
+    _check_widths(around, clocks)
     unit = None if unit is None else unit_name(unit)
-    return Spans(start, end, closed, _widths(around), open_ends, duration, unit)
+    widths = (
+        _widths(around) if around is not None else _widths_of(clocks, is_start_alone=end is None)
+    )
+    return Spans(start, end, closed, widths, open_ends, duration, unit, clocks)
+
+
+def _clock_of(given: object) -> CorrectedClock | None:
+    return given if isinstance(given, CorrectedClock) else None
 
 
 def _widths(given: Any) -> tuple[Duration, Duration]:
     both = given if isinstance(given, (tuple, list)) else (given, given)
-    if given is None:
-        return 0, 0
     if len(both) != 2:
         raise ConditionError(
             f"{argument('around')} takes a duration, or one for starts and one for ends (found"
@@ -155,6 +176,29 @@ def _widths(given: Any) -> tuple[Duration, Duration]:
             f"{argument('around')} must not be negative (found {brief(given)}). Give the ± width."
         )
     return plain(both[0]), plain(both[1])
+
+
+def _widths_of(
+    clocks: tuple[CorrectedClock | None, CorrectedClock | None], *, is_start_alone: bool
+) -> tuple[Duration, Duration]:
+    """Those that clocks say; an end that is so long after its start is off by as much."""
+    start, end = (0 if clock is None else clock.around or 0 for clock in clocks)
+    return start, start if is_start_alone else end
+
+
+def _check_widths(around: object, clocks: Sequence[CorrectedClock | None]) -> None:
+    """Refuse widths that differ by segment, and two of one end."""
+    widths = [clock.around for clock in clocks if clock is not None and clock.around is not None]
+    if FITTED in widths:
+        raise ConditionError(
+            f"starts and ends of spans are all off by the same width (found {argument('around', FITTED)} in"
+            f" corrected_clock). Give a duration, such as {argument('around', '10ms')}."
+        )
+    if widths and around is not None:
+        raise ConditionError(
+            f"{argument('around')} is given to spans and to corrected_clock (found {brief(around)} and"
+            f" {brief(widths[0])}). Remove one of them."
+        )
 
 
 def check_no_spans(operator: str, cure: str, *given: object) -> None:
@@ -173,13 +217,18 @@ class SpanNames(IntervalNames):
     open_ends: bool = field(default=False, kw_only=True)
     duration: str | None = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
+    put_right: tuple[CorrectedClock | None, CorrectedClock | None] = field(
+        default=(None, None), kw_only=True
+    )
 
     @classmethod
     def of(cls, given: Spans) -> SpanNames:
         """What is meant by `spans`."""
+        labels = [name for clock in given.clocks if clock is not None for name, _ in clock.by]
         return cls(
-            given.start, given.start if given.end is None else given.end, closed=given.closed,
-            around=given.around, open_ends=given.open_ends, duration=given.duration, unit=given.unit,
+            given.start, given.start if given.end is None else given.end, tuple(dict.fromkeys(labels)),
+            closed=given.closed, around=given.around, open_ends=given.open_ends,
+            duration=given.duration, unit=given.unit, put_right=given.clocks,
         )  # fmt: skip
 
     def check_longest(self, name: str) -> None:  # noqa: D102
@@ -204,15 +253,26 @@ class SpanNames(IntervalNames):
             )
         column = scales[1].column.duration
         length = None if column is None else duration_scale(scales[0], column, self.unit)
-        beyond = None if self.open_ends else (0, 0)
+        own, its = (
+            None if clock is None else CorrectedColumns(scale, clock)
+            for scale, clock in zip(scales, self.put_right, strict=True)
+        )
+        first, last = _beyond(own, its if length is None else own)
+        beyond = None if self.open_ends else (first, last)
         if length is not None:
             # Two scales of one column are one to whom it matters.
             scales = scales[0], scales[0]
-            beyond = None if beyond is None or longest is None else (0, longest)
+            beyond = None if beyond is None or longest is None else (first, last + longest)
         return SpanColumns(
             scales, longest, beyond, closed=self.closed, around=(start, end),
-            open_ends=self.open_ends, length=length,
+            open_ends=self.open_ends, length=length, clocks=(own, its),
         )  # fmt: skip
+
+
+def _beyond(*clocks: CorrectedColumns | None) -> tuple[int, int]:
+    """What clocks move starts and ends by at most, back and on, ticks."""
+    bounds = [(0, 0) if clock is None else clock.beyond for clock in clocks]
+    return min(first for first, _ in bounds), max(last for _, last in bounds)
 
 
 @dataclass(frozen=True)
@@ -224,11 +284,18 @@ class SpanColumns(IntervalColumns):
     around: tuple[int, int] = field(default=(0, 0), kw_only=True)  # of start and end, ticks
     open_ends: bool = field(default=False, kw_only=True)
     length: TimeScale | None = field(default=None, kw_only=True)  # in place of a column of ends
+    clocks: tuple[CorrectedColumns | None, CorrectedColumns | None] = field(
+        default=(None, None), kw_only=True
+    )  # what puts starts and ends right
 
     @property
     def names(self) -> tuple[str, ...]:  # noqa: D102
+        labels = [name for clock in self.clocks if clock is not None for name in clock.names]
+        return tuple(dict.fromkeys([*self.blamed(""), *labels]))
+
+    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         if self.length is None:
-            return super().names
+            return tuple(dict.fromkeys(scale.column.name for scale in self.scales))
         return self.scales[0].column.name, self.length.column.name
 
     @property
@@ -242,14 +309,18 @@ class SpanColumns(IntervalColumns):
         return self.scales if self.length is None else (self.scales[0], self.length)
 
     def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
-        if self.length is None and not self.open_ends:
+        if self.length is None and not self.open_ends and self.clocks == (None, None):
             return super().read(table)
-        start = self.scales[0]
-        starts = Ticks(column_of(table, start.column.side, start.column.name), start)
-        ends = read_ends(
+        start, (own, its) = self.scales[0], self.clocks
+        starts: AnyTicks = Ticks(column_of(table, start.column.side, start.column.name), start)
+        if own is not None:
+            starts = PutRight(starts, own, table, is_open=False)
+        ends: AnyTicks = read_ends(
             table, self.length or self.scales[1], starts,
             are_lengths=self.length is not None, are_open=self.open_ends,
         )  # fmt: skip
+        if its is not None:
+            ends = PutRight(ends, its, table, is_open=self.open_ends)
         longest = 2 * TIME_LIMIT if self.longest is None else self.longest
         return ReadIntervals(starts, ends, longest, self.shortest, self.disorder)
 

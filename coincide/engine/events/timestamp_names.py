@@ -81,7 +81,7 @@ def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[Ti
     """What the clocks of a side mean as times, in a table of this schema."""
     for name in names.labels:
         kind = type_of(schema, side, name)
-        if isinstance(names, CorrectedNames):
+        if isinstance(names, (CorrectedNames, SpanNames)):
             check_clock_key(side, name, str(kind), can_be_key(kind) or pa.types.is_null(kind))
         else:
             check_label(side, name, str(kind), can_be_label(kind))

@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.span_ends import SpanEnds
-from coincide.engine.events.ticks import Ticks
+from coincide.engine.events.span_ends import AnyTicks
 from coincide.engine.events.time_columns import INVALID_REASONS, TimeScale, range_hint
 from coincide.model.bands import longest_match, longest_useful
 from coincide.model.classes import ShapeClasses
@@ -283,7 +282,7 @@ def _longest_match(window: Window, own: TimestampColumns, other: TimestampColumn
     return None if is_enough else longest
 
 
-def most_rounded(columns: Sequence[Ticks | SpanEnds], valid: np.ndarray | None) -> float:
+def most_rounded(columns: Sequence[AnyTicks], valid: np.ndarray | None) -> float:
     """The largest change of a time in the valid rows, or in all."""
     changes = [column.rounding for column in columns if column.rounding is not None]
     return max(

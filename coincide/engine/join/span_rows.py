@@ -158,6 +158,11 @@ def read_both(
 
 def _check_known(**times: Spans) -> None:
     for name, time in times.items():
+        if isinstance(time, Spans) and time.clocks != (None, None):
+            raise ConditionError(
+                f"{argument(name)} takes no corrected_clock (found {brief(time)}). Name the columns of"
+                " the table that coincide.corrected gives."
+            )
         if not isinstance(time, Spans) or time.are_uncertain:
             raise ConditionError(
                 f"{argument(name)} must be spans('start', 'end'), whose ends are known (found"

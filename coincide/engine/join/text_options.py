@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
 
-from coincide.engine.events.corrected import named_clock
+from coincide.engine.events.corrected import FITTED, CorrectedClock, named_clock
 from coincide.engine.events.keys import Key, parted, plain
 from coincide.engine.events.spans import spans
 from coincide.engine.events.time_arguments import around, histograms, resolution
@@ -32,8 +32,12 @@ from coincide.model.sides import SIDES
 from coincide.model.units import Duration, parse_duration
 
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column", "clock")
-CLOCKS = (*_CLOCKS, "around_unit", "clock_by")
+_OF_CLOCKS = ("clock_by", "clock_around")
+"""Options of a side that belong to the errors of its clock, without the side."""
+CLOCKS = (*_CLOCKS, "around_unit", *_OF_CLOCKS)
 """Options of a side that say what its stamps mean, without the side."""
+_OF_ENDS = ("around", "clock", *_OF_CLOCKS)
+"""Of these what starts and ends of spans take as well."""
 _OPTIONS = (
     "unit", "tick", "invalid", "slices", "batch_pairs", "max_pairs", "classes", "threads", "way",
 )  # fmt: skip
@@ -168,7 +172,7 @@ def _of_instants(words: dict[str, Any]) -> _Asked:
 
 
 def _of_spans(words: dict[str, Any]) -> _Asked:
-    of_sides = [f"{side}_{name}" for side in SIDES for name in CLOCKS if name != "around"]
+    of_sides = [f"{side}_{name}" for side in SIDES for name in CLOCKS if name not in _OF_ENDS]
     for name in ("within", "mutual_deadline", *of_sides):
         if words.get(name) is not None:
             raise ConditionError(
@@ -182,6 +186,7 @@ def _of_spans(words: dict[str, Any]) -> _Asked:
 
 def _lasting(side: str, words: dict[str, Any], closed: Closed) -> GivenTimes:
     word, around = f"{side}_time", words.get(f"{side}_around")
+    _check_of_clock(f"{side}_", words)
     given = words.get(word, _TIMES)
     columns = names(word, [given])
     length, unit = (words.get(f"{side}_{name}") for name in ("duration", "duration_unit"))
@@ -200,12 +205,17 @@ def _lasting(side: str, words: dict[str, Any], closed: Closed) -> GivenTimes:
             f"{argument(word)} takes the columns START,END, or one column of exact times (found"
             f" {given!r})."
         )
-    if len(columns) == 1 and around is None and length is None:
+    is_corrected = words.get(f"{side}_clock") is not None
+    if len(columns) == 1 and around is None and length is None and not is_corrected:
         return columns[0]
+    start, end = (
+        _corrected(f"{side}_", column, words) if is_corrected else column
+        for column in (columns[0], columns[-1])
+    )
     widths = None if around is None else _both_durations(f"{side}_around", around, "START,END")
     is_open = bool(words.get("open_ends")) and (length is not None or len(columns) > 1)
     return spans(
-        columns[0], None if length is not None else columns[-1], closed=closed, around=widths,
+        start, None if length is not None else end, closed=closed, around=widths,
         open_ends=is_open, duration=length, unit=unit,
     )  # fmt: skip
 
@@ -260,9 +270,7 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     if unit is not None and "around_column" not in said:
         of, column = argument(f"{begin}around_unit"), argument(f"{begin}around_column")
         raise ConditionError(f"{of} needs {column}. Remove it, or name the column.")
-    if words.get(f"{begin}clock_by") is not None and "clock" not in said:
-        of, file = argument(f"{begin}clock_by"), argument(f"{begin}clock")
-        raise ConditionError(f"{of} needs {file}. Remove it, or name the file of errors.")
+    _check_of_clock(begin, words)
     option, time = f"{begin}time", words.get(f"{begin}time", _TIMES)
     columns = names(option, [time])
     if not said:
@@ -279,10 +287,25 @@ def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
             f" the times at which events were seen (found {time!r})."
         )
     if "clock" in said:
-        by = keys(words.get(f"{begin}clock_by"), f"{begin}clock_by")
-        with said_of(f"{begin}clock"):
-            return named_clock(columns[0], said["clock"], by, f"{begin}clock_by")
+        return _corrected(begin, columns[0], words)
     return _stamped(columns[0], said, unit, begin)
+
+
+def _check_of_clock(begin: str, words: dict[str, Any]) -> None:
+    """Refuse what is said of the errors of a clock that are not named."""
+    for name in _OF_CLOCKS:
+        if words.get(begin + name) is not None and words.get(f"{begin}clock") is None:
+            of, file = argument(begin + name), argument(f"{begin}clock")
+            raise ConditionError(f"{of} needs {file}. Remove it, or name the file of errors.")
+
+
+def _corrected(begin: str, column: str, words: dict[str, Any]) -> CorrectedClock:
+    """A column of stamps that is put right by a file of errors."""
+    of_by, of_around = (begin + name for name in _OF_CLOCKS)
+    by, width = keys(words.get(of_by), of_by), words.get(of_around)
+    around = width if width in (None, FITTED) else duration(of_around, width)
+    with said_of(f"{begin}clock"):
+        return named_clock(column, words[f"{begin}clock"], by, around, (of_by, of_around))
 
 
 def _check_together(begin: str, said: list[str]) -> None:

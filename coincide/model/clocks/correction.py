@@ -17,12 +17,13 @@ class Segments(NamedTuple):
     stops: np.ndarray  # int64, ticks, the last one inside
     offsets: np.ndarray  # float64, ticks, at starts
     drifts: np.ndarray  # float64, a tick
+    widths: np.ndarray  # int64, ticks to either side of a line
 
 
 @compiled
 def correct(times, clocks, segments, earliest, latest, is_known):
     """Put times right. Between two segments either may hold; before the first and after the last none."""
-    ends, starts, stops, offsets, drifts = segments
+    ends, starts, stops, offsets, drifts, widths = segments
     for i in range(times.size):
         clock, time = clocks[i], times[i]
         is_known[i] = False
@@ -40,14 +41,15 @@ def correct(times, clocks, segments, earliest, latest, is_known):
         if s < ends[clock]:
             continue
         one = time + np.int64(np.rint(offsets[s] + drifts[s] * (time - starts[s])))
-        other = one
+        other, own, its = one, widths[s], widths[s]
         if time > stops[s]:
             s += 1
             if s == ends[clock + 1]:
                 continue
             other = time + np.int64(np.rint(offsets[s] + drifts[s] * (time - starts[s])))
+            its = widths[s]
         is_known[i] = True
-        earliest[i], latest[i] = min(one, other), max(one, other)
+        earliest[i], latest[i] = min(one - own, other - its), max(one + own, other + its)
 
 
 def bounds_of(segments: Segments) -> tuple[int, int]:
@@ -61,4 +63,5 @@ def bounds_of(segments: Segments) -> tuple[int, int]:
         np.append(True, is_last[:-1]), segments.starts, np.append(0, segments.stops[:-1])
     )
     errors = [segments.offsets + segments.drifts * (t - segments.starts) for t in (since, until)]
-    return int(np.floor(np.min(errors))) - 1, int(np.ceil(np.max(errors))) + 1
+    least, largest = np.min(errors - segments.widths), np.max(errors + segments.widths)
+    return int(np.floor(least)) - 1, int(np.ceil(largest)) + 1

@@ -172,4 +172,7 @@ def _model(side: EventFrame) -> str:
     model = side.times.model if table is None else f"templates {table.digest.hex()[:16]}"
     if isinstance(side.times, CorrectedColumns):
         model = f"clock errors {side.times.digest}"
+    elif isinstance(side.times, SpanColumns) and any(side.times.clocks):
+        digests = [clock.digest for clock in side.times.clocks if clock is not None]
+        model = f"{model}, clock errors {' and '.join(digests)}"
     return f"{model}, lengths {side.times.declared}"

@@ -28,6 +28,8 @@ from coincide import (
     correlate_files,
     correlate_streams,
     correlate_tables,
+    overlapping,
+    spans,
 )
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.histogram_tables import in_order
@@ -94,6 +96,7 @@ def off(seed: int, size: int, unit: str) -> pa.Table:
 
 
 ERRORS = pa.table({
+    "spread": [1.5, 0.0, 2.25, 0.25, None, 1.0],
     "device": ["b", "a", "a", "b", "c", "a"],
     "status": [*["found"] * 4, "not found", "found"],
     "start": pa.array([0, 300, 100, 700, None, 900], pa.int64()),
@@ -138,6 +141,90 @@ KINDS: dict[str, tuple[list[Any], pa.DataType, pa.DataType]] = {
     "decimals": (["1.50", "0.00", "-7.25", "9.00"], pa.decimal128(9, 2), pa.decimal128(12, 4)),
     "whole numbers": ([7, 8, 9, 10], pa.int16(), pa.uint64()),
 }  # fmt: skip
+
+
+AROUND = {
+    each: corrected_clock("t", ERRORS, by=[("unit", "device")], around=each)
+    for each in ("fitted", 3)
+}
+
+
+@pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", ["exchange", "small left", "both small"])
+def test_a_join_on_a_corrected_clock_with_a_width(
+    spark: SparkSession, name: str, around: Any
+) -> None:
+    asked, options = WAYS[name]
+    asked = {**asked, "left_time": AROUND[around]}
+    wanted = correlate_tables(LEFT, RIGHT, **asked)
+    frames = map(spark.createDataFrame, (LEFT, RIGHT))
+    found = correlate(*frames, **asked, options=CorrelateOptions(**options))
+    assert in_order(found.toArrow()) == in_order(wanted)
+    assert wanted.num_rows > 30
+
+
+def stays(table: pa.Table, seed: int, unit: str) -> pa.Table:
+    """With an end for each stamp, of which some are missing."""
+    lengths = np.random.default_rng(seed).integers(0, 60, table.num_rows)
+    mask = np.random.default_rng(seed).random(table.num_rows) < 0.1
+    ends = pc.add(table["t"], pa.array(lengths, mask=mask))
+    return (
+        table.select(["id", unit, "t"])
+        .append_column("e", ends)
+        .append_column("d", pa.array(lengths))
+    )
+
+
+def ends_of_clocks(form: str) -> dict[str, Any]:
+    start, end = (corrected_clock(name, ERRORS, by=[("unit", "device")]) for name in "te")
+    right: dict[str, Any] = {"right_time": spans("t", "e"), "condition": overlapping()}
+    return {
+        "both": {**right, "left_time": spans(start, end, closed="left")},
+        "open ends": {**right, "left_time": spans(start, end, open_ends=True), "how": "left"},
+        "start": {**right, "left_time": spans(start, "e")},
+        "end": {**right, "left_time": spans("t", end), "how": "left"},
+        "lengths": {**right, "left_time": spans(start, duration="d"), "emit": "counts"},
+        "open lengths": {**right, "left_time": spans(start, duration="d", open_ends=True)},
+        "wide": {
+            **right, "left_time": spans(start, end, around=4), "confidence": 0.4, "probability": True,
+        },
+        "of right": {"left_time": spans("t", "e"), "condition": overlapping(), "right_time": spans(
+            *(corrected_clock(name, ERRORS, by="device") for name in "te")
+        )},
+    }[form]  # fmt: skip
+
+
+FORMS = ["both", "open ends", "start", "end", "lengths", "open lengths", "wide", "of right"]
+
+
+@pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+@pytest.mark.parametrize("form", FORMS)
+def test_spans_of_corrected_clocks(spark: SparkSession, form: str) -> None:
+    own, others = stays(LEFT, 3, "unit"), stays(RIGHT, 4, "device")
+    asked = ends_of_clocks(form)
+    wanted = correlate_tables(own, others, **asked, options=CorrelateOptions(invalid="drop"))
+    way = ("exchange", "broadcast-both", "broadcast-right")[FORMS.index(form) % 3]
+    options = CorrelateOptions(way=way, invalid="drop")
+    frames = map(spark.createDataFrame, (own, others))
+    found = correlate(*frames, **asked, options=options)
+    assert in_order(found.toArrow()) == in_order(wanted)
+    assert wanted.num_rows > 30
+
+
+@pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+def test_files_of_spans_of_corrected_clocks(spark: SparkSession, tmp_path: Path) -> None:
+    own, others = stays(LEFT, 3, "unit"), stays(RIGHT, 4, "device")
+    for name, table in (("left", own), ("right", others)):
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=40)
+    asked, report = ends_of_clocks("both"), JoinReport()
+    found = correlate_files(
+        spark, tmp_path / "left.parquet", tmp_path / "right.parquet", **asked, report=report,
+        options=CorrelateOptions(way="files", invalid="drop"),
+    )  # fmt: skip
+    wanted = correlate_tables(own, others, **asked, options=CorrelateOptions(invalid="drop"))
+    assert in_order(found.toArrow()) == in_order(wanted)
+    assert report.summary().way == "files"
 
 
 @pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")

@@ -282,3 +282,19 @@ def test_from_files(spark: SparkSession, tmp_path: Path, name: str) -> None:
     )  # fmt: skip
     assert in_order(found.toArrow()) == in_order(want)
     assert report.summary().way == "files"
+
+
+@pytest.mark.parametrize("way", ["exchange", "broadcast-both"])
+def test_spans_that_are_too_short_for_their_widths_are_invalid(
+    spark: SparkSession, way: str
+) -> None:
+    own = pa.table({"id": [1, 2], "start": [0, 50], "end": [20, 55]})
+    frames = [spark.createDataFrame(own)] * 2
+    given: dict[str, Any] = {
+        "condition": overlapping(), "confidence": 0.5, "right_time": spans("start", "end"),
+        "left_time": spans("start", "end", around=4),
+    }  # fmt: skip
+    found = correlate(*frames, **given, options=CorrelateOptions(way=way, invalid="drop"))
+    assert found.toArrow()["left_id"].to_pylist() == [1]
+    with pytest.raises(DataError, match=r"left: .* in 1 row"):
+        correlate(*frames, **given, options=CorrelateOptions(way=way)).toArrow()
