@@ -48,7 +48,7 @@ def clock_errors(
         As in `coincide.clock_error_tables`. With ``invalid="drop"`` invalid rows are skipped and not
         counted.
     report : JoinReport, optional
-        Receives the tick; rows are not counted.
+        Receives the tick; rows are not counted. Its ``summary()`` warns of limits, after an action.
 
     Returns
     -------
@@ -64,6 +64,11 @@ def clock_errors(
         If an argument makes no sense, or a side is streaming.
 
     Invalid rows that are to be refused fail the job in which the result is computed.
+
+    Warns
+    -----
+    ClockLimitsWarning
+        When the report is asked.
     """
     from spark_plugin.ways.clocks import plan_clocks
 

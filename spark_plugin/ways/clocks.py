@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import types as T
 
 from coincide.engine.clocks.arguments import ClockArguments
+from coincide.engine.clocks.limits import LimitCounts
 from coincide.engine.clocks.rows import ErrorRows
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
+from coincide.engine.reports.metrics import with_numbers
 from coincide.model.clocks.errors import STATUSES
+from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import arrow_type, check_microseconds, wire_kind
@@ -23,9 +26,10 @@ from spark_plugin.frames.output_columns import (
     check_distinct_names,
     computed_time,
     decoded,
+    metrics_name,
     wire_schema,
 )
-from spark_plugin.frames.stage import Stage
+from spark_plugin.frames.stage import Stage, counted_by_tasks
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.clocks import ClockTask
 from spark_plugin.tasks.wire import wire_layout
@@ -59,8 +63,24 @@ def plan_clocks(
         clocks, layout.keys[len(clocks) :], limits, ErrorRows.of(keys, time, spec.tick), names
     )
     known = JoinSummary(None, None, None, None, "exchange", spec.tick)
-    JoinReport.tell(known, report)
-    stage = Stage(True, None, None, None)
+    is_observed = report is not None and not is_accelerated(left.sparkSession)
+    observation = Observation() if is_observed else None
+    if observation is not None:
+        metrics = metrics_name(names)
+        task, stage = replace(task, metrics=metrics), Stage(True, None, metrics, observation)
+    else:
+        stage = Stage(True, None, None, None)
+
+    def summary() -> JoinSummary:
+        assert observation is not None
+        counted = counted_by_tasks(observation)
+        if counted is None:
+            return known
+        counts = with_numbers(LimitCounts(), counted.numbers)
+        more = counts.warnings(spec.limits, spec.tick, has_keys=bool(clocks))
+        return replace(known, more=tuple(more))
+
+    JoinReport.tell(known, report, None if observation is None else summary)
     return decoded(stage.run(rows, task, wire_schema(made)), made)
 
 

@@ -12,25 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.clocks.arguments import CHANCE, MAX_DRIFT, ClockArguments, ClockSpec
+from coincide.engine.clocks.limits import LimitCounts
 from coincide.engine.clocks.rows import ErrorRows
 from coincide.engine.clocks.viewing import ClockView
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.schemas import of_one_type, one_array, type_of
 from coincide.engine.events.sides import Side, grouped_events, like_width, read_side
-from coincide.engine.events.ticks import length_words
 from coincide.engine.join.join import given_tables, resolved, with_known_columns
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.reports.warnings import warn
-from coincide.model.clocks.errors import LEAST_SPANS, Found, Limits
+from coincide.model.clocks.errors import Found, Limits
 from coincide.model.clocks.events import ClockEvents
-from coincide.model.errors import ClockLimitsWarning, argument, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.threads import in_order
 from coincide.model.units import Duration
 from cpu_fallback.clocks import clock_error
-
-_AT_LIMIT = 0.97
-"""Of a limit, from which on an answer may lie beyond it."""
 
 
 def clock_error_tables(
@@ -171,7 +167,12 @@ class ClockPlan:
             return [clock_error(events, limits, threads if len(groups) == 1 else 1)]
 
         found = list(in_order(answer, groups.events(), threads if len(groups) > 1 else 1))
-        self._warn(found, groups)
+        limits_of_all = self.spec.limits
+        counts = sum((LimitCounts.of(one, limits_of_all) for one in found), LimitCounts())
+        for kind, words in counts.warnings(
+            limits_of_all, self.spec.tick, has_keys=bool(self.rows.keys)
+        ):
+            warn(words, kind)
         keys = groups.keys(left, right, [each.type for each in self.rows.keys])
         order = _order(keys) if keys else np.arange(len(groups))
         taken = [key.take(pa.array(order)) for key in keys]
@@ -181,39 +182,6 @@ class ClockPlan:
         """What is looked for in each of some clocks."""
         limits: Limits = self.spec.limits
         return replace(limits, chance=limits.chance / max(1, clocks))
-
-    def _warn(self, found: Sequence[Found], groups: _Groups) -> None:
-        """Say where limits are too wide or too narrow for the data."""
-        limits, tick = self.spec.limits, self.spec.tick
-        widest = length_words(limits.max_offset, tick)
-        short = sum(one.is_short for one in found)
-        if short:
-            of_keys = f" in {several(short, 'key')}" if self.rows.keys else ""
-            warn(
-                f"both sides share less than {LEAST_SPANS} times {argument('max_offset')}{of_keys}"
-                f" (found {widest}). Give a smaller one, or more events.",
-                ClockLimitsWarning,
-            )
-        drifted = [one.drifted for one in found if one.drifted]
-        if drifted:
-            of_keys = f" in {several(len(drifted), 'key')}" if self.rows.keys else ""
-            largest = length_words(round(max(drifted)), tick)
-            warn(
-                f"nothing was found{of_keys}, and {argument('max_drift')} alone moves the offset by more"
-                f" than {argument('max_offset')} within the time of the events (found {largest} and"
-                f" {widest}). Give a much smaller {argument('max_drift')}, or a wider"
-                f" {argument('max_offset')}.",
-                ClockLimitsWarning,
-            )
-        for name in ("max_offset", "max_drift"):
-            at_limit = sum(_is_at(one, name, limits) for one in found)
-            if at_limit:
-                of_keys = f" in {several(at_limit, 'key')}" if self.rows.keys else ""
-                warn(
-                    f"the answer is at the limit {argument(name)}{of_keys}. Widen it, to see whether"
-                    " it lies beyond.",
-                    ClockLimitsWarning,
-                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,14 +212,6 @@ class ClockAnswers:
         values = [key[place].as_py() for key in self.keys]
         names = [field.name for field in self.plan.rows.keys]
         return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
-
-
-def _is_at(found: Found, name: str, limits: Limits) -> bool:
-    """Whether an answer is at a limit."""
-    if name == "max_drift":
-        return any(abs(s.line.drift) > _AT_LIMIT * limits.max_drift > 0 for s in found.segments)
-    ends = [s.line.at(time) for s in found.segments for time in (s.start, s.end)]
-    return any(abs(end) > _AT_LIMIT * limits.max_offset for end in ends)
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,6 +72,8 @@ class JoinSummary(Told):
         What the rows have not that match nothing.
     accidental : AccidentalPairs or None
         What was counted by ``shifts=``.
+    more : tuple of (type, str)
+        What else to warn of.
     """
 
     left: SideCounts | None
@@ -90,6 +92,7 @@ class JoinSummary(Told):
     sides: tuple[str, str] = SIDES
     matchless: str = "time or key"
     accidental: AccidentalPairs | None = None
+    more: tuple[Loss, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "why", Words(self.why))
@@ -188,6 +191,8 @@ class JoinReport(LaterReport[JoinSummary]):
         has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
         if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
             warn(f"no pair is found: {'; '.join(no_pairs.lines)}.", NoPairsWarning)
+        for kind, words in summary.more:
+            warn(words, kind)
 
     @staticmethod
     def news(summary: JoinSummary, planned: JoinSummary | None) -> JoinSummary:

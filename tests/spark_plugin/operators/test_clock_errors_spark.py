@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 
 from bench.clocks import SECOND, Truth, made
 from coincide import (
+    ClockLimitsWarning,
     CorrelateOptions,
     DataError,
     JoinReport,
@@ -73,6 +75,60 @@ def test_the_answer_is_that_of_tables(spark: SparkSession) -> None:
         wanted = clock_error_tables(own, others, **given)
     assert found.schema.names == wanted.schema.names
     assert found.cast(wanted.schema).equals(wanted)
+
+
+def limits_that_do_not_fit() -> tuple[pa.Table, pa.Table]:
+    """Clocks whose time is too short, whose answers are at a limit, and whose drift may go too far."""
+    rng = np.random.default_rng(8)
+    sides: list[list[tuple[str, int]]] = [[], []]
+    for device, offset, drift in (("a", 59.5, 0.0), ("b", 3.0, 199e-6), ("c", 5.0, 10e-6)):
+        one = made(rng, 90, 120, 120, Truth(offset, drift, 0.003, 5000.0))
+        for side, times in zip(sides, (one.left, one.right), strict=True):
+            side += [(device, int(t)) for t in times]
+    for device, span, size in (
+        ("short", 300, 60), ("short, too", 100, 60), ("long", 1_000_000, 400),
+        ("longer", 1_200_000, 400),
+    ):  # fmt: skip
+        for side in sides:
+            side += [(device, int(t)) for t in rng.uniform(0, span, size) * SECOND]
+    own, others = (
+        pa.table({
+            "device": [device for device, _ in side],
+            "time": pa.array([t for _, t in side], pa.int64()).cast(pa.timestamp("us", "UTC")),
+        })
+        for side in sides
+    )  # fmt: skip
+    return own, others
+
+
+@pytest.mark.parametrize("by", ["device", ()])
+def test_limits_are_warned_of_as_of_tables(spark: SparkSession, by: Any) -> None:
+    own, others = limits_that_do_not_fit()
+    if not by:
+        own, others = (each.filter(pc.equal(each["device"], "a")) for each in (own, others))
+    given: dict[str, Any] = {"max_offset": "60s", "by": by}
+    report = JoinReport()
+    found = clock_errors(*map(spark.createDataFrame, (own, others)), **given, report=report)
+    rows = found.toArrow()
+    with pytest.warns(ClockLimitsWarning) as told:
+        report.summary()
+    with pytest.warns(ClockLimitsWarning) as wanted:
+        table = clock_error_tables(own, others, **given)
+    assert sorted(str(each.message) for each in told) == sorted(
+        str(each.message) for each in wanted
+    )
+    assert len(told) == (4 if by else 1)
+    assert rows.num_rows == table.num_rows
+    assert rows.schema.names == table.schema.names
+
+
+def test_limits_that_fit_are_not_warned_of(spark: SparkSession) -> None:
+    frames = [spark.createDataFrame(each) for each in keyed()]
+    report = JoinReport()
+    clock_errors(*frames, max_offset="60s", by="device", match="kind", report=report).toArrow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ClockLimitsWarning)
+        report.summary()
 
 
 def test_numbers_without_keys(spark: SparkSession) -> None:
