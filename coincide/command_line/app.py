@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from coincide.command_line import help_texts, options
 
-_BOUND = re.compile(r"[+-]?\.?\d|\s*$")
+_BOUND = re.compile(r"[+-]?\.?\d|none$|\s*$", re.IGNORECASE)
 """How a bound of a window begins; an empty one is an error of its own."""
 _TRUTHS = ("true", "false", "yes", "no")
 _SHARES = ("--confidence", "--confidences")

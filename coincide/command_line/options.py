@@ -216,7 +216,8 @@ _OF_PAIRS = (
 )
 _WINDOW = {
     "--within LO HI: two": "LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or"
-    " ticks. One duration D alone is [cyan]-D D[/cyan].",
+    " ticks. One duration D alone is [cyan]-D D[/cyan]. [cyan]none[/cyan] is no end:"
+    " with --emit best, --prefer last or first, of exact times.",
     "--mutual-deadline D": "Short for [cyan]--within -D D[/cyan].",
     "--closed both|left|right|neither = both": "Which ends belong to the window. Time is whole ticks: an"
     " end that does not is moved in by one.",

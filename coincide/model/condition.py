@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from coincide.model.errors import ConditionError, argument, brief, percent
 from coincide.model.options import check_choice
-from coincide.model.units import Duration, Tick, as_float, plain, size_of
+from coincide.model.units import UNBOUNDED, Duration, Tick, as_float, plain, size_of
 
 SMALLEST_CONFIDENCE = 2.0**-49
 """Below this the decision's slack would let impossible pairs through."""
@@ -56,6 +56,25 @@ class Window:
 
 
 @dataclass(frozen=True)
+class OpenWindow(Window):
+    """A window without one of its ends: no two times are so far apart, `UNBOUNDED` ticks."""
+
+    @property
+    def is_backward(self) -> bool:
+        """Whether it is the first end that is open, so that it has all that came before."""
+        return self.lo == -UNBOUNDED
+
+    @property
+    def beyond(self) -> int:
+        """More ticks than these lie between two events of a pair, in the direction of the open end."""
+        return (-self.hi if self.is_backward else self.lo) - 1
+
+    def mirrored(self) -> OpenWindow:
+        """The window seen from the right side."""
+        return OpenWindow(-self.hi, -self.lo, self.confidence)
+
+
+@dataclass(frozen=True)
 class TimingCondition:
     """A pair qualifies when its satisfaction probability reaches the confidence threshold.
 
@@ -90,6 +109,15 @@ class TimingCondition:
         """
         lo, hi = self.predicate.window(tick)
         return Window(lo, hi, self.confidence)
+
+    def open_window(self, tick: Tick) -> Window:
+        """The condition in ticks, which may be without an end: for joins that need not bound it."""
+        if not self.predicate.is_open:
+            return self.window(tick)
+        lo, hi = self.predicate.ends(tick)
+        return OpenWindow(
+            -UNBOUNDED if lo is None else lo, UNBOUNDED if hi is None else hi, self.confidence
+        )
 
     def mirrored(self) -> TimingCondition:
         """The same condition with the two sides swapped."""
@@ -174,21 +202,33 @@ class Within:
         ConditionError
             If an end is open, no tick lies between them, or an end is no whole number of ticks.
         """
-        if self.lo is None or self.hi is None:
+        lo, hi = self.ends(tick)
+        if lo is None or hi is None:
             raise ConditionError(
                 f"a join needs both ends of its window, but {self} has one. Use within(lo, hi),"
                 " for example within(0, '5s') instead of deadline('5s')."
             )
-        hi, lo = tick.count(self.hi), tick.count(self.lo)  # an error shows hi of a mutual deadline
-        _check_order(self, lo, hi)
-        lo += self.closed in ("right", "neither")
-        hi -= self.closed in ("left", "neither")
         if lo > hi:
+            _check_order(self, tick.count(self.lo), tick.count(self.hi))  # type: ignore[arg-type]
             raise ConditionError(
                 f"the window is empty: {argument('closed', self.closed)} leaves no whole tick"
                 f" between {self.lo} and {self.hi}. Use {argument('closed', 'both')}, or count"
                 " time in a finer tick."
             )
+        return lo, hi
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an end is missing."""
+        return self.lo is None or self.hi is None
+
+    def ends(self, tick: Tick) -> tuple[int | None, int | None]:
+        """The ends in ticks, None for one that is open; both belong to it."""
+        # Last comes first: an error shows hi of a mutual deadline.
+        hi = None if self.hi is None else tick.count(self.hi) - (self.closed in ("left", "neither"))
+        lo = (
+            None if self.lo is None else tick.count(self.lo) + (self.closed in ("right", "neither"))
+        )
         return lo, hi
 
     def mirrored(self) -> Within:
@@ -205,13 +245,14 @@ class Within:
         return f"{self.lo} {above} delta {below} {self.hi}"
 
 
-def within(lo: Duration, hi: Duration, *, closed: Closed = "both") -> Within:
+def within(lo: Duration | None, hi: Duration | None, *, closed: Closed = "both") -> Within:
     """lo <= T_right - T_left <= hi.
 
     Parameters
     ----------
-    lo, hi : int, str or timedelta
-        Durations: strings with a unit, or ints in ticks next to numbers.
+    lo, hi : int, str, timedelta or None
+        Durations: strings with a unit, or ints in ticks next to numbers. One may be None for no such
+        end, where a join asks for the last or the first match alone.
     closed : {"both", "left", "right", "neither"}
         Which ends belong to the window, as pandas says it. Time is whole ticks, so an end that does not
         belong to it is moved in by one tick.
@@ -238,12 +279,12 @@ def mutual_deadline(d: Duration, *, closed: Closed = "both") -> Within:
 
 
 def deadline(d: Duration) -> Within:
-    """T_right - T_left <= d. One-sided: for single pairs, not for joins."""
+    """T_right - T_left <= d. One-sided: for single pairs, and for joins that ask for the last or first match alone."""
     return Within(None, d)
 
 
 def delay(d: Duration) -> Within:
-    """T_right - T_left >= d. One-sided: for single pairs, not for joins."""
+    """T_right - T_left >= d. One-sided: for single pairs, and for joins that ask for the last or first match alone."""
     return Within(d, None)
 
 

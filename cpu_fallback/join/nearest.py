@@ -1,4 +1,4 @@
-"""The nearest spans after each span, or before it, however far away: no other pair is looked at."""
+"""The nearest events after each event, or before it, however far away: no other pair is looked at."""
 
 from __future__ import annotations
 
@@ -18,8 +18,16 @@ class NearestJoin(CountedJoin):
     """
 
     def __init__(
-        self, left: Any, right: Any, shortest: tuple[int, int], k: int, *, is_backward: bool
+        self,
+        left: Any,
+        right: Any,
+        shortest: tuple[int, int],
+        k: int,
+        *,
+        is_backward: bool,
+        beyond: int = 0,
     ) -> None:
+        # More than `beyond` ticks lie between a left span and a right one, in the direction of time.
         sides = []
         for events, least in zip((left, right), shortest, strict=True):
             group = (
@@ -31,6 +39,7 @@ class NearestJoin(CountedJoin):
         times = (
             (-left.min_time, -right.max_time) if is_backward else (left.max_time, right.min_time)
         )
+        times = times[0] + beyond, times[1]
         order = stable_order(times[1], sides[1] + 1)
         self.right_order: np.ndarray = order[np.searchsorted(sides[1][order], 0) :]
         self.left_order: np.ndarray = np.arange(times[0].size)

@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.judging import judge_error
-from bench.hunt.questions import ahead, clock_keys, counters, decimals, lasting, nested
+from bench.hunt.questions import (
+    ahead,
+    clock_keys,
+    counters,
+    decimals,
+    lasting,
+    nested,
+    open_windows,
+)
 from coincide import CorrelateOptions, correlate
 
 if TYPE_CHECKING:
@@ -45,6 +53,7 @@ WAYS = [
         "counters that wrap": counters.wrong,
         "columns of nested views": nested.wrong,
         "spans that go on": lasting.wrong,
+        "windows without an end": open_windows.wrong,
         "names of clocks": clock_keys.wrong,
         "streams with fast clocks": ahead.wrong,
     }.items()
@@ -53,7 +62,11 @@ WAYS = [
 
 def spark_ways(sessions: Sessions) -> list[Way]:
     """Those of DataFrames, by any way."""
-    found = {"float times in where": decimals.wrong, "spans that go on": lasting.wrong}
+    found = {
+        "float times in where": decimals.wrong,
+        "spans that go on": lasting.wrong,
+        "windows without an end": open_windows.wrong,
+    }
     return [
         Way(f"{name} of DataFrames", partial(_on_spark, sessions, wrong), weight=_WEIGHT)
         for name, wrong in found.items()

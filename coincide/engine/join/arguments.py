@@ -77,6 +77,8 @@ class JoinArguments(PairArguments):
         if self.is_one_stream:
             self._take_from_left()
         self._check_spans()
+        if self.has_open_window:
+            self._check_open_window()
         for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
@@ -103,6 +105,36 @@ class JoinArguments(PairArguments):
                 f"{argument(name, getattr(self, name))} gives no pairs, so there is no {asked[0]}."
                 f" Remove {argument('pair_columns')}."
             )
+
+    @property
+    def has_open_window(self) -> bool:
+        """Whether the window has one end only."""
+        return isinstance(self.condition, TimingCondition) and self.condition.predicate.is_open
+
+    def _check_open_window(self) -> None:
+        """Refuse all pairs, however far apart, and matches that no one search finds."""
+        assert isinstance(self.condition, TimingCondition)
+        predicate, choice = self.condition.predicate, self.choice
+        word, bound = ("last", predicate.hi) if predicate.lo is None else ("first", predicate.lo)
+        assert bound is not None
+        is_one_way = size_of(bound) <= 0 if predicate.lo is None else size_of(bound) >= 0
+        words = (word, "nearest") if is_one_way else (word,)
+        is_best = self.emit == "best" and choice.prefer in words
+        is_plain = self.where is self.matching is self.shifts is None and not self.is_one_stream
+        if not (is_plain and (is_best or self.how in ("semi", "anti"))):
+            raise ConditionError(
+                f"{predicate} alone holds for most pairs, however far apart. Give both ends, such as"
+                f" {argument('within', ('-1h', '0s'))}, or ask for the {word} match alone:"
+                f" {argument('emit', 'best')}, {argument('prefer', word)}, of two sides and without"
+                f" {argument('where')}, {argument('matching')} and {argument('shifts')}."
+            )
+        for side, given in zip(SIDES, (self.left_time, self.right_time), strict=True):
+            if not is_exact(side, given):
+                raise ConditionError(
+                    f"a window without an end takes exact times, but those of {side} are uncertain"
+                    f" (found {brief(given)}). Give both ends, such as"
+                    f" {argument('within', ('-1h', '0s'))}."
+                )
 
     def _check_spans(self) -> None:
         """Refuse spans without a relation, a relation without spans, and what has no meaning of them."""
@@ -291,12 +323,12 @@ class JoinArguments(PairArguments):
 
     def check_tick(self, tick: Tick) -> None:
         """As in `PairArguments`."""
-        self.condition.window(tick)
+        self._window(tick, ())
         self.longest(tick)
 
     def _window(self, tick: Tick, times: Sequence[TimestampColumns]) -> Window:
         if isinstance(self.condition, TimingCondition):
-            return self.condition.window(tick)
+            return self.condition.open_window(tick)
         widths = [width for each in times if isinstance(each, SpanColumns) for width in each.around]
         return self.condition.window(tick, Widths(*widths))
 

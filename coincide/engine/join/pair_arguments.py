@@ -433,7 +433,7 @@ def _length(name: str, given: Duration | None, tick: Tick) -> int | None:
     return length
 
 
-GivenWindow = Duration | tuple[Duration, Duration] | Within
+GivenWindow = Duration | tuple[Duration | None, Duration | None] | Within
 """What users may say of a window: its two ends, one duration for both, or a predicate."""
 _EXAMPLE = f"{argument('within', ('0s', '30s'))}, {argument('confidence', 0.9)}"
 

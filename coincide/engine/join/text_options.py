@@ -149,6 +149,10 @@ def duration(option: str, text: str) -> Duration:
         return text
 
 
+OPEN = "none"
+"""In place of an end that a window has not."""
+
+
 def both_ends(text: str) -> tuple[str, str]:
     """The two ends of a window for which one duration is given, as words."""
     window = condition.mutual_deadline(duration("within", text))
@@ -362,7 +366,7 @@ def _predicate(
         assert mutual_deadline is not None
         lasting = duration("mutual_deadline", mutual_deadline)
         return condition.mutual_deadline(lasting, closed=closed)
-    lo, hi = (duration("within", end) for end in within)
+    lo, hi = (None if end.lower() == OPEN else duration("within", end) for end in within)
     return condition.within(lo, hi, closed=closed)
 
 

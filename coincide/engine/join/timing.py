@@ -20,7 +20,7 @@ from coincide.engine.join.derived_joins import (
     window_once,
 )
 from coincide.engine.join.spec import AnySpec, Pairing, Rows
-from coincide.model.condition import Window
+from coincide.model.condition import OpenWindow, Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
@@ -89,6 +89,15 @@ class TimingPairing(Pairing):
             shortest = model.possible.left_shortest, model.possible.right_shortest
             is_backward = window.kind == "after"
             join = NearestJoin(sides[0], sides[1], shortest, spec.k, is_backward=is_backward)
+        elif isinstance(window, OpenWindow):
+            join = NearestJoin(
+                sides[0],
+                sides[1],
+                (0, 0),
+                spec.k,
+                is_backward=window.is_backward,
+                beyond=window.beyond,
+            )
         else:
             join = resilient(
                 self._backend,

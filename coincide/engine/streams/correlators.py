@@ -306,6 +306,11 @@ def stream_tables(
     except OneStreamError as error:
         raise ConditionError(f"{argument('right_delay')} is missing, or else {error}") from None
     check_no_most(options, "a stream has no end")
+    if join.has_open_window:
+        raise ConditionError(
+            f"a stream keeps events as long as its window reaches, and {asked.predicate} reaches without"
+            f" end. Give both ends, such as {argument('within', ('-1h', '0s'))}."
+        )
     asked_of_streams = StreamArguments(join, left_delay, right_delay, left_ahead, right_ahead)
     return StreamJoin(asked_of_streams, (left_schema, right_schema))
 

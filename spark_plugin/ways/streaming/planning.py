@@ -110,8 +110,8 @@ def _reach(sides: Sides, spec: AnySpec) -> Reach:
         )
     if max(-reach.first, reach.last) >= UNBOUNDED:
         raise ConditionError(
-            "the condition bounds no time, so events would wait for ever. Add a predicate that bounds"
-            " it, such as Temporal(0, '1h')."
+            "the condition bounds no time, so events would wait for ever. Give both ends of the window;"
+            " in causality add a predicate that bounds it, such as Temporal(0, '1h')."
         )
     return reach if reach.first <= reach.last else Reach(0, 0, reach.left, reach.right)
 
