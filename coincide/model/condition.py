@@ -279,12 +279,12 @@ def mutual_deadline(d: Duration, *, closed: Closed = "both") -> Within:
 
 
 def deadline(d: Duration) -> Within:
-    """T_right - T_left <= d. One-sided: for single pairs, and for joins that ask for the last or first match alone."""
+    """T_right - T_left <= d. One-sided: for single pairs, or for the last or first match."""
     return Within(None, d)
 
 
 def delay(d: Duration) -> Within:
-    """T_right - T_left >= d. One-sided: for single pairs, and for joins that ask for the last or first match alone."""
+    """T_right - T_left >= d. One-sided: for single pairs, or for the last or first match."""
     return Within(d, None)
 
 

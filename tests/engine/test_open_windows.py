@@ -47,6 +47,18 @@ def test_the_last_before_and_the_first_after() -> None:
     assert anti.to_pylist() == [{"left_id": "c"}]
 
 
+def test_rows_of_equal_time() -> None:
+    left = pa.table({"id": [0], "t": [5]})
+    right = pa.table({"id": [7, 3, 8, 2], "t": [4, 4, 6, 6]})
+    asked = {"left_time": "t", "right_time": "t", "emit": "best"}
+    for window, prefer, expected in (
+        ((None, 0), "last", 3), ((None, 0), "nearest", 3), ((0, None), "first", 8),
+        ((0, None), "nearest", 8),
+    ):  # fmt: skip
+        pairs = correlate_tables(left, right, within=window, prefer=prefer, **asked)
+        assert pairs["right_id"].to_pylist() == [expected]
+
+
 def test_times_as_far_apart_as_there_are() -> None:
     far = 2**61 - 1
     left, right = pa.table({"id": [0], "t": [far]}), pa.table({"id": [1], "t": [-far]})
