@@ -253,7 +253,7 @@ def test_a_row_far_ahead_is_set_aside(
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", ["spans", "clocks"])
+@pytest.mark.parametrize("kind", ["spans", "clocks", "spans of clocks", "wide clocks"])
 def test_spans_and_corrected_clocks_are_joined_as_by_join(
     kind: str, streams: Streams, command_spark: Any, tmp_path: Path, capsys: Any
 ) -> None:
@@ -262,13 +262,17 @@ def test_spans_and_corrected_clocks_are_joined_as_by_join(
     for key, value in STATE_STORE.items():
         command_spark.conf.set(key, value)
     errors = tmp_path / "errors.parquet"
-    line = {"start": [-(10**9)], "end": [10**9], "offset": [4], "drift": [0.0]}
+    line = {"start": [-(10**9)], "end": [10**9], "offset": [4], "drift": [0.0], "spread": [1.5]}
     pq.write_table(pa.table({"status": ["found"], **line}), errors)
+    lasting = ("--relation", "overlapping", "--gap", "6us", "--left-longest", "4us",
+               "--right-longest", "4us")  # fmt: skip
+    stamped = (*WINDOW, "--left-time", "min_time", "--left-clock", str(errors))
     condition = {
-        "spans": ("--relation", "overlapping", "--gap", "6us", "--left-longest", "4us",
-                  "--right-longest", "4us"),
-        "clocks": (*WINDOW, "--left-time", "min_time", "--left-clock", str(errors)),
-    }[kind]  # fmt: skip
+        "spans": lasting,
+        "spans of clocks": (*lasting, "--left-clock", str(errors)),
+        "clocks": stamped,
+        "wide clocks": (*stamped, "--left-clock-around", "fitted"),
+    }[kind]
     files, pairs = [str(each / "0.parquet") for each in (streams.left, streams.right)], "p.parquet"
     joined = ["join", *files, "-o", str(tmp_path / pairs), "--engine", "local", "--unit", "us"]
     assert run([*joined, *condition]) == 0
