@@ -20,7 +20,7 @@ from coincide.command_line.summary import Counted, not_counted
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
 from coincide.engine.borders.readings import ReadingColumns, query_table, read_queries
-from coincide.engine.borders.reports import BorderSummary
+from coincide.engine.borders.reports import BorderSummary, shown_time
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.source import Source, path_columns
@@ -146,8 +146,12 @@ def _planned(
 
 def _counted(summary: BorderSummary, why: str = "") -> Counted:
     tick = None if summary.tick is None else summary.tick.unit
+    last = summary.last_reading
     values = {
         **asdict(summary),
+        "latest": None,
+        "time_kind": None,
+        "last_reading": None if last is None else shown_time(last),
         "tick": tick,
         "rounded": summary.rounded or None,
         "why_none": list(summary.why_none) or None,

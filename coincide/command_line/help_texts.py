@@ -119,7 +119,8 @@ BORDERS_HELP = (
     "Inputs are Parquet, CSV, or Arrow IPC. READINGS need the columns stream_id, time and value, QUERIES"
     " need query_id, lower and upper; --stream, --time, --values and --query name other ones. For --values"
     " x,y the borders are lower_x, upper_x, lower_y and upper_y. A range without a border on one side is"
-    " open there. A reading without a value is a gap: the stream is taken to be where it was."
+    " open there. A reading without a value is a gap: the stream is taken to be where it was. The last row"
+    " of a stream at one time counts, and on Spark that with the least values."
 )
 BORDERS_EXAMPLES = """
 [b]Examples[/b]
@@ -143,7 +144,8 @@ TRANSITIONS_HELP = (
     " An event and the next one of its query and stream are a transition, I>O or O>I, if the time between"
     " them is at most --within. If not, the first one begins a stay, I>!O or O>!I, which came true when"
     " that time had passed. Timestamps are intervals, so the time between two of them is uncertain: the"
-    " output has a row if its probability reaches --confidence.\n\n"
+    " output has a row if its probability reaches --confidence. A row says when it ended, and how long it"
+    " lasted at least and at most.\n\n"
     "Inputs are Parquet, CSV, or Arrow IPC, with the columns query_id, stream_id, event and the two ends of"
     " the timestamps, min_time and max_time; --query, --stream, --event and --time name other ones."
 )

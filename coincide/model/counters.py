@@ -11,7 +11,7 @@ import numpy as np
 
 from coincide.model.remembered import remembered
 
-LARGEST = "rounded", "longest_match", "drift_largest"
+LARGEST = "rounded", "longest_match", "drift_largest", "latest"
 """How names end whose numbers are not added up: the largest counts."""
 
 

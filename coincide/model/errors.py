@@ -217,7 +217,7 @@ class DroppedRowsWarning(CoincideWarning):
 
 
 class LateRowsWarning(CoincideWarning):
-    """Rows were skipped: they came later than a delay allows, or most of them repeat a time."""
+    """Rows were skipped: they came later than a delay allows, or repeat a time of their stream."""
 
 
 class AheadRowsWarning(CoincideWarning):

@@ -146,7 +146,7 @@ def _summary(
     numbers: Mapping[str, int],
 ) -> BorderSummary:
     """What tasks have counted, and why there is no crossing: `seen` looks at all readings once more."""
-    found = with_numbers(BorderSummary(tick=columns.tick), numbers)
+    found = with_numbers(BorderSummary(tick=columns.tick, time_kind=columns.time_kinds[0]), numbers)
     found = replace(found, queries=len(queries.ids), empty=queries.empty)
     if found.events or not found.readings or seen is None:
         return found

@@ -32,7 +32,8 @@ def border_crossings(
 ) -> DataFrame:
     """Find when streams of readings cross the borders of queries, on Spark.
 
-    The same as `coincide.border_crossing_tables`, with the same arguments and the same answer. Each
+    The same as `coincide.border_crossing_tables`, with the same arguments. The answer is the same where a
+    stream has one reading at a time. Each
     stream is brought to one task and put in order of time there; of streams, a task remembers the one
     that it is at. Queries are collected at once and go to every worker; all else happens when the
     result is used.
@@ -40,7 +41,8 @@ def border_crossings(
     Parameters
     ----------
     readings : DataFrame
-        In any order.
+        In any order. Its rows have no order: of readings with the same stream and time that with the least
+        values counts, and not the last row. The others are skipped and counted.
     queries : DataFrame, pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         As in `coincide.border_crossing_tables`. On Spark Connect they travel with the plan, which bounds
         their size.
@@ -113,7 +115,8 @@ def border_crossing_streams(
     Parameters
     ----------
     readings : DataFrame
-        A stream. Its times need a unit.
+        A stream. Its times need a unit. The reading with the least values counts where several have one
+        stream and time. Nothing counts the others.
     queries : DataFrame, pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
         As in `coincide.border_crossing_tables`. They are collected at once, and are the same after a
         restart.

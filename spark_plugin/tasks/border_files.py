@@ -64,7 +64,7 @@ class PartTask(CountingTask):
         if readings.times.size:
             numbers = streams.dictionary_encode().indices.to_numpy().astype(np.int64)
             found = search.crossings(
-                numbers, readings.times, readings.values, Gather(streams, kind), in_any_order=True
+                numbers, readings.times, readings.values, Gather(streams, kind), counting="least"
             )
             for columns in found:
                 yield columns, None

@@ -49,7 +49,7 @@ class CrossingMonitor(StreamMonitor):
         self._streams, numbers = known.numbered(streams)
         times, values = one_array(rows.column(TIME)).to_numpy(), values_of(rows, self._dimensions)
         given = Gather(streams, narrow_type(streams.type))
-        yield from self._search.crossings(numbers, times, values, given, in_any_order=True)
+        yield from self._search.crossings(numbers, times, values, given, counting="least")
 
     def state(self) -> bytes:
         """All that it has to remember."""

@@ -17,6 +17,7 @@ from coincide.engine.borders.reports import COUNTED, BorderSummary
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import narrow_type, one_array
+from coincide.model.borders.crossings import Counting
 from coincide.model.borders.monitor import Monitor
 from coincide.model.borders.options import BorderOptions
 from coincide.model.errors import DataError
@@ -85,11 +86,11 @@ class PartitionSearch:
         values: np.ndarray,
         streams: Gather,
         *,
-        in_any_order: bool = False,
+        counting: Counting = "first",
     ) -> Iterator[list[pa.Array]]:
         """The output columns of some readings: query, stream if any, event, and times in ticks."""
         self._monitor.streams.reserve(int(numbers.max()) + 1)
-        for part in self._monitor.push(numbers, times, values, in_any_order=in_any_order):
+        for part in self._monitor.push(numbers, times, values, counting=counting):
             told = [part.events.astype(np.int64), part.min_times, part.max_times]
             told += [] if part.instants is None else [part.instants]
             whose = [streams(part.rows)] if self._has_streams else []

@@ -25,9 +25,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
 FEW, MANY = 25, 125
 
 
-def check(case: WaysCase, found: tuple[pa.Table, Any], pushes: list[Push] | None = None) -> Told:
+def check(
+    case: WaysCase,
+    found: tuple[pa.Table, Any],
+    pushes: list[Push] | None = None,
+    *,
+    on_spark: bool = False,
+) -> Told:
     """Hold an answer against the oracle's."""
-    expects = expected(case, pushes)
+    expects = expected(case, pushes, on_spark=on_spark)
     table, summary = found
     assert rows_of(table) == expects.rows
     mine = numbers_by(summary)
@@ -87,7 +93,7 @@ def check_on_spark(spark: Any, seed: int) -> None:
             report=report,
             **case.arguments,
         ).toArrow()
-    check(case, (found.cast(by_tables(case)[0].schema), report.summary()))
+    check(case, (found.cast(by_tables(case)[0].schema), report.summary()), on_spark=True)
 
 
 @pytest.mark.spark
@@ -109,4 +115,4 @@ def test_the_command_on_spark_agrees_with_the_oracle(
 ) -> None:
     case = random_case(2, for_spark=True)
     found, told = by_command(case, tmp_path, "parquet", "spark", capsys)
-    check(case, (found.cast(by_tables(case)[0].schema), told))
+    check(case, (found.cast(by_tables(case)[0].schema), told), on_spark=True)

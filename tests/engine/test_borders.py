@@ -120,6 +120,69 @@ def test_gaps_repeated_times_and_invalid_rows_are_counted() -> None:
     assert (summary.entered, summary.left, summary.queries) == (1, 0, 2)
 
 
+TWICE = pa.table(
+    {
+        "stream_id": [1, 1, 1, 1, 2, 1],
+        "time": [2, 1, 1, 1, 1, 0],
+        "value": [0.0, 5.0, 30.0, None, 0.0, 10.0],
+    }
+)
+"""Of stream 1 two readings at one time, and a gap: 30 is hot, and comes later."""
+SKIPPED = r"6 rows: skipped 1 that repeat a time of their stream\. Name the column.*stream"
+
+
+def test_of_readings_at_one_time_the_last_row_counts() -> None:
+    report = coincide.BorderReport()
+    with pytest.warns(coincide.LateRowsWarning, match=SKIPPED):
+        found = border_crossing_tables(TWICE, QUERIES, report=report)
+    rows = [("cold", 1, "I", 1, 2), ("hot", 1, "I", 0, 1), ("hot", 1, "O", 1, 2)]
+    assert sorted(told(found)) == rows
+    assert report.summary().repeated == 1
+    assert "skipped 1 that repeat a time" in str(report)
+    with pytest.warns(coincide.LateRowsWarning, match="5 rows: skipped 1 that repeat a time"):
+        there = inside_tables(TWICE.filter(pc.less(TWICE["time"], 2)), QUERIES)
+    assert ("hot", 1) in told(there)
+    swapped = TWICE.take(pa.array([0, 2, 1, 3, 4, 5]))
+    assert sorted(told(border_crossing_tables(swapped, QUERIES))) == [("cold", 1, "I", 1, 2)]
+
+
+def test_pushed_readings_at_one_time() -> None:
+    """With a delay the last one counts; without one the first, as its crossings were returned."""
+    rows = TWICE.sort_by([("time", "ascending")])
+    for delay, events in ((5, "IO"), (None, "")):
+        for size in (1, 6):
+            monitor = BorderMonitor(QUERIES, delay=delay)
+            found = [monitor.push(rows.slice(start, size)) for start in range(0, 6, size)]
+            if delay is not None:
+                with pytest.warns(coincide.LateRowsWarning, match=SKIPPED):
+                    found.append(monitor.flush())
+            hot = [row for table in found for row in told(table) if row[0] == "hot"]
+            assert "".join(row[2] for row in hot) == events
+            assert monitor.summary().repeated == 1
+
+
+@pytest.mark.parametrize(
+    ("time", "within"),
+    [
+        (pa.array([0, 2, 9], pa.int64()), 1), (pa.array([0, 1, 2], pa.date32()), "12h"),
+        (pa.array([-9, -7, -5], pa.timestamp("us", "Europe/Rome")), "1us"),
+        (pa.array([1, 2, 3], pa.duration("ms")), "1ms"),
+    ],
+)  # fmt: skip
+def test_the_last_reading_is_until_of_transitions(time: pa.Array, within: Any) -> None:
+    """A stream that entered last is inside until the readings end, which crossings do not say."""
+    table = pa.table({"stream_id": [1] * 3, "time": time, "value": [0.0, 30.0, 30.0]})
+    report, told_of = coincide.BorderReport(), coincide.TransitionReport()
+    found = border_crossing_tables(table, QUERIES.slice(0, 1), report=report)
+    last = report.summary().last_reading
+    assert last == time[2].cast(found["max_time"].type)
+    asked: dict[str, Any] = {"within": within, "confidence": 0.9, "report": told_of}
+    assert not coincide.transition_tables(found, **asked).num_rows
+    stays = coincide.transition_tables(found, until=last, **asked)
+    assert stays["transition"].to_pylist() == ["I>!O"]
+    assert stays["next_min_time"].null_count == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [

@@ -38,6 +38,12 @@ def random_readings(
     return pa.table(columns)
 
 
+def least_last(readings: pa.Table) -> pa.Table:
+    """Readings in an order in which the last of a time is the one that counts on Spark: the least."""
+    values = [name for name in "xyz" if name in readings.column_names]
+    return readings.sort_by([("at", "ascending"), *((name, "descending") for name in values)])
+
+
 def random_queries(seed: int, ids: pa.Array, dimensions: int = 1) -> pa.Table:
     """Ranges on the grid of the readings: open, empty and equal ones among them."""
     random = np.random.default_rng(seed)

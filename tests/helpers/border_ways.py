@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import pickle
@@ -34,7 +35,7 @@ class Told(NamedTuple):
     inside: set[tuple[Any, ...]]
 
 
-def expected(case: WaysCase, pushes: list[Push] | None = None) -> Told:
+def expected(case: WaysCase, pushes: list[Push] | None = None, *, on_spark: bool = False) -> Told:
     """What the oracle tells: of pushes, or of the whole table in order of time."""
     options, counts = case.options, _Counts()
     oracle = BorderReference(
@@ -46,14 +47,18 @@ def expected(case: WaysCase, pushes: list[Push] | None = None) -> Told:
     changes = {} if pushes is None else {push.start: push for push in pushes}
     readings = list(enumerate(_ticks_and_points(case)))
     if pushes is None:
-        readings.sort(key=lambda each: _place_in_time(*each[1]))
+        # Of a time the last row counts; on Spark, where rows have no order, the least values.
+        readings.reverse()
+        readings.sort(key=lambda each: _place_in_time(*each[1], on_spark))
     found: Rows = []
+    latest: int | None = None
     for row, (stream, time, point) in readings:
         if row in changes:
             for query in changes[row].removed:
                 oracle.remove(query)
             _add(oracle, case, changes[row].added)
         if counts.takes(stream, time, point):
+            latest = max(round(time), round(time) if latest is None else latest)
             counts.see(stream, round(time), point)
             found += [tuple(c) for c in oracle.read(stream, round(time), point)]
     if not options.interpolate:
@@ -67,7 +72,7 @@ def expected(case: WaysCase, pushes: list[Push] | None = None) -> Told:
         "repeated": counts.repeated, "late": counts.late, "queries": len(ranges),
         "empty": sum(each.is_empty for each in ranges),
         "entered": told_events.count("I"), "left": told_events.count("O"),
-        "rounded": counts.rounded,
+        "rounded": counts.rounded, "latest": latest,
     }  # fmt: skip
     inside = {(query, s) if case.has_streams else (query,) for s, query in oracle.inside}
     return Told(sorted(found, key=repr), told, inside)
@@ -82,11 +87,13 @@ def _add(oracle: BorderReference, case: WaysCase, queries: pa.Table) -> None:
         oracle.add(row["area"], lower, upper, word or case.options.closed)
 
 
-def _place_in_time(stream: Any, time: Any, point: tuple[float, ...]) -> tuple[Any, ...]:
+def _place_in_time(
+    stream: Any, time: Any, point: tuple[float, ...], by_values: bool
+) -> tuple[Any, ...]:
     """By which rows are sorted; what is no reading comes first and is only counted."""
     if not _Counts().takes(stream, time, point):
         return (-math.inf, ())
-    return round(time), () if _is_gap(point) else point
+    return round(time), point if by_values and not _is_gap(point) else ()
 
 
 def _ticks_and_points(case: WaysCase) -> list[tuple[Any, Any, tuple[float, ...]]]:
@@ -151,7 +158,19 @@ def numbers_by(summary: BorderSummary | dict[str, Any]) -> dict[str, Any]:
     """The counters of `expected`."""
     told = dict(summary if isinstance(summary, dict) else vars(summary))
     told["rounded"] = told.get("rounded") or 0.0  # a command tells none of 0
+    told["latest"] = _ticks(told.get("last_reading"))
+    if isinstance(summary, BorderSummary) and summary.last_reading is not None:
+        told["latest"] = pa.array([summary.last_reading]).cast(pa.int64())[0].as_py()
     return {name: told[name] for name in told if name not in ("retrieved", "tick")}
+
+
+def _ticks(text: str | None) -> int | None:
+    """Of a time as a command tells it."""
+    if text is None or text.lstrip("-").isdigit():
+        return None if text is None else int(text)
+    when = dt.datetime.fromisoformat(text)
+    when = when if when.tzinfo else when.replace(tzinfo=dt.UTC)
+    return (when - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(microseconds=1)
 
 
 def by_tables(case: WaysCase) -> tuple[pa.Table, BorderSummary]:

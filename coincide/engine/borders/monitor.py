@@ -31,7 +31,7 @@ from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
-from coincide.model.borders.crossings import EVENTS, Crossings, Found, Taken, in_time
+from coincide.model.borders.crossings import EVENTS, Counting, Crossings, Found, Taken, in_time
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search, Wanted
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
@@ -53,7 +53,8 @@ class BorderMonitor:
 
     The BMQ processor (section 4 of its paper): a stream table and sorted borders. Streams may have any
     number of readings in a push. Those of one stream must come in order of time: a reading that is not
-    later than those before it is skipped and counted. With a `delay` readings may come in disorder.
+    later than those before it is skipped and counted. So of several at one time the first counts. With a
+    `delay` readings may come in disorder, and of several at one time the last one counts.
     However readings are cut into pushes, the crossings are the same. It pickles.
 
     Parameters
@@ -224,7 +225,7 @@ class BorderMonitor:
         Warns
         -----
         LateRowsWarning
-            About readings that came too late, and if most of them repeat a time.
+            About readings that came too late, and those that repeat a time.
         """
         if is_nothing(readings):
             return pa.table({}) if self._pushes.columns is None else self.schema.empty_table()
@@ -268,7 +269,7 @@ class BorderMonitor:
         clock = instant_of("time", time, columns.scale, self.arguments.time_options)
         if self._waiting is None:
             return self.schema.empty_table()
-        return self._release(*self._waiting.moved(clock).released())
+        return self._told_release(*self._waiting.moved(clock).released())
 
     def flush(self) -> pa.Table:
         """The crossings of all readings that wait. What comes before the latest one is late from now on.
@@ -281,7 +282,7 @@ class BorderMonitor:
         self._pushes.known("flush")
         if self._waiting is None:
             return self.schema.empty_table()
-        return self._release(*self._waiting.ended())
+        return self._told_release(*self._waiting.ended())
 
     def take_late(self) -> pa.Table:
         """The late readings since they were last taken, as they were pushed.
@@ -306,7 +307,7 @@ class BorderMonitor:
         table, columns = self._pushes.read(readings)
         read = read_readings(table, columns)
         self._pushes.keep(table, columns)
-        found = self._crossings(read, in_any_order=True)
+        found = self._crossings(read, "last")
         self._rows += read.counts
         return self._batches(read, found)
 
@@ -317,9 +318,15 @@ class BorderMonitor:
             self._came_late += rows.size
 
     def _release(self, waiting: Waiting, due: Readings) -> pa.Table:
-        """The crossings of readings that waited; those of one stream and time are told apart by values."""
-        found = self._in_time(self._crossings(due, in_any_order=True), due)
+        """The crossings of readings that waited; of one stream and time the last that came counts."""
+        found = self._in_time(self._crossings(due, "last"), due)
         self._waiting = waiting
+        return found
+
+    def _told_release(self, waiting: Waiting, due: Readings) -> pa.Table:
+        before = replace(self._monitor.taken)
+        found = self._release(waiting, due)
+        self._warn_of_repeated(before)
         return found
 
     def _in_time(self, found: Iterator[Crossings], readings: Readings) -> pa.Table:
@@ -342,6 +349,10 @@ class BorderMonitor:
         """Warn of readings of a push that are left out, and of those that it took."""
         cure = "Use BorderMonitor(..., delay={delay}), which accepts them"
         warn_of_late(READINGS, rows, late, behind, self._pushes.known("push").tick, cure)
+        self._warn_of_repeated(before)
+
+    def _warn_of_repeated(self, before: Taken) -> None:
+        """Warn of readings, of those that were taken since, of whose time another one counts."""
         taken = self._monitor.taken
         repeated, seen = taken.repeated - before.repeated, taken.readings - before.readings
         warn_of_repeated(READINGS, seen, repeated, ONE_STREAM_AGAIN)
@@ -375,6 +386,7 @@ class BorderMonitor:
             queries=self._queries,
             empty=self._empty,
             tick=None if columns is None else columns.tick,
+            time_kind=None if columns is None else columns.time_kinds[0],
             why_none=self._why_none(),
         )
 
@@ -388,14 +400,12 @@ class BorderMonitor:
         kinds = [self._ids.kind, *streams, pa.string(), *times]
         return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
 
-    def _crossings(self, readings: Readings, *, in_any_order: bool = False) -> Iterator[Crossings]:
+    def _crossings(self, readings: Readings, counting: Counting = "first") -> Iterator[Crossings]:
         if self._streams is None:
             self._streams = Ids.none(readings.streams.type)
         self._streams, numbers = self._streams.numbered(readings.streams)
         self._monitor.streams.reserve(len(self._streams.known))
-        return self._monitor.push(
-            numbers, readings.times, readings.values, in_any_order=in_any_order
-        )
+        return self._monitor.push(numbers, readings.times, readings.values, counting=counting)
 
     def _batches(self, readings: Readings, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:
         assert self._ids is not None

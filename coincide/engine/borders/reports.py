@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import REASONS, Queries
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.schemas import as_times
 from coincide.engine.reports.lines import Line, Told, under
 from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import (
@@ -25,7 +27,7 @@ from coincide.engine.reports.warnings import (
 from coincide.model.borders.index import CLOSED_ABOVE, OPEN_BELOW
 from coincide.model.borders.monitor import Monitor
 from coincide.model.errors import NoPairsWarning, Words, argument, marked, several
-from coincide.model.units import Tick
+from coincide.model.units import TIME_LIMIT, Tick
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,10 @@ class BorderSummary(Told):
         Largest change of a time by rounding it to ticks, in ticks.
     tick : Tick or None
         In what times are counted; None before the first reading.
+    latest : int
+        The time of the last reading, in ticks from −2⁶¹ on, so that 0 is before any.
+    time_kind : pa.DataType or None
+        The type of the times of crossings; None before the first reading.
     why_none : tuple of str
         Where no crossing was found, what speaks against any, the most telling first.
     """
@@ -74,6 +80,8 @@ class BorderSummary(Told):
     rounded: float = 0.0
     tick: Tick | None = None
     why_none: tuple[str, ...] = ()
+    latest: int = 0
+    time_kind: pa.DataType | None = None
 
     @classmethod
     def of(cls, monitor: Monitor, rows: SideCounts) -> BorderSummary:
@@ -81,8 +89,16 @@ class BorderSummary(Told):
         taken = monitor.taken
         return cls(
             rows.rows, rows.invalid, taken.gaps, taken.repeated, taken.late, entered=monitor.entered,
-            left=monitor.left, retrieved=monitor.retrieved, rounded=rows.rounded,
+            left=monitor.left, retrieved=monitor.retrieved, rounded=rows.rounded, latest=taken.latest,
         )  # fmt: skip
+
+    @property
+    def last_reading(self) -> pa.Scalar | None:
+        """The time up to which readings are known, as crossings have it: `until` of region transitions."""
+        if not self.latest or self.tick is None or self.time_kind is None:
+            return None
+        ticks = pa.array([self.latest - TIME_LIMIT], pa.int64())
+        return as_times(ticks, self.time_kind, self.tick)[0]
 
     @property
     def lines(self) -> list[Line]:
@@ -97,8 +113,10 @@ class BorderSummary(Told):
             readings.append(f"skipped {self.late:,} that came too late")
         readings += [words for _, words in losses_of(self)]
         empty = f", {self.empty:,} of them empty" if self.empty else ""
+        last = self.last_reading
         return [
             ("readings", "; ".join(readings)),
+            *([] if last is None else [("until", f"{shown_time(last)}, the last reading")]),
             ("queries", f"{self.queries:,}{empty}"),
             ("entered", f"{self.entered:,}"),
             ("left", f"{self.left:,}"),
@@ -110,6 +128,13 @@ class BorderSummary(Told):
     def events(self) -> int:
         """All crossings."""
         return self.entered + self.left
+
+
+def shown_time(time: pa.Scalar) -> str:
+    """A time as `coincide transitions` reads it: ``2024-05-01T08:00:00Z``, ``9000us``, or a number."""
+    if pa.types.is_duration(time.type):
+        return f"{time.value}{time.type.unit}"
+    return str(time.cast(pa.string())).replace(" ", "T")
 
 
 COUNTED = tuple(numbers_of(BorderSummary()))

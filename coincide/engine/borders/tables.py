@@ -38,8 +38,8 @@ def border_crossing_tables(
     Parameters
     ----------
     readings : pa.Table, whatever offers Arrow's C stream, dict of arrays, list of dicts, or path
-        In any order. If readings have the same stream and time, that with the least values counts, and the
-        others are skipped and counted.
+        In any order. The last of the rows with the same stream and time counts. The others are skipped,
+        counted, and warned of.
     queries : as readings
         A column of distinct ids, and one of lower and one of upper borders for each value column: for
         ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null

@@ -50,8 +50,8 @@ def warn_of_ahead(
 
 
 def warn_of_repeated(table: str, rows: int, repeated: int, cure: str) -> None:
-    """Warn where most rows are of a time that their stream has had."""
-    if are_most(repeated, rows):
+    """Warn of rows that are passed over, as another one of their stream and time counts."""
+    if repeated:
         warn(
             f"{table}, {rows:,} rows: skipped {repeated:,} that repeat a time of their stream."
             f" {cure}.",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from coincide.model.borders.moves import FIRST, FROM_OUTSIDE, MOVE
 from coincide.model.compiled import compiled
 from coincide.model.ordering import ascends, stable_order
+from coincide.model.units import TIME_LIMIT
 
 OUT, IN, PASSED = 0, 1, 2
 """Kind of a crossing in arrays: the stream left the query's range, entered it, or went through it between
@@ -18,6 +19,11 @@ two readings, which is told as an `IN` and an `OUT`."""
 
 EVENTS = ("O", "I")
 """The word for each kind, in column `event`."""
+
+
+Counting = Literal["first", "last", "least"]
+"""Of readings of a stream at one time, which one counts: the first that came, as all are taken as they
+come; the last row of those in any order; or, of rows that have no order, that with the least values."""
 
 
 class Found(NamedTuple):
@@ -111,11 +117,13 @@ class Taken:
     gaps: int = 0
     repeated: int = 0
     late: int = 0
+    latest: int = 0  # the largest time, from -2^61 ticks on, so that 0 is no reading
 
     def add(self, other: Taken) -> None:
         """Count the readings of one more batch."""
         for name in ("readings", "gaps", "repeated", "late"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.latest = max(self.latest, other.latest)
 
 
 class StreamTable:
@@ -164,19 +172,20 @@ class StreamTable:
         values: np.ndarray,
         *,
         from_outside: bool,
-        in_any_order: bool = False,
+        counting: Counting = "first",
     ) -> tuple[Points, Taken]:
-        """The points of a batch of readings. Of each stream they come in the order of their arrival."""
+        """The points of a batch of readings; with `counting` of "first" as they come, else in any order."""
         # A reading that is not later than all of its stream before it is left out, so that any
         # batching of readings gives the same points.
         rows = None if ascends(streams) else stable_order(streams)
-        if in_any_order and _is_disordered(streams, times, rows):
-            rows = np.lexsort((*values.T[::-1], times, streams))
+        if counting != "first" and _is_disordered(streams, times, rows):
+            rows = _ordered(streams, times, values, counting)
         if rows is not None:
             streams, times, values = streams[rows], times[rows], values[rows]
         is_gap = np.isnan(values).any(axis=1)
         kept, late, repeated = accepted(streams, times, is_gap, self.known, self.times)
-        taken = Taken(streams.size, int(is_gap.sum()), repeated, late)
+        latest = int(times.max()) + TIME_LIMIT if times.size else 0
+        taken = Taken(streams.size, int(is_gap.sum()), repeated, late, latest)
         rows = np.flatnonzero(kept) if rows is None else rows[kept]
         if rows.size < kept.size:
             streams, times, values = streams[kept], times[kept], values[kept]
@@ -215,6 +224,16 @@ class StreamTable:
         self.times[streams] = points.times[ends]
         self.values[streams] = points.values[ends]
         self.segments[streams] = segments[ends]
+
+
+def _ordered(
+    streams: np.ndarray, times: np.ndarray, values: np.ndarray, counting: Counting
+) -> np.ndarray:
+    """Rows by stream and time, of equal ones first that which counts: int64 array, shape (n,)."""
+    if counting == "least":
+        return np.lexsort((*values.T[::-1], times, streams))
+    # The order is stable, so that of the rows from behind has the last of equal ones first.
+    return streams.size - 1 - np.lexsort((times[::-1], streams[::-1]))
 
 
 def _is_disordered(streams: np.ndarray, times: np.ndarray, rows: np.ndarray | None) -> bool:

@@ -12,6 +12,7 @@ from coincide.model.borders.crossings import (
     IN,
     OUT,
     PASSED,
+    Counting,
     Crossings,
     Found,
     Points,
@@ -136,14 +137,14 @@ class Monitor:
         times: np.ndarray,
         values: np.ndarray,
         *,
-        in_any_order: bool = False,
+        counting: Counting = "first",
     ) -> Iterator[Crossings]:
         """The crossings of a batch of readings."""
         # The batch is taken when this is called; what it says is found while one goes through it,
         # to its end.
         from_outside = self.options.first == "outside" or self.open_pairs is not None
         points, taken = self.streams.take(
-            streams, times, values, from_outside=from_outside, in_any_order=in_any_order
+            streams, times, values, from_outside=from_outside, counting=counting
         )
         searches = self._searches(points)
         self.streams.keep(points, searches[0][1].segments)

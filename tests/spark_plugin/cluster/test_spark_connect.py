@@ -31,7 +31,7 @@ from coincide import (
     within,
 )
 from spark_plugin.cluster.session import local_session
-from tests.helpers.border_tables import NAMES, random_queries, random_readings
+from tests.helpers.border_tables import NAMES, least_last, random_queries, random_readings
 from tests.helpers.histogram_tables import by_device, random_templates
 from tests.helpers.histogram_tables import events as histogram_events
 from tests.helpers.places import ROOT
@@ -418,7 +418,7 @@ def test_a_side_that_the_plan_could_not_hold_goes_by_exchange(answered: dict[str
 
 
 def test_crossings_and_transitions(answered: dict[str, Any]) -> None:
-    crossings = border_crossing_tables(READINGS, QUERIES, **BORDERS)
+    crossings = border_crossing_tables(least_last(READINGS), QUERIES, **BORDERS)
     assert answered["crossings"] == [rows_of(crossings), crossings.num_rows]
     assert answered["dwell_times"] == rows_of(transition_tables(crossings, **DWELL))
 

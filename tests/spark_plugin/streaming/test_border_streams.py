@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from coincide import BorderOptions, border_crossing_streams, border_crossing_tables
 from spark_plugin.ways.streaming.arguments import STATE_STORE
-from tests.helpers.border_tables import random_queries
+from tests.helpers.border_tables import least_last, random_queries
 from tests.helpers.spark_streams import (
     BEGIN,
     appended,
@@ -65,7 +65,9 @@ def crossings(stream: DataFrame, name: str, **more: Any) -> DataFrame:
 
 def expected(tables: list[pa.Table], name: str) -> pa.Table:
     queries = random_queries(2, pa.array(range(25)), len(CASES[name]["values"]))
-    return border_crossing_tables(pa.concat_tables(tables), queries, **NAMES, **CASES[name])
+    return border_crossing_tables(
+        least_last(pa.concat_tables(tables)), queries, **NAMES, **CASES[name]
+    )
 
 
 @pytest.mark.slow
