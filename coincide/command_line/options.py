@@ -680,7 +680,8 @@ TRANSITIONS = [
             "--confidence CT: float": "How probable a transition or a stay must be, such as 0.9 or 90%."
             " Exact times need none.",
             "--until TIME": "Up to when the data are known, which decides stays of last events: a time like"
-            " those of the column, or a duration such as [cyan]90s[/cyan]. Default: the largest max_time.",
+            " those of the column, or a duration such as [cyan]90s[/cyan]. [b]coincide borders[/b] prints"
+            " that of its readings. Default: the largest max_time.",
             "--repeated raise|first|last = raise": "An I after an I, or an O after an O: an error; left"
             " out; or the dwell time begins anew.",
         },

@@ -81,6 +81,9 @@ def decide_waits(
 STAYS = 2
 """Added to the kind of the first event (`coincide.model.borders.crossings`) where none followed in time."""
 
+NO_EVENT = -1
+"""In place of the row of an event where there is none."""
+
 TRANSITIONS = ("O>I", "I>O", "O>!I", "I>!O")
 """The word for each kind, in column `transition`: the paper's O▷I, I▷O, O▷¬I and I▷¬O."""
 
@@ -176,11 +179,28 @@ class Found(NamedTuple):
     """Region transitions: rows of the events that begin them, int8 places in `TRANSITIONS`, ticks."""
 
     row: np.ndarray  # int64, shape (m,): which event begins it
+    next: np.ndarray  # int64, shape (m,): which event ends it; -1 where none is known
     transition: np.ndarray  # int8, shape (m,)
     min_time: np.ndarray  # int64, shape (m,)
     max_time: np.ndarray  # int64, shape (m,)
     neither: int = 0
     both: int = 0
+
+    @classmethod
+    def nothing(cls) -> Found:
+        """None."""
+        none = np.zeros(0, np.int64)
+        return cls(none, none, none.astype(np.int8), none, none)
+
+    def rows(self, taken: slice) -> Found:
+        """A run of them, not copied; the numbers are of all."""
+        return self._replace(
+            row=self.row[taken],
+            next=self.next[taken],
+            transition=self.transition[taken],
+            min_time=self.min_time[taken],
+            max_time=self.max_time[taken],
+        )
 
 
 def repeats(keys: np.ndarray, kind: np.ndarray) -> np.ndarray:
@@ -221,8 +241,11 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
     row = first[which // 2]
     ends = row + ~is_stay
     delay = np.where(is_stay, rule.within, 0)
+    # What is seen inside twice has left in between, and nothing tells when.
+    following = np.where(alternate[which // 2], row + 1, NO_EVENT)
     return Found(
         row,
+        following,
         (events.kind[row] + STAYS * is_stay).astype(np.int8),
         events.min_time[ends] + delay,
         events.max_time[ends] + delay,
@@ -237,6 +260,7 @@ def decided_by_the_clock(events: Crossings, until: int, rule: DwellRule) -> Foun
     row = np.flatnonzero(passed & ~events.told)
     return Found(
         row,
+        np.full(row.size, NO_EVENT),
         (events.kind[row] + STAYS).astype(np.int8),
         events.min_time[row] + rule.within,
         events.max_time[row] + rule.within,

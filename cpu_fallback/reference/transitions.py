@@ -3,18 +3,20 @@
 Tran-Seq (section 6.4 of the BMQ paper), with what is too old told as a stay before, and not after,
 the new event looks for its match. An event is a tuple (query, stream, "I" or "O", min_time,
 max_time) of integer ticks; a row is (query, stream, transition, min and max of the first event, min
-and max of when it came true).
+and max of when it came true, min and max of the event that ended it or None, shortest and longest
+duration or None).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from cpu_fallback.reference.decision import qualifies, satisfaction_probability
 
 Event = tuple[Hashable, Hashable, str, int, int]
-Row = tuple[Hashable, Hashable, str, int, int, int, int]
+Row = tuple[Any, ...]
 
 # No difference of two times reaches as far.
 FAR = 2**70
@@ -42,21 +44,31 @@ def transitions(
         # Whoever waits longer than `within` by now has stayed.
         for window in windows.values():
             if place in window and _qualifies_longer(window[place], event, within, confidence):
-                rows.append(_stay(window[place], within))
+                end = event if window is windows[other] else None
+                rows.append(_stay(window[place], within, end))
         # Whoever waits in the other window, and not longer than `within`, has gone over.
         match = windows[other].pop(place, None)
         if match is not None and qualifies(_shorter(match, event, within), confidence):
-            rows.append((*place, f"{other}>{kind}", *match[3:], *event[3:]))
+            row = (*place, f"{other}>{kind}", *match[3:], *event[3:])
+            rows.append((*row, *_end(match, event)))
         windows[kind][place] = event
     left = [event for window in windows.values() for event in window.values()]
     sure = [event for event in left if qualifies(_passed(event, within, until), confidence)]
     return rows + [_stay(event, within) for event in sure], len(left) - len(sure)
 
 
-def _stay(event: Event, within: int) -> Row:
+def _stay(event: Event, within: int, end: Event | None = None) -> Row:
     query, stream, kind, low, high = event
     name = "I>!O" if kind == "I" else "O>!I"
-    return (query, stream, name, low, high, low + within, high + within)
+    return (query, stream, name, low, high, low + within, high + within, *_end(event, end))
+
+
+def _end(first: Event, second: Event | None) -> Row:
+    """The timestamp of the event that ends a stay or a transition, and the durations that there may be."""
+    if second is None:
+        return (None,) * 4
+    gaps = [end - begin for begin in first[3:] for end in second[3:]]
+    return (*second[3:], max(min(gaps), 0), max(gaps))
 
 
 def _between(first: Event, second: Event, lo: int, hi: int) -> Fraction:

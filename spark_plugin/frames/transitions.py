@@ -12,7 +12,12 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.reports.metrics import with_numbers
-from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
+from coincide.engine.transitions.arguments import (
+    DURATIONS,
+    SIDE,
+    EventColumns,
+    TransitionArguments,
+)
 from coincide.engine.transitions.reports import TransitionSummary
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.transitions import TRANSITIONS
@@ -52,10 +57,10 @@ def plan_transitions(
         "and dwell times can lie across micro-batches. Use transition_streams.",
     )  # fmt: skip
     given = CrossingFrame.of(events, arguments)
-    check_distinct_names(arguments.result_columns)
+    check_distinct_names(given.columns.schema.names)
     check_workers(events.sparkSession)
     task = TransitionTask(given.columns, given.end(until), is_measured=until is None)
-    made = list(zip(arguments.result_columns, given.result_kinds, strict=True))
+    made = list(zip(given.columns.schema.names, given.result_kinds, strict=True))
     told = partial(with_numbers, TransitionSummary(tick=given.columns.tick))
     return OperatorPlan.of(given.wire_rows(), task, made, RESULT_WORDS, told, observe=observe)
 
@@ -88,7 +93,8 @@ class CrossingFrame:
             list(map(self.rows.kind, names))
             for names in (self.rows.keys, self.columns.arguments.clocks)
         )
-        return [*ids, T.LongType(), *map(result_time, times), *map(computed_time, times)]
+        own, computed = list(map(result_time, times)), map(computed_time, times)
+        return [*ids, T.LongType(), *own, *computed, *own, *[T.LongType()] * len(DURATIONS)]
 
     def end(self, until: Any) -> int | None:
         """The end of the data, ticks; None if there are no events. Runs a job unless it is given."""

@@ -51,7 +51,8 @@ def transitions(
         As in `coincide.transition_tables`.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it. By default the largest
-        max_time of all events, which a job finds at once; it computes the events once more.
+        max_time of all events, which a job finds at once; it computes the events once more. For crossings
+        give ``report.summary().last_reading`` of their `BorderReport`, after an action.
     report : TransitionReport, optional
         Takes what was found, left out, and is undecided, once the result was computed.
 
@@ -59,7 +60,7 @@ def transitions(
     -------
     DataFrame
         As in `coincide.transition_tables`. Times have the events' types where these are timestamps, and
-        else are bigint ticks.
+        else are bigint ticks, as durations are.
 
     Raises
     ------
@@ -131,7 +132,8 @@ def transition_streams(
     Returns
     -------
     DataFrame
-        A streaming DataFrame for output mode ``append``, with the columns of `coincide.transitions`.
+        A streaming DataFrame for output mode ``append``, with the columns of `coincide.transitions`. A
+        stay comes out before it ends, so its end and durations are null.
 
     Raises
     ------

@@ -11,7 +11,12 @@ import pyarrow as pa
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, narrow_type
 from coincide.engine.transitions.arguments import EventColumns
-from coincide.engine.transitions.crossing_rows import Batch, check_exact, refuse_repeated
+from coincide.engine.transitions.crossing_rows import (
+    Batch,
+    check_exact,
+    refuse_repeated,
+    told_times,
+)
 from coincide.model.transitions import (
     NONE,
     Crossings,
@@ -88,13 +93,10 @@ class TransitionsOfBucket(StreamMonitor):
     def _rows(self, events: Batch, found: Found) -> list[pa.Array]:
         """The output columns of what was found among events."""
         ids = events.ids[: len(self._columns.arguments.ids)]
-        crossings, row = events.crossings, found.row
-        numbers = [
-            found.transition.astype(np.int64), crossings.min_time[row], crossings.max_time[row],
-            found.min_time, found.max_time,
-        ]  # fmt: skip
-        columns = [Gather(each, narrow_type(each.type))(row) for each in ids]
-        return [*columns, *map(pa.array, numbers)]
+        columns = [Gather(each, narrow_type(each.type))(found.row) for each in ids]
+        kinds = pa.array(found.transition.astype(np.int64))
+        # Whether the clock or the next event tells of a stay depends on micro-batches.
+        return [*columns, kinds, *told_times(events.crossings, found, ends_stays=False)]
 
     def state(self) -> bytes:
         """All that it has to remember."""

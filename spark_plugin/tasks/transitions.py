@@ -16,6 +16,7 @@ from coincide.engine.transitions.crossing_rows import (
     Batch,
     check_exact,
     refuse_repeated,
+    told_times,
     words_of_invalid,
 )
 from coincide.engine.transitions.reports import (
@@ -186,8 +187,7 @@ class _TransitionWork(KeyWork):
     def _clock(self, last: Crossings) -> Found:
         """The stays of last events."""
         if self._until is None:
-            none = np.zeros(0, np.int64)
-            found = Found(none, none.astype(np.int8), none, none)
+            found = Found.nothing()
         else:
             found = decided_by_the_clock(last, self._until, self._columns.rule)
         self._undecided += last.kind.size - found.row.size
@@ -196,14 +196,9 @@ class _TransitionWork(KeyWork):
     def _rows_of(self, events: Batch, found: Found) -> Iterator[list[pa.Array]]:
         """The output columns of what was found among events."""
         self._counts += TransitionCounts.of(found)
-        crossings = events.crossings
         ids = [Gather(ids, kind) for ids, kind in zip(events.ids, self._id_kinds, strict=False)]
         for start in range(0, found.row.size, _BATCH_ROWS):
-            taken = slice(start, start + _BATCH_ROWS)
-            row = found.row[taken]
-            numbers = [
-                found.transition[taken].astype(np.int64),
-                *(crossings.min_time[row], crossings.max_time[row]),
-                *(found.min_time[taken], found.max_time[taken]),
-            ]
-            yield [*(column(row) for column in ids), *map(pa.array, numbers)]
+            part = found.rows(slice(start, start + _BATCH_ROWS))
+            kinds = pa.array(part.transition.astype(np.int64))
+            times = told_times(events.crossings, part)
+            yield [*(column(part.row) for column in ids), kinds, *times]

@@ -30,7 +30,13 @@ from spark_plugin.tasks import transitions as task
 from spark_plugin.tasks.counting import EXAMPLE
 from spark_plugin.tasks.transitions import FIRST_FAULT, FIRST_NULL, HIGH, KIND, LOW, QUERY, STREAM
 from tests.helpers.alternating import in_alternating_order
-from tests.helpers.transition_cases import Case, event_table, result_rows, transition_cases
+from tests.helpers.transition_cases import (
+    Case,
+    event_table,
+    in_order,
+    result_rows,
+    transition_cases,
+)
 
 
 def on_the_wire(events: Sequence[Event]) -> pa.Table:
@@ -81,7 +87,7 @@ def test_any_batches_and_chunks_agree_with_the_reference(case: Case, size: int, 
             assert wanted is None
             return
     assert wanted is not None
-    assert result_rows(found) == sorted(wanted[0])
+    assert result_rows(found) == in_order(wanted[0])
     if summary is None:
         assert not events
         return
@@ -106,9 +112,10 @@ def test_a_stream_that_passes_through_enters_first(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(counting, "CHUNK_ROWS", rows)
         found, _ = answered(task_of(columns, 50), on_the_wire(events), 1)
         assert result_rows(found) == [
-            (1, "more", "I>O", 4, 8, 4, 8), (1, "more", "O>I", 5, 7, 4, 8),
-            (1, "out and in", "I>O", 0, 2, 4, 8), (1, "out and in", "O>I", 4, 8, 4, 8),
-            (1, "through", "I>O", 0, 10, 0, 10),
+            (1, "more", "I>O", 4, 8, 4, 8, 4, 8, 0, 4), (1, "more", "O>I", 5, 7, 4, 8, 4, 8, 0, 3),
+            (1, "out and in", "I>O", 0, 2, 4, 8, 4, 8, 2, 8),
+            (1, "out and in", "O>I", 4, 8, 4, 8, 4, 8, 0, 4),
+            (1, "through", "I>O", 0, 10, 0, 10, 0, 10, 0, 10),
         ]  # fmt: skip
 
 
@@ -150,8 +157,11 @@ def test_repeated_events_are_counted(size: int, monkeypatch: pytest.MonkeyPatch)
     times = ((0, "I"), (5, "I"), (20, "I"), (21, "O"))
     wire = on_the_wire([(1, "a", word, time, time) for time, word in times])
     wanted: dict[Repeated, Any] = {
-        "first": [(1, "a", "I>!O", 0, 0, 10, 10)],
-        "last": [(1, "a", "I>!O", 5, 5, 15, 15), (1, "a", "I>O", 20, 20, 21, 21)],
+        "first": [(1, "a", "I>!O", 0, 0, 10, 10, 21, 21, 21, 21)],
+        "last": [
+            (1, "a", "I>!O", 5, 5, 15, 15, *(None,) * 4),
+            (1, "a", "I>O", 20, 20, 21, 21, 21, 21, 1, 1),
+        ],
     }
     for repeated, rows in wanted.items():
         arguments = TransitionArguments(10, repeated=repeated)
@@ -214,6 +224,8 @@ def test_all_that_is_left_out_is_counted(size: int, monkeypatch: pytest.MonkeyPa
     columns = EventColumns.of(event_table([]).schema, TransitionArguments(10, options=options))
     wire = with_wrong([(1, "a", "I", 0, 0), (1, "a", "O", 4, 4)], size, monkeypatch)
     found, summary = answered(task_of(columns, 50), wire.drop(EXAMPLE), 1)
-    assert result_rows(found) == [(1, "a", "I>O", 0, 0, 4, 4), (1, "a", "O>!I", 4, 4, 14, 14)]
+    assert result_rows(found) == [
+        (1, "a", "I>O", 0, 0, 4, 4, 4, 4, 4, 4), (1, "a", "O>!I", 4, 4, 14, 14, *(None,) * 4),
+    ]  # fmt: skip
     assert summary.counts.events == 7
     assert summary.counts.dropped == {"null": 2, "event": 2, "range": 1}

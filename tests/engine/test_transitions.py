@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,15 @@ from coincide import (
     transition_tables,
 )
 from cpu_fallback.reference.transitions import Row, transitions
-from tests.helpers.transition_cases import GARAGE, Case, event_table, result_rows, transition_cases
+from tests.helpers.transition_cases import (
+    GARAGE,
+    Case,
+    event_table,
+    in_order,
+    of_stream,
+    result_rows,
+    transition_cases,
+)
 
 CASES = 350
 MANY_CASES = 1000
@@ -34,7 +43,7 @@ def expected(case: Case) -> tuple[list[Row], int] | None:
         rows, undecided = transitions(*case)
     except ValueError:
         return None
-    return sorted(rows), undecided
+    return in_order(rows), undecided
 
 
 def check_table(case: Case, order: list[int]) -> None:
@@ -76,7 +85,7 @@ def check_monitor(case: Case, cuts: list[int]) -> None:
         assert wanted is None
         return
     assert wanted is not None
-    assert (result_rows(*found), monitor.summary().undecided) == wanted
+    assert (result_rows(*found), monitor.summary().undecided) == (of_stream(wanted[0]), wanted[1])
     assert monitor.summary().counts.events == len(events)
 
 
@@ -114,12 +123,17 @@ def test_a_parking_garage() -> None:
             ("garage", pa.int64()), ("car", pa.string()), ("transition", pa.string()),
             ("first_min_time", micros), ("first_max_time", micros),
             ("min_time", micros), ("max_time", micros),
+            ("next_min_time", micros), ("next_max_time", micros),
+            ("min_duration_us", pa.int64()), ("max_duration_us", pa.int64()),
         ]
     )  # fmt: skip
     rows, undecided = transitions(GARAGE, 180, 1.0)
-    seconds = [c.cast(pa.int64()).to_numpy() // 10**6 for c in found.columns[3:]]
+    seconds = [pc.divide(c.cast(pa.int64()), 10**6).to_pylist() for c in found.columns[3:]]
     shown = zip(found["car"].to_pylist(), found["transition"].to_pylist(), *seconds, strict=True)
-    assert sorted(shown) == sorted(row[1:] for row in rows)
+    assert in_order(shown) == in_order(row[1:] for row in rows)
+    paid = found.filter(pc.equal(found["car"], "pays")).to_pylist()
+    assert [row["transition"] for row in paid] == ["I>!O", "O>I", "I>!O"]
+    assert [row["min_duration_us"] for row in paid] == [181 * 10**6, 119 * 10**6, 700 * 10**6]
     summary = report.summary()
     assert summary.undecided == undecided == 2
     assert summary.counts.found == {"O>I": 1, "I>O": 2, "O>!I": 2, "I>!O": 3}
@@ -137,7 +151,8 @@ def test_ids_of_any_kind_and_columns_in_other_encodings() -> None:
         assert found["transition"].to_pylist() == ["I>O", "I>!O", "O>!I"]
         monitor = TransitionMonitor(within=10, time="at")
         bits = [monitor.push(table.slice(i, 1)) for i in range(4)]
-        assert pa.concat_tables([*bits, monitor.flush()]).equals(found)
+        streamed = pa.concat_tables([*bits, monitor.flush()])
+        assert result_rows(streamed) == of_stream(result_rows(found))
 
 
 def uuids() -> pa.Array:
@@ -153,6 +168,24 @@ def test_rows_are_given_out_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_watches, "_BATCH_ROWS", 2)
     assert transition_tables(table, within=1).equals(whole)
     assert whole.num_rows == 9
+
+
+def test_durations_are_differences_of_intervals() -> None:
+    """Never negative; without an end where an event repeats, and of what is still so."""
+    table = event_table([
+        *((0, "", "I", 0, 10), (0, "", "O", 30, 50), (0, "", "I", 45, 45), (0, "", "I", 90, 90)),
+        *((0, "", "O", 95, 99), (0, "far", "I", 900, 900)),
+    ])  # fmt: skip
+    asked: dict[str, Any] = {"within": 25, "confidence": 0.6, "repeated": "last"}
+    found = transition_tables(table, **asked)
+    names = ["transition", "next_min_time", "next_max_time", "min_duration", "max_duration"]
+    assert [list(row) for row in zip(*(found[n].to_pylist() for n in names), strict=True)] == [
+        ["I>!O", 30, 50, 20, 50], ["O>I", 45, 45, 0, 15], ["I>!O", None, None, None, None],
+        ["I>O", 95, 99, 5, 9], ["O>!I", None, None, None, None],
+    ]  # fmt: skip
+    monitor = TransitionMonitor(**asked)
+    streamed = [monitor.push(table), monitor.flush()]
+    assert result_rows(*streamed) == of_stream(result_rows(found))
 
 
 def test_repeated_events_are_counted() -> None:

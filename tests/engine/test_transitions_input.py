@@ -151,7 +151,7 @@ def test_arguments_that_make_no_sense(arguments: dict[str, Any], message: str) -
 
 def test_tables_without_rows() -> None:
     found = transition_tables(event_table([]), within=10)
-    assert (found.num_rows, len(found.schema)) == (0, 7)
+    assert (found.num_rows, len(found.schema)) == (0, 11)
     monitor = TransitionMonitor(within=10)
     assert monitor.push(event_table([])).num_rows == monitor.flush().num_rows == 0
     assert monitor.advance(11).num_rows == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -104,6 +104,16 @@ def event_table(events: Sequence[Event], kind: pa.DataType | None = None) -> pa.
 
 def result_rows(*tables: pa.Table) -> list[Row]:
     """The rows of results, sorted."""
-    return sorted(
+    return in_order(
         row for table in tables for row in zip(*(c.to_pylist() for c in table.columns), strict=True)
     )
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows, some of which have None, as `result_rows` sorts them."""
+    return sorted(rows, key=repr)
+
+
+def of_stream(rows: Iterable[Row], word: int = 2) -> list[Row]:
+    """What a stream tells of rows, whose transition has a place: no end of a stay. As `result_rows`."""
+    return in_order(row[:-4] + (None,) * 4 if "!" in row[word] else row for row in rows)

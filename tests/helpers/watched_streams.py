@@ -97,8 +97,13 @@ def expected(table: pa.Table) -> dict[str, list[dict[str, Any]]]:
         windows += [{"site": site, **row} for row in found.to_pylist()]
     crossings = border_crossing_tables(table, _queries(2), **_CROSSINGS)
     transitions = transition_tables(table, within=400, until=FAR - DELAY, **_TRANSITIONS)
+    ends = transitions.column_names[-4:]
+    told = [
+        row | dict.fromkeys(ends) if "!" in row["transition"] else row
+        for row in transitions.to_pylist()
+    ]
     return {
-        "crossings": crossings.to_pylist(), "transitions": transitions.to_pylist(),
+        "crossings": crossings.to_pylist(), "transitions": told,
         "windows": windows,
     }  # fmt: skip
 

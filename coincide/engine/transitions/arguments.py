@@ -20,19 +20,22 @@ from coincide.engine.events.schemas import (
     type_of,
 )
 from coincide.engine.events.time_columns import resolve_tick, scale_of
+from coincide.engine.join.delta import in_unit
 from coincide.model.condition import Confidence, TimingCondition, Within, checked_confidence
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, said_of
 from coincide.model.options import CorrelateOptions, check_choice, check_options
 from coincide.model.transitions import REPEATED, DwellRule, Repeated
-from coincide.model.units import Duration, Tick, size_of
+from coincide.model.units import NANOSECONDS_PER_UNIT, Duration, Tick, size_of
 
 SIDE = "events"
 """What the table is called in messages."""
 
 MADE_COLUMNS = (
-    "transition", "first_min_time", "first_max_time", "min_time", "max_time",
+    "transition", "first_min_time", "first_max_time", "min_time", "max_time", "next_min_time",
+    "next_max_time",
 )  # fmt: skip
-"""Columns of the result after those of the query and the stream."""
+DURATIONS = ("min_duration", "max_duration")
+"""Columns of the result after those of the query and the stream; the durations say what they count."""
 
 _OPTIONS = ("unit", "tick", "invalid")
 
@@ -58,11 +61,13 @@ class TransitionArguments:
         _ = self.clocks
         check_choice("repeated", self.repeated, REPEATED)
         _check_options(self.options)
-        twice = [name for name, n in Counter(self.result_columns).items() if n > 1]
+        of_units = (f"{name}_{unit}" for name in DURATIONS for unit in NANOSECONDS_PER_UNIT)
+        made = (*MADE_COLUMNS, *DURATIONS)
+        twice = [name for name, n in Counter((*self.ids, *made, *of_units)).items() if n > 1]
         if twice:
             raise ConditionError(
                 f"the result would have two columns named {twice[0]!r}, as it has"
-                f" {', '.join(MADE_COLUMNS)} next to those of query and stream. Rename the column"
+                f" {', '.join(made)} next to those of query and stream. Rename the column"
                 " that query or stream names."
             )
 
@@ -88,10 +93,9 @@ class TransitionArguments:
         """All columns that are needed of the events, each once."""
         return list(dict.fromkeys((*self.ids, self.event, *self.clocks)))
 
-    @property
-    def result_columns(self) -> list[str]:
+    def result_columns(self, tick: Tick) -> list[str]:
         """All columns of the result."""
-        return [*self.ids, *MADE_COLUMNS]
+        return [*self.ids, *MADE_COLUMNS, *(in_unit(name, tick) for name in DURATIONS)]
 
     @property
     def _condition(self) -> TimingCondition:
@@ -163,8 +167,9 @@ class EventColumns:
         tick = times.scales[0].tick
         clocks = [type_of(schema, SIDE, name) for name in arguments.clocks]
         own = [result_time(kind, tick) for kind in clocks]
-        made = [*ids, pa.string(), *own, *(computed_time(kind, tick) for kind in clocks)]
-        result = pa.schema(list(zip(arguments.result_columns, made, strict=True)))
+        computed = [computed_time(kind, tick) for kind in clocks]
+        made = [*ids, pa.string(), *own, *computed, *own, *[pa.int64()] * len(DURATIONS)]
+        result = pa.schema(list(zip(arguments.result_columns(tick), made, strict=True)))
         return cls(arguments, times, arguments.rule(tick), result)
 
     @property

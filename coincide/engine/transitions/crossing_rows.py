@@ -24,7 +24,7 @@ from coincide.engine.events.timestamps import describe_invalid
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import ConditionError, DataError, argument, option, several
-from coincide.model.transitions import Crossings
+from coincide.model.transitions import STAYS, Crossings, Found
 
 HINT = f"skip such rows with {option('invalid', 'drop')}"
 
@@ -94,6 +94,20 @@ def read_events(
     counts = SideCounts(table.num_rows, 0, dropped, times.rounded(valid))
     behind = clock - int(min_time[late].min()) if clock is not None and late.any() else 0
     return batch, counts, behind
+
+
+def told_times(events: Crossings, found: Found, *, ends_stays: bool = True) -> list[pa.Array]:
+    """The columns of the result after `transition`: int64 ticks, nulls where no end is told."""
+    lacks = found.next < 0
+    if not ends_stays:
+        lacks |= found.transition >= STAYS
+    row, end = found.row, np.where(lacks, found.row, found.next)
+    low, high = events.min_time[end], events.max_time[end]
+    # The next event comes no earlier than the first, also where their timestamps overlap.
+    shortest = np.maximum(low - events.max_time[row], 0)
+    own = events.min_time[row], events.max_time[row], found.min_time, found.max_time
+    ends = low, high, shortest, high - events.min_time[row]
+    return [*map(pa.array, own), *(pa.array(each, mask=lacks) for each in ends)]
 
 
 def _nulls(values: pa.Array) -> np.ndarray:

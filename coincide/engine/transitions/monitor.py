@@ -22,6 +22,7 @@ from coincide.engine.transitions.crossing_rows import (
     described,
     read_events,
     refuse_repeated,
+    told_times,
 )
 from coincide.engine.transitions.reports import (
     TransitionCounts,
@@ -193,7 +194,7 @@ class TransitionMonitor:
         table, columns = self._pushes.read(events)
         batch, read, self._behind = read_events(table, columns, self._clock)
         watches = OpenWatches(columns) if self._watches is None else self._watches
-        rows, counts = watches.take(batch if in_order else _sorted(batch))
+        rows, counts = watches.take(batch if in_order else _sorted(batch), ends_stays=not in_order)
         if counts.dropped:
             self._behind = max(self._behind, watches.behind)
         self._pushes.keep(table, columns)
@@ -266,8 +267,10 @@ class OpenWatches:
         """Watches whose stay was not given out."""
         return int((~self._events.told).sum())
 
-    def take(self, batch: Batch) -> tuple[pa.Table, TransitionCounts]:
+    def take(self, batch: Batch, *, ends_stays: bool) -> tuple[pa.Table, TransitionCounts]:
         """What new events decide. A refused batch leaves everything as it was."""
+        # In a stream a stay comes out when the clock or the next event tells it. Rows are the same
+        # however the clock moves, so that its end is told of none.
         ids, keys = self._ids.keyed(batch.ids)
         order = stable_order(ids.compact(keys))
         keys, events = keys[order], batch.crossings.rows(order)
@@ -299,7 +302,7 @@ class OpenWatches:
         found = decided_by_the_next(keys, events, self._columns.rule)
         last = last_of_each(keys)
         self._ids = ids
-        rows = self._rows(keys, events, found)
+        rows = self._rows(keys, events, found, ends_stays=ends_stays)
         self._keep(keys[last], events.rows(last)._replace(latest=latest), places, is_open)
         counts = TransitionCounts(dropped={"late": late} if late else {}, repeated=repeated)
         return rows, counts + TransitionCounts.of(found)
@@ -322,30 +325,25 @@ class OpenWatches:
         self._events.told[found.row] = True
         return rows, TransitionCounts.of(found)
 
-    def _rows(self, keys: np.ndarray, events: Crossings, found: Found) -> pa.Table:
+    def _rows(
+        self, keys: np.ndarray, events: Crossings, found: Found, *, ends_stays: bool = True
+    ) -> pa.Table:
         """The rows of the result, found among events of these keys."""
         schema, tick = self._columns.schema, self._columns.times.scales[0].tick
-        own_times = schema.types[-4:]
+        *own_times, _, _ = schema.types[-8:]
         words = pa.array(TRANSITIONS)
         batches = []
         for start in range(0, found.row.size, _BATCH_ROWS):
-            taken = slice(start, start + _BATCH_ROWS)
-            row = found.row[taken]
-            kinds = pa.DictionaryArray.from_arrays(pa.array(found.transition[taken]), words)
-            times = (
-                *(events.min_time[row], events.max_time[row]),
-                *(found.min_time[taken], found.max_time[taken]),
-            )
-            batches.append(
-                pa.record_batch(
-                    [
-                        *self._ids.of(keys[row])[: schema.names.index("transition")],
-                        kinds.dictionary_decode(),
-                        *(as_times(pa.array(t), f, tick) for t, f in zip(times, own_times, strict=True)),
-                    ],
-                    schema=schema,
-                )
-            )  # fmt: skip
+            part = found.rows(slice(start, start + _BATCH_ROWS))
+            kinds = pa.DictionaryArray.from_arrays(pa.array(part.transition), words)
+            *times, shortest, longest = told_times(events, part, ends_stays=ends_stays)
+            columns = [
+                *self._ids.of(keys[part.row])[: schema.names.index("transition")],
+                kinds.dictionary_decode(),
+                *(as_times(t, kind, tick) for t, kind in zip(times, own_times, strict=True)),
+                *(shortest, longest),
+            ]
+            batches.append(pa.record_batch(columns, schema=schema))
         return pa.Table.from_batches(batches, schema)
 
     def _refuse_late(self, batch: Batch, order: np.ndarray, behind: np.ndarray) -> None:
@@ -394,7 +392,8 @@ def transition_tables(
         with a warning.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it: no event that is missing
-        lies before it. By default the largest max_time of all events.
+        lies before it. By default the largest max_time of all events. For crossings give
+        ``report.summary().last_reading`` of their `BorderReport`, as readings go on after the last one.
     query, stream : str
         Columns of the region and of what moves, of any type that can be a key. A `stream` of None: all
         events belong to one, and the result has no such column.
@@ -415,10 +414,13 @@ def transition_tables(
     -------
     pa.Table
         The columns of query and stream; ``transition``, one of I>O, O>I, I>!O and O>!I; and the first
-        event's ``first_min_time``, ``first_max_time``. Last come ``min_time``, ``max_time``, when it came
+        event's ``first_min_time``, ``first_max_time``. Then come ``min_time``, ``max_time``, when it came
         true: for a transition the second event's, for a stay the first event's and `within`. Times are
-        timestamps, or int64 ticks where the columns hold numbers. Rows of one query and stream are in
-        order of their first events.
+        timestamps, or int64 ticks where the columns hold numbers. ``next_min_time``, ``next_max_time`` are
+        those of the event that ended it. ``min_duration_us``, ``max_duration_us``: int64 ticks from the
+        first event to that one, at least and at most; the names say the unit, and none for bare ticks.
+        These four are null where no end is known, and of stays of a `TransitionMonitor`. Rows of one query
+        and stream are in order of their first events.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def transitions_of_stream(
     """The region transitions of a streaming DataFrame."""
     asked.check(events, "transition_tables", _STATIC)
     given = CrossingFrame.of(events, arguments)
-    check_distinct_names(arguments.result_columns)
+    check_distinct_names(given.columns.schema.names)
     tick = given.columns.tick
     most = _longest(arguments, longest, tick)
     grid = asked.grid(events.sparkSession, tick, beyond=most, has_keys=True)
@@ -47,7 +47,7 @@ def transitions_of_stream(
         grid, settings, check=partial(valid_rows, EventRows, given.columns), ends=(LOW, HIGH), longest=most,
         drops_longer=arguments.options.invalid == "drop",
     )  # fmt: skip
-    made = list(zip(arguments.result_columns, given.result_kinds, strict=True))
+    made = list(zip(given.columns.schema.names, given.result_kinds, strict=True))
     monitors = partial(TransitionMonitors, columns=given.columns)
     return asked.monitored(rows, task, monitors, made, RESULT_WORDS, tick)
 

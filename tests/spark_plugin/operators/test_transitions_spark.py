@@ -20,7 +20,13 @@ from coincide import (
     transition_tables,
     transitions,
 )
-from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
+from tests.helpers.border_tables import (
+    NAMES,
+    least_last,
+    random_queries,
+    random_readings,
+    sorted_rows,
+)
 from tests.helpers.spark_cases import SPREAD, frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
@@ -101,7 +107,7 @@ def test_crossings_of_streams_that_pass_through(spark: SparkSession) -> None:
     asked: dict[str, Any] = {
         "within": "5ms", "confidence": 0.6, "query": "query", "stream": "stream",
     }  # fmt: skip
-    crossings = coincide.border_crossing_tables(readings, queries, **names)
+    crossings = coincide.border_crossing_tables(least_last(readings), queries, **names)
     wanted = transition_tables(crossings, **asked)
     assert (np.diff(crossings["min_time"].to_numpy().astype("int64")) == 0).any()
     found = transitions(border_crossings(frame(spark, readings), queries, **names), **asked)
@@ -208,7 +214,8 @@ def test_no_events(spark: SparkSession) -> None:
     found = transitions(frame(spark, events()).where("false"), within=10, report=report)
     assert found.count() == 0
     assert found.columns[2:] == [
-        "transition", "first_min_time", "first_max_time", "min_time", "max_time"
+        "transition", "first_min_time", "first_max_time", "min_time", "max_time", "next_min_time",
+        "next_max_time", "min_duration", "max_duration",
     ]  # fmt: skip
     assert report.summary().counts.events == 0
 

@@ -27,6 +27,7 @@ from coincide.engine.borders.readings import ReadingColumns, read_queries
 from coincide.engine.events.timestamps import IntervalModel
 from coincide.engine.transitions.arguments import EventColumns, TransitionArguments
 from coincide.model.borders.crossings import EVENTS
+from coincide.model.transitions import TRANSITIONS
 from spark_plugin.tasks.blobs import unpacked
 from spark_plugin.tasks.border_streams import CrossingMonitors
 from spark_plugin.tasks.borders import STREAM, TIME, ReadingRows, ShippedQueries, as_table
@@ -41,8 +42,15 @@ from spark_plugin.tasks.wire import KEY_HASH, Shipment, as_stream
 from spark_plugin.ways.streaming import buffer
 from spark_plugin.ways.streaming.borders import decided_by as crossings_told
 from spark_plugin.ways.streaming.transitions import decided_by as transitions_told
-from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
+from tests.helpers.border_tables import (
+    NAMES,
+    least_last,
+    random_queries,
+    random_readings,
+    sorted_rows,
+)
 from tests.helpers.stream_simulation import Operator, State, buffer_of, monitored
+from tests.helpers.transition_cases import of_stream, result_rows
 
 SLICE = 4_000
 OPTIONS = {
@@ -97,7 +105,7 @@ def test_crossings_are_those_of_all_readings_that_are_not_late(seed: int, option
     events = pa.array(EVENTS).take(found["event"].combine_chunks())
     found = found.set_column(2, "event", events)
     wanted = border_crossing_tables(
-        readings, queries, values="x", options=OPTIONS[options], **NAMES
+        least_last(readings), queries, values="x", options=OPTIONS[options], **NAMES
     )
     assert sorted_rows(found) == sorted_rows(wanted)
     assert wanted.num_rows > 50
@@ -113,7 +121,7 @@ def transition_columns(**more: Any) -> tuple[EventColumns, tuple[str, ...]]:
     )  # fmt: skip
     kinds = {"query": pa.int64(), "car": pa.string(), "event": pa.string(), "first": pa.int64()}
     columns = EventColumns.of(pa.schema([*kinds.items(), ("last", pa.int64())]), given)
-    return columns, tuple(given.result_columns)
+    return columns, tuple(columns.schema.names)
 
 
 def transition_task(
@@ -167,7 +175,12 @@ def test_transitions_are_those_of_all_events_that_are_not_late(seed: int, repeat
     by = [(name, "ascending") for name in (QUERY, IN, "middle", KIND, HIGH)]
     whole = wire.append_column("middle", middle).sort_by(by).drop_columns(["middle", KEY_HASH])
     wanted = pa.Table.from_batches(TransitionTask(columns, far // 2, names)(whole.to_batches()))
-    assert sorted_rows(found) == sorted_rows(wanted)
+    words = [pa.array(TRANSITIONS).take(t["transition"].combine_chunks()) for t in (found, wanted)]
+    found, wanted = (
+        table.set_column(2, "transition", each)
+        for table, each in zip((found, wanted), words, strict=True)
+    )
+    assert result_rows(found) == of_stream(result_rows(wanted))
     assert wanted.num_rows > 150
     assert late == 2
 
