@@ -14,7 +14,7 @@ from coincide.engine.room import bytes_words
 from coincide.model.sides import SIDES
 
 _OUTPUT, _ROWS, _AHEAD = "coincide_output", "rows", "ahead"
-_OF_SIDE = (_ROWS, "unmatchable", "invalid")
+_OF_SIDE = (_ROWS, "unmatchable", "invalid", "too_long")
 """What `correlate_streams` counts of the rows of each side."""
 
 
@@ -119,6 +119,7 @@ def _words(counts: Counter[str]) -> str:
         SKIPPED: "records skipped, which have no value or are not of the schema",
         "unmatchable": "without time or key, so they match nothing",
         "invalid": "invalid, skipped",
+        "too_long": "longer than any match can be with this window and confidence",
     }
     parts = [f"{counts[name]:,} {words}" for name, words in said.items() if counts[name]]
     return "; ".join([f"{counts[_ROWS]:,} rows", *parts])

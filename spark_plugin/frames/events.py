@@ -200,7 +200,7 @@ class EventFrame:
         }
         if isinstance(self.observation, str):
             totals |= self._of_progress
-        elif self.longest_match is not None:
+        if self.longest_match is not None:
             totals["too_long"] = f"count_if({self.is_ok} AND {self.is_too_long})"
         return rows.observe(
             self.observation, *(F.expr(text).alias(name) for name, text in totals.items())

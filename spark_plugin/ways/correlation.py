@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
-from coincide.engine.events.timestamps import longest_matches
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.shifts import ShiftPlan, Shifts
@@ -56,6 +55,7 @@ from spark_plugin.ways.join_sides import (
     event_frames,
     settled,
     with_filter,
+    with_longest_matches,
 )
 from spark_plugin.ways.matching import matched_join
 from spark_plugin.ways.planning_job import declared_plan, measure_sides, plan_after_job
@@ -201,8 +201,7 @@ def planned_pairs(
     options, spark = arguments.options, sides[0].spark
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     spec = with_filter(spec, sides, arguments.where)
-    longest = longest_matches(spec.widest, [side.times for side in sides])
-    sides = replace(sides[0], longest_match=longest[0]), replace(sides[1], longest_match=longest[1])
+    sides = with_longest_matches(sides, spec)
     check_payload(sides)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     result = ResultColumns(sides, spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import check_foldable, check_keys, check_present_keys
+from coincide.engine.events.timestamps import longest_matches
 from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
@@ -40,6 +41,13 @@ class Job:
     result: ResultColumns
     options: CorrelateOptions
     stage: Stage
+
+
+def with_longest_matches(sides: Sides, spec: AnySpec) -> Sides:
+    """Sides that count the events longer than any match of a join can be."""
+    left, right = sides
+    longest = longest_matches(spec.widest, (left.times, right.times))
+    return replace(left, longest_match=longest[0]), replace(right, longest_match=longest[1])
 
 
 def check_one_stream(

@@ -146,7 +146,8 @@ def test_triggers_are_counted_once_and_the_side_that_holds_is_named() -> None:
     first = reported(
         "2026-05-01T12:00:00.000Z",
         coincide_left={"rows": 100, "unmatchable": 1, "latest": "2026-05-01 12:00:01.5"},
-        coincide_right={"rows": 50, "latest": "2026-05-01 12:00:03"}, coincide_output={"rows": 3},
+        coincide_right={"rows": 50, "latest": "2026-05-01 12:00:03", "too_long": 6},
+        coincide_output={"rows": 3},
         coincide_late={"left": 2, "right": 0}, right_skipped={"skipped": 4},
     )  # fmt: skip
     later = reported(
@@ -163,13 +164,17 @@ def test_triggers_are_counted_once_and_the_side_that_holds_is_named() -> None:
     counted = triggers.counted()
     assert counted.values == {
         "left": {"late": 2, "rows": 110, "unmatchable": 1},
-        "right": {"late": 0, "skipped": 4, "rows": 50},
+        "right": {"late": 0, "skipped": 4, "rows": 50, "too_long": 6},
         "triggers": 2,
         "watermark": "2026-05-01T11:59:58.000Z",
     }
     assert counted.lines[:2] == [
         ("left", "110 rows; 2 late; 1 without time or key, so they match nothing"),
-        ("right", "50 rows; 4 records skipped, which have no value or are not of the schema"),
+        (
+            "right",
+            "50 rows; 4 records skipped, which have no value or are not of the schema; 6 longer than any"
+            " match can be with this window and confidence",
+        ),
     ]
 
 

@@ -27,7 +27,9 @@ from coincide import (
     around,
     correlate,
     correlate_files,
+    correlate_streams,
     correlate_tables,
+    stream_tables,
     within,
 )
 from coincide.engine.events.invalid_rows import SideCounts
@@ -35,7 +37,9 @@ from coincide.engine.files.planning import LocalFilesJoin
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.reports.join_report import side_words
 from coincide.model.units import Tick
+from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.spark_cases import frame
+from tests.helpers.spark_streams import stream_of, streamed, write_files
 
 DROP = CorrelateOptions(invalid="drop")
 CONDITION = TimingCondition(within(0, 5), 0.9)
@@ -411,6 +415,46 @@ def test_one_stream_and_files_tell_what_is_too_long(tmp_path: Path) -> None:
     assert join.summary is not None
     assert pairs == 2
     assert (join.summary.left, join.summary.right) == (SideCounts(5), OF_POLLS)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_streams_of_tables_tell_what_is_too_long(size: int) -> None:
+    """The counts of the join, and once a side a warning."""
+    given: dict[str, Any] = {"options": MILLISECONDS, "left_delay": "1h", "right_delay": "1h"}
+    stream = stream_tables(POLLED, **POLLED_TIMES, **given)
+    polls = POLLS.take(pa.array([0, 2, 1, 4, 3]))
+    assert stream.push("left", TAPS).num_rows == 0
+    with told(UnmatchableRowsWarning) as texts:
+        for start in range(0, 5, size):
+            stream.push("right", polls.slice(start, size))
+    assert " longer than any match can be with this window and confidence" in texts[0]
+    stream.flush()
+    assert (stream.summary().left, stream.summary().right) == (SideCounts(5), OF_POLLS)
+
+
+@pytest.mark.spark
+def test_streams_on_spark_tell_what_is_too_long(spark: SparkSession, tmp_path: Path) -> None:
+    for name, value in STATE_STORE.items():
+        spark.conf.set(name, value)
+    kind = pa.timestamp("ms", "UTC")
+    tables = TAPS, POLLS
+    frames = []
+    for number, table in enumerate(tables):
+        for name in set(table.column_names) - {"id"}:
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, name, table[name].cast(pa.int64()).cast(kind))
+        columns = ", ".join(
+            f"{n} {'bigint' if n == 'id' else 'timestamp'}" for n in table.column_names
+        )
+        folder = write_files(tmp_path / str(number), [table])
+        frames.append(stream_of(spark, folder, columns))
+    joined = correlate_streams(
+        *frames, POLLED, **POLLED_TIMES, left_delay="1s", right_delay="1s", name="polled"
+    )
+    _, progress = streamed(joined, "polled")
+    metrics = [each["observedMetrics"] for each in progress]
+    assert sum(each["polled_right"]["too_long"] for each in metrics) == OF_POLLS.too_long
+    assert not any("too_long" in each["polled_left"] for each in metrics)  # instants never are
 
 
 @pytest.mark.spark

@@ -212,12 +212,13 @@ def side_warnings(counts: SideCounts, tick: Tick, matchless: str = "time or key"
     if counts.unmatchable:
         found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without {matchless}"))
     if counts.too_long:
-        found.append((UnmatchableRowsWarning, _too_long_words(counts, tick)))
+        found.append((UnmatchableRowsWarning, too_long_words(counts, tick)))
     hint = range_hint(tick) if counts.invalid.get("range") else ""
     return found + losses(counts.invalid, _SHORT_REASONS, counts.rounded, tick, hint)
 
 
-def _too_long_words(counts: SideCounts, tick: Tick) -> str:
+def too_long_words(counts: SideCounts, tick: Tick) -> str:
+    """How many events of a side are longer than any match can be, and what to do."""
     share = f"{100 * counts.too_long / counts.rows:.3g} %"
     return (
         f"{counts.too_long:,} ({share}) longer than any match can be with this window and confidence"

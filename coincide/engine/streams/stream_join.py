@@ -21,7 +21,13 @@ from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import narrowed, with_like_keys
 from coincide.engine.events.ticks import length_words, time_words
 from coincide.engine.join.join import correlate_tables, plan_tables
-from coincide.engine.reports.warnings import delay_argument, warn_of_ahead, warn_of_late
+from coincide.engine.reports.join_report import too_long_words
+from coincide.engine.reports.warnings import (
+    delay_argument,
+    warn_of_ahead,
+    warn_of_late,
+    warn_of_losses,
+)
 from coincide.engine.streams.reading import (
     StreamArguments,
     check_alone,
@@ -32,7 +38,13 @@ from coincide.engine.streams.reading import (
 )
 from coincide.engine.streams.running import Running, StreamSummary
 from coincide.model.docstrings import documented
-from coincide.model.errors import ConditionError, DataError, SchemaError, argument
+from coincide.model.errors import (
+    ConditionError,
+    DataError,
+    SchemaError,
+    UnmatchableRowsWarning,
+    argument,
+)
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
 from coincide.model.streams.state import NEVER
 
@@ -115,6 +127,8 @@ class StreamJoin:
             About rows that came later than the delay allows.
         AheadRowsWarning
             About rows that were set aside, too far ahead of the last rows.
+        UnmatchableRowsWarning
+            Once a side, about rows longer than any match can be. `summary` counts them, as `too_long`.
         """
         if self._is_one and events is None:
             side, events = None, side
@@ -315,6 +329,9 @@ class StreamJoin:
         """Warn of rows left out, before anything is kept: where that is an error, nothing is taken."""
         stream, earlier, side = after.streams[number], before.streams[number], SIDES[number]
         name, plan = self._sides[number], after.plan
+        if stream.counts.too_long and not earlier.counts.too_long:
+            words = too_long_words(stream.counts, plan.tick)
+            warn_of_losses(name, stream.counts.rows, [(UnmatchableRowsWarning, words)])
         late = stream.late_count - earlier.late_count
         delay = after.delays[number]
         lead = stream.clock.lead(delay)

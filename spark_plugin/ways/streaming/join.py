@@ -40,7 +40,13 @@ from spark_plugin.tasks.wire import KEY_HASH, WireLayout
 from spark_plugin.ways.causality import event_frames
 from spark_plugin.ways.correlation import BATCH_PAIRS
 from spark_plugin.ways.exchange.join import ROOM
-from spark_plugin.ways.join_sides import Sides, check_payload, settled, with_filter
+from spark_plugin.ways.join_sides import (
+    Sides,
+    check_payload,
+    settled,
+    with_filter,
+    with_longest_matches,
+)
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
 from spark_plugin.ways.streaming.buffer import SliceBuffer
 from spark_plugin.ways.streaming.packs import (
@@ -95,7 +101,7 @@ def _sides_and_spec(
 ) -> tuple[Sides, AnySpec]:
     sides = event_frames(sources, arguments)
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
-    return sides, with_filter(spec, sides, arguments.where)
+    return with_longest_matches(sides, spec), with_filter(spec, sides, arguments.where)
 
 
 @dataclass(frozen=True, eq=False)

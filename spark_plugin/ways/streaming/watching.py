@@ -75,6 +75,7 @@ class _Run:
     is_said: list[bool] = field(default_factory=lambda: [False, False])
     has_late: set[str] = field(default_factory=set)
     has_ahead: set[str] = field(default_factory=set)
+    has_too_long: set[str] = field(default_factory=set)
 
 
 class Watcher:
@@ -111,6 +112,7 @@ class Watcher:
             _say_late(found, watched, late)
             _say_ahead(found, watched, late)
             sides = [metrics.get(f"{name}_{side}") for side in watched.delays]
+            _say_too_long(found, watched, sides)
             counts = [row["rows"] for row in sides if row is not None]
             if watched.waits and len(counts) == len(sides):
                 _say_silent(found, watched, counts, now)
@@ -140,6 +142,19 @@ def _say_ahead(run: _Run, watched: Watched, late: Row) -> None:
                 "%s: set aside %s, too far ahead of the others for %s. Spark's progress counts all"
                 " such rows",
                 watched.operator, several(late[f"{side}{AHEAD}"], f"{side} row"), ahead,
+            )  # fmt: skip
+
+
+def _say_too_long(run: _Run, watched: Watched, rows: Sequence[Row | None]) -> None:
+    for side, row in zip(watched.delays, rows, strict=True):
+        # It is counted only where times can be too long.
+        too_long = row["too_long"] if row is not None and "too_long" in row else 0
+        if too_long and side not in run.has_too_long:
+            run.has_too_long.add(side)
+            _log.warning(
+                "%s: found %s longer than any match can be with this window and confidence. Lower the"
+                " confidence, or widen the window. Spark's progress counts all such rows",
+                watched.operator, several(too_long, f"{side} row"),
             )  # fmt: skip
 
 

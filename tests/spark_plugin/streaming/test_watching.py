@@ -110,6 +110,19 @@ def test_rows_set_aside_are_named_once(caplog: pytest.LogCaptureFixture) -> None
         assert words == [True] * is_said
 
 
+def test_rows_longer_than_any_match_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A side whose times cannot be too long has no such number."""
+    caplog.set_level(logging.WARNING, "coincide")
+    watcher = Watcher()
+    watcher.names["x"] = PAIRED
+    for too_long, is_said in ((0, False), (2, True), (2, False)):
+        told = metrics(5, 5)
+        told["x_right"]["too_long"] = too_long
+        watcher.take("a", told)
+        words = ["found 2 right rows longer than any match" in each for each in said(caplog)]
+        assert words == [True] * is_said
+
+
 @pytest.mark.spark
 def test_queries_that_have_ended_leave_no_thread(
     spark: SparkSession, caplog: pytest.LogCaptureFixture
