@@ -124,6 +124,7 @@ from coincide.model.timestamps.histograms import HistogramEvents as HistogramEve
 from coincide.model.timestamps.intervals import IntervalEvents as IntervalEvents
 from coincide.model.units import Tick as Tick
 from coincide.model.windowed_causality import WindowOptions as WindowOptions
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours as spark_errors_as_ours
 from spark_plugin.operators.borders import (
     border_crossing_streams as border_crossing_streams,
     border_crossings as border_crossings,

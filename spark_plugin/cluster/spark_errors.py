@@ -15,6 +15,9 @@ _ERROR_FROM_WORKER = re.compile(r"coincide\.model\.errors\.(\w+): (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
 _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _STREAM_FAILED = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
+_OTHER_SOURCES = re.compile(
+    r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\] sources"
+)
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
 _FILE_NOT_READ = re.compile(r"\[FAILED_READ_FILE[\w.]*\] [^\n]*? file ([^\n]+?)\.(?:\s|$)")
 _OVERFLOW = "java.lang.ArithmeticException: long overflow"
@@ -43,6 +46,13 @@ def explain_spark(error: BaseException) -> tuple[bool, str]:
     raised = _ERROR_FROM_WORKER.findall(text)
     if raised:
         return True, raised[-1][1]
+    sources = _OTHER_SOURCES.search(text)
+    if sources:
+        return True, (
+            f"the checkpoint was begun with other streams to read (found {sources[1]} in it, and"
+            f" {sources[2]} now). Give the earlier clocks and idle_after, or begin with a new"
+            " checkpoint."
+        )
     unknown = _NO_FILE_SYSTEM.search(text)
     if unknown:
         return True, (
@@ -90,7 +100,24 @@ def _file_of_overflow(text: str) -> str | None:
 
 @contextmanager
 def spark_errors_as_ours() -> Iterator[None]:
-    """Raise what Spark says of the data as errors of this package; others pass."""
+    """Raise what Spark says of the data as errors of Coincide, while a result is computed.
+
+    Spark runs a job when its result is used, so an invalid row comes to light in `collect`, `write` or
+    `awaitTermination`. The error is Spark's then, with a trace of its workers. Within this it is the error
+    that Coincide raised, and Spark's is its `__cause__`. Failures that are not about the data or the
+    arguments pass as they are.
+
+    Raises
+    ------
+    DataError, ConditionError, SchemaError, BackendError, MemoryBudgetError
+        What a worker raised, or what Spark says of its inputs.
+
+    Examples
+    --------
+    >>> query = found.writeStream.option("checkpointLocation", "state").start("found")
+    >>> with coincide.spark_errors_as_ours():
+    ...     query.awaitTermination()
+    """
     try:
         yield
     except SPARK_ERRORS as error:
