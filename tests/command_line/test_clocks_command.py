@@ -121,6 +121,23 @@ def test_a_join_takes_the_width_of_what_is_put_right(
     assert 0.2 <= min(wanted["probability"].to_pylist()) < 1
 
 
+@pytest.mark.parametrize("relation", [(), ("--relation", "overlapping", "--gap", "9us")])
+def test_one_stream_has_one_clock(relation: tuple[str, ...], tmp_path: Path) -> None:
+    one, errors, output = (str(tmp_path / f"{name}.parquet") for name in ("one", "errors", "pairs"))
+    pq.write_table(pa.table({"id": [1, 2, 3], "t": [10, 20, 30], "e": [11, 20, 38]}), one)
+    line = {"start": [0], "end": [25], "offset": [5.0], "drift": [0.0]}
+    pq.write_table(pa.table({"status": ["found"], **line}), errors)
+    times = (
+        ("--left-time", "t,e")
+        if relation
+        else ("--left-time", "t", "--within", "0us", "12us", "--confidence", "0.5")
+    )
+    words = ["join", one, "-o", output, "--engine", "local", "--unit", "us", *relation, *times]
+    assert run([*words, "--left-clock", errors]) == 0
+    found = pq.read_table(output)
+    assert (found["left_id"].to_pylist(), found["right_id"].to_pylist()) == ([1], [2])
+
+
 @pytest.mark.parametrize("more", [(), ("--left-around", "2us"), ("--left-clock-around", "2us")])
 def test_spans_take_the_errors(more: tuple[str, ...], tmp_path: Path) -> None:
     line = {"start": [0], "end": [900], "offset": [40.0], "drift": [0.0]}

@@ -251,7 +251,7 @@ def _numbers(
     return number, keys, values
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CorrectedNames:
     """Stamps and the columns of their clock: `coincide.engine.events.timestamp_names.TimestampNames`."""
 

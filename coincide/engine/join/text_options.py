@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
@@ -163,6 +163,18 @@ _Asked = tuple[TimingCondition | SpanRelation, tuple[GivenTimes, GivenTimes]]
 """A condition, and the times of both sides."""
 
 
+def _of_sides(
+    words: dict[str, Any], time_of: Callable[[str], GivenTimes]
+) -> tuple[GivenTimes, GivenTimes]:
+    """The times of both sides: what is said alike is one, as those of one stream must be."""
+    said = [
+        [words.get(f"{side}_{name}") for name in ("time", *CLOCKS, "duration", "duration_unit")]
+        for side in SIDES
+    ]
+    left = time_of(SIDES[0])
+    return left, left if said[0] == said[1] else time_of(SIDES[1])
+
+
 def _of_instants(words: dict[str, Any]) -> _Asked:
     for name in _OF_SPANS:
         if words.get(name):
@@ -171,7 +183,7 @@ def _of_instants(words: dict[str, Any]) -> _Asked:
                 f" remove {argument(name)}."
             )
     predicate = _predicate(**{name: words[name] for name in _WINDOW if name in words})
-    times = timestamps("left_", words), timestamps("right_", words)
+    times = _of_sides(words, lambda side: timestamps(f"{side}_", words))
     return TimingCondition(predicate, _confidence(words.get("confidence"), times)), times
 
 
@@ -183,7 +195,9 @@ def _of_spans(words: dict[str, Any]) -> _Asked:
                 f"{argument(name)} applies to instants, and {argument('relation')} to events that"
                 " last. Remove one."
             )
-    left, right = (_lasting(side, words, words.get("closed") or "both") for side in SIDES)
+    left, right = _of_sides(
+        words, lambda side: _lasting(side, words, words.get("closed") or "both")
+    )
     asked = _relation(words["relation"], *(words.get(name) for name in _AMOUNTS))
     return replace(asked, confidence=words.get("confidence")), (left, right)
 
