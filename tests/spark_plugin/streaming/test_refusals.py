@@ -43,6 +43,10 @@ def events(spark: SparkSession) -> DataFrame:
             {"confidence": 0.4, "left_time": ("t", "later")},
             r"Declare the longest.*left_longest='1s'",
         ),
+        (
+            {"within": (None, 0), "emit": "best", "prefer": "last"},
+            "bounds no time, so events would wait for ever. Give both ends",
+        ),
         ({"left_delay": -1}, "left_delay cannot be negative"),
         ({"right_delay": None}, "right_delay is missing"),
         ({"late": "drop"}, "late must be one of count, rows"),

@@ -1,0 +1,88 @@
+"""Windows with one end on Spark: every way gives what one process gives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    CorrelateOptions,
+    correlate,
+    correlate_files,
+    correlate_tables,
+    within,
+)
+from tests.helpers.histogram_tables import in_order
+
+pytestmark = pytest.mark.spark
+CASES = int(os.environ.get("COINCIDE_CASES", "3"))
+TIMES: dict[str, Any] = {"left_time": "t", "right_time": "t"}
+WAYS: dict[str, dict[str, Any]] = {
+    "exchange": {"way": "exchange", "slices": 4}, "dealt": {"way": "exchange", "slice_rows": 60},
+    "small left": {"way": "broadcast-left"}, "small right": {"way": "broadcast-right"},
+    "both": {"way": "broadcast-both"}, "auto": {},
+}  # fmt: skip
+
+
+def stamped(rng: np.random.Generator, size: int) -> pa.Table:
+    """Instants, some of which are alike, with keys that may be missing."""
+    scale, origin = [(1, 0), (10**9, 1_700_000_000 * 10**9), (1, -(2**60))][rng.integers(3)]
+    return pa.table({
+        "id": np.arange(size), "t": np.sort(rng.integers(0, 4 * size, size)) * scale + origin,
+        "key": pa.array(rng.choice([1, 2, None], size, p=[0.5, 0.4, 0.1]).tolist(), pa.int64()),
+    })  # fmt: skip
+
+
+def drawn(seed: int) -> tuple[list[pa.Table], dict[str, Any]]:
+    """Both sides, and what is asked of them."""
+    rng = np.random.default_rng(seed)
+    bound = int(rng.choice([-40, -1, 0, 1, 40]))
+    is_backward = rng.random() < 0.5
+    ends = (None, bound) if is_backward else (bound, None)
+    words = ["last" if is_backward else "first"]
+    words += ["nearest"] * (bound <= 0 if is_backward else bound >= 0)
+    asked: dict[str, Any] = {
+        "within": within(*ends, closed=rng.choice(["both", "neither"])), **TIMES,
+        "by": [(), "key"][rng.integers(2)],
+    }  # fmt: skip
+    if rng.random() < 0.2:
+        asked["how"] = str(rng.choice(["semi", "anti"]))
+    else:
+        asked |= {
+            "emit": "best", "prefer": str(rng.choice(words)),
+            "k": int(rng.integers(1, 4)), "how": str(rng.choice(["inner", "left"])),
+            "ties": str(rng.choice(["order", "all"])), "pair_columns": "delta", "probability": True,
+        }  # fmt: skip
+    sides = [stamped(np.random.default_rng((seed, side)), 150) for side in range(2)]
+    origin = sides[0]["t"][0].as_py() - sides[1]["t"][0].as_py()
+    sides[1] = sides[1].set_column(1, "t", pa.array(sides[1]["t"].to_numpy() + origin))
+    return sides, asked
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(CASES))
+def test_as_in_one_process(spark: SparkSession, seed: int, way: str) -> None:
+    tables, asked = drawn(100 * seed + len(way))
+    want = correlate_tables(*tables, **asked)
+    frames = map(spark.createDataFrame, tables)
+    found = correlate(*frames, **asked, options=CorrelateOptions(**WAYS[way]))
+    assert in_order(found.toArrow()) == in_order(want)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_files(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    tables, asked = drawn(100 * seed)
+    paths = [tmp_path / f"{side}.parquet" for side in ("left", "right")]
+    for table, path in zip(tables, paths, strict=True):
+        pq.write_table(table, path, row_group_size=16)
+    want = correlate_tables(*tables, **asked)
+    options = CorrelateOptions(way="files", slices=4)
+    found = correlate_files(spark, *map(str, paths), **asked, options=options)
+    assert in_order(found.toArrow()) == in_order(want)
