@@ -26,6 +26,7 @@ from coincide.engine.join.text_options import (
     names,
     numbers,
     options_of,
+    preference,
     shifts,
     timestamps,
 )
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _ASKED = (
-    "how", "emit", "probability", "backend", "case_fold", "where", "prefer", "k", "matching",
+    "how", "emit", "probability", "backend", "case_fold", "where", "k", "matching",
     "largest_group",
 )  # fmt: skip
 _KILOMETRES = {"km": 1.0, "m": 0.001, "mi": 1.609344, "nmi": 1.852}
@@ -111,6 +112,7 @@ def request(**words: Any) -> CausalityRequest:
     check_choice("way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
     own = {name: words[name] for name in _ASKED}
+    own["prefer"] = preference(words["prefer"])
     if is_one_stream:
         check_one_stream(words, CAUSE_AND_EFFECT, "EFFECTS", ("unit", "longest"))
     words = _with_effect_times(words)

@@ -279,7 +279,7 @@ def _results(
         " of rows of equal time first takes the earlier row, last the later one (on Spark output"
         " columns decide)."
         " [cyan]snr[/cyan], [cyan]-snr[/cyan]: that with the least, or the greatest, value of this column"
-        f" of {right}.",
+        f" of {right}. [cyan]last,-seq[/cyan]: of equally late ones that with the greatest seq.",
         "--k K: int = 1": f"With --emit best, how many {matches} of each {event}, ranked from 1.",
         **ties,
         "--matching KIND": "Pairs one to one. [cyan]mutual[/cyan]: each is the other's best."

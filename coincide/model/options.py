@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import ClassVar, Literal, get_args
@@ -167,10 +168,10 @@ def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGE
 
 
 PreferWord = Literal["probability", "nearest", "first", "last"]
-Prefer = PreferWord | str
-"""What makes a match the best one: a word, or a column of it."""
+Prefer = PreferWord | str | Sequence[str]
+"""What makes a match the best one: a word, or a column of it; or that, and then a column."""
 PreferEffectWord = Literal["probability", "nearest", "first", "last", "distance"]
-PreferEffect = PreferEffectWord | str
+PreferEffect = PreferEffectWord | str | Sequence[str]
 """What makes an effect the best one: also where it is."""
 Ties = Literal["order", "all"]
 """Whether the order of rows decides among equal matches, or all of them count."""
@@ -192,21 +193,40 @@ class Preferred:
     column: str
     is_descending: bool = False
 
+    @classmethod
+    def of(cls, text: str) -> Preferred:
+        """As it is written: ``"snr"`` and ``"+snr"`` prefer the least, ``"-snr"`` the largest."""
+        return cls(text[1:] if text[0] in "+-" else text, text[0] == "-")
+
+
+def preferences_of(given: PreferEffect) -> tuple[str, str | None]:
+    """What says which match is the best one, and the column that does so among those equal in it."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        return given, None  # `MatchChoice` refuses what is no text
+    if not 1 <= len(given) <= 2:
+        raise ConditionError(
+            f"{argument('prefer')} takes one preference, or one and then a column, such as 'last' and"
+            f" '-seq' (found {brief(given)}). Give one or two."
+        )
+    return given[0], given[1] if len(given) == 2 else None
+
 
 @dataclass(frozen=True)
 class MatchChoice:
     """Which matches of an event a join returns."""
 
-    prefer: PreferEffect = "probability"
+    prefer: str = "probability"
     k: int = 1  # How many matches of each left event, the best first
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
     ties: Ties = "order"
+    then: str | None = None  # The column that decides among matches equal in what `prefer` says
 
     preferences: ClassVar[tuple[str, ...]] = get_args(PreferWord)
 
     def __post_init__(self) -> None:
         self._check_prefer()
+        self._check_then()
         check_choice("ties", self.ties, get_args(Ties))
         if self.k is None:
             raise ConditionError(f"{argument('k')} must be an int of at least 1 (found None).")
@@ -234,16 +254,16 @@ class MatchChoice:
                 f"{argument('matching', self.matching)} gives an event at most one match. Remove"
                 f" {argument('k', self.k)}."
             )
-        if self.matching == "unambiguous" and self.prefer != "probability":
+        if self.matching == "unambiguous" and self.asked != "probability":
             raise ConditionError(
                 f"{argument('matching', 'unambiguous')} takes pairs whose events have no other"
-                f" match, so there is no choice to make. Remove {argument('prefer', self.prefer)}."
+                f" match, so there is no choice to make. Remove {argument('prefer', self.asked)}."
             )
-        if self.matching == "optimal" and self.prefer not in ("probability", "nearest"):
+        if self.matching == "optimal" and self.asked not in ("probability", "nearest"):
             raise ConditionError(
                 f"{argument('matching', 'optimal')} optimizes a sum, so it takes"
                 f" {argument('prefer', 'probability')} or 'nearest' (found"
-                f" {argument('prefer', self.prefer)}). Use one of these, or"
+                f" {argument('prefer', self.asked)}). Use one of these, or"
                 f" {argument('matching', 'mutual')}."
             )
 
@@ -259,6 +279,20 @@ class MatchChoice:
             f" its least value, '-snr' its largest {found}"
         )
 
+    def _check_then(self) -> None:
+        then = self.then
+        if then is None or (
+            isinstance(then, str) and then.strip("+-") and then not in self.preferences
+        ):
+            return
+        found = f"(found {then!r})."
+        if then in self.preferences:
+            found += f" If a column has this name, write '+{then}'."
+        raise ConditionError(
+            f"the second of {argument('prefer')} must be a column: 'seq' prefers its least value,"
+            f" '-seq' its largest {found}"
+        )
+
     @property
     def _is_slip(self) -> bool:
         """Whether it looks like a word that was meant."""
@@ -269,17 +303,25 @@ class MatchChoice:
         return any(abs(len(word) - len(given)) < 2 for word in near)
 
     @property
-    def preferred(self) -> Preferred | None:
-        """The column by which the best match is chosen; None where a word says it."""
-        if self.prefer in self.preferences:
-            return None
-        sign = self.prefer[:1]
-        return Preferred(self.prefer[1:] if sign in "+-" else self.prefer, sign == "-")
+    def asked(self) -> str | list[str]:
+        """What is preferred, as one would write it."""
+        return self.prefer if self.then is None else [self.prefer, self.then]
+
+    @property
+    def is_by_column(self) -> bool:
+        """Whether a column is preferred first, and no word."""
+        return self.prefer not in self.preferences
+
+    @property
+    def columns(self) -> list[Preferred]:
+        """The columns of a match by which the best one is chosen, the first one first."""
+        named = [self.prefer] if self.is_by_column else []
+        return [Preferred.of(each) for each in (*named, self.then) if each is not None]
 
     @property
     def is_most_probable(self) -> bool:
         """Whether the best match is asked for, and it is the most probable one."""
-        return self.prefer == "probability" and not self.may_be_many
+        return self.asked == "probability" and not self.may_be_many
 
     @property
     def may_be_many(self) -> bool:
@@ -301,8 +343,8 @@ class MatchChoice:
             return
         if emit == "best" or self.is_most_probable:
             return
-        is_k = self.prefer == "probability"
-        said = argument("k", self.k) if is_k else argument("prefer", self.prefer)
+        is_k = self.asked == "probability"
+        said = argument("k", self.k) if is_k else argument("prefer", self.asked)
         if is_k and self.k == 1:
             said = argument("ties", self.ties)
         raise ConditionError(

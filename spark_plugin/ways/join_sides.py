@@ -181,8 +181,10 @@ def with_filter(spec: Spec, sides: Sides, where: object) -> Spec:
         [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]
         for side in sides
     )
-    if spec.choice.preferred is not None:
-        check_preferred(sides[1].called, sides[1].tested[-1], others.pop())
+    if count := len(spec.choice.columns):
+        named = sides[1].called, sides[1].tested[-count:], others[-count:]
+        check_preferred(*named, in_tasks=True)
+        del others[-count:]
     if not isinstance(where, Where):
         return spec
     return spec.but(where=PairFilter(where, (own, others)))

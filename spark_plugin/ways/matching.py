@@ -44,8 +44,7 @@ def check_identifiable(
         for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
             _refuse_nested(spec, names, kinds)
             own += names
-    if spec.choice.preferred is not None:
-        needed[1].append(spec.choice.preferred.column)
+    needed[1] += [each.column for each in spec.choice.columns]
     for called, own, *told in zip(spec.prefixes, needed, keys, payload, strict=True):
         known = {*told[0], *told[1]}
         lacking = [name for name in own if name not in known]
@@ -189,8 +188,13 @@ def _alike(keys: Sequence[OutputColumn], payload: Sequence[OutputColumn], side: 
 def _order(payload: Sequence[OutputColumn], side: str, spec: AnySpec) -> list[str]:
     """SQL of the order among matches of a side."""
     placed = ["distance"] if "distance" in spec.measures else []
+    preferred, then = ["preferred"], ["then"] if spec.choice.then else []
+    if spec.prefers_by_gap:
+        placed = [*then, *placed]
+    else:
+        preferred += then
     return order_of_best(
         [(frames.quoted(column.name), column) for column in payload],
         "probability", "from_middle", *placed, f"max_of_{side}", f"min_of_{side}",
-        preferred=["preferred"], are_uniform=spec.are_uniform,
+        preferred=preferred, are_uniform=spec.are_uniform,
     )  # fmt: skip

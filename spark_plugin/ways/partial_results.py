@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.join.spec import AnySpec
-from coincide.model.relations import SpanWindow
 from spark_plugin.frames.columns import can_be_ordered
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
 from spark_plugin.tasks.joins import partial_spec
@@ -159,8 +158,14 @@ def added_up(
         return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
     probability, *order = names[-length_of_order(spec) - 1 :]
     preferred = [order.pop(0)] if _is_preferred(spec) else []
+    second = [order.pop(0)] if spec.choice.then else []
     if "distance" in spec.measures:  # of causes and effects; it is handed out
         order.insert(1, next(name for name, column in others if column.name == "distance"))
+    if preferred:
+        preferred += second
+    else:
+        at = int(spec.prefers_by_gap)
+        order[at:at] = second
     least = order_of_best(
         others, probability, *order, preferred=preferred, are_uniform=spec.are_uniform
     )
@@ -183,7 +188,7 @@ def kinds_of_order(spec: AnySpec) -> list[T.DataType]:
 
 def length_of_order(spec: AnySpec) -> int:
     """How many columns come after the probability that tell by what best matches were chosen."""
-    return len(ORDER) + _is_preferred(spec)
+    return len(ORDER) + _is_preferred(spec) + (spec.choice.then is not None)
 
 
 def exploded(found: DataFrame, kept: Sequence[str], spec: AnySpec) -> DataFrame:
@@ -203,7 +208,7 @@ def exploded(found: DataFrame, kept: Sequence[str], spec: AnySpec) -> DataFrame:
 def _ties_of(spec: AnySpec, probability: str, order: Sequence[str]) -> list[str]:
     """SQL of what matches are equal in that are ties: as `PairOrder.leading` has it."""
     merit = probability if spec.are_uniform else _MERIT.format(probability)
-    return [merit, order[0]] if isinstance(spec.widest, SpanWindow) else [merit]
+    return [merit, *order[: int(spec.prefers_by_gap) + (spec.choice.then is not None)]]
 
 
 def _is_preferred(spec: AnySpec) -> bool:

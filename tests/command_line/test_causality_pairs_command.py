@@ -65,14 +65,14 @@ def test_the_pairs_of_tables(place: Path, engine: str) -> None:
     words = ["--by", "station=sta", "--case-fold", "--where", where, "--cause-place", "x"]
     words += ["--cause-columns", "*", "--effect-columns", "id,size", "--confidence", "0.25"]
     words += ["--cause-around-column", "off"]
-    words += ["--emit", "best", "--prefer", "distance", "--k", "2", "--how", "left"]
+    words += ["--emit", "best", "--prefer", "distance,-size", "--k", "2", "--how", "left"]
     assert causality(place, *words, engine=engine) == 0
     clock: Any = around("time", column="off")
     wanted = causality_tables(
         CAUSES, EFFECTS, CausalityCondition(Temporal(0, 30), confidence=0.25), cause_time=clock,
         effect_time=clock, cause_place="x", effect_place="x", by=[("station", "sta")], case_fold=True,
-        where=where, cause_columns="*", effect_columns=("id", "size"), emit="best", prefer="distance",
-        k=2, how="left",
+        where=where, cause_columns="*", effect_columns=("id", "size"), emit="best",
+        prefer=["distance", "-size"], k=2, how="left",
     )  # fmt: skip
     assert result(place) == rows(wanted)
     assert wanted.num_rows - wanted["effect_id"].null_count > 30

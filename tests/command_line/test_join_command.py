@@ -96,6 +96,8 @@ def test_how_and_emit(work, how, emit):
         ("--matching mutual --prefer first", {"matching": "mutual", "prefer": "first"}),
         ("--emit best --prefer -id", {"emit": "best", "prefer": "-id"}),
         ("--emit best --prefer=-id --k 2", {"emit": "best", "prefer": "-id", "k": 2}),
+        ("--emit best --prefer last,-id", {"emit": "best", "prefer": ["last", "-id"]}),
+        ("--emit best --prefer -key,id --k 2", {"emit": "best", "prefer": ["-key", "id"], "k": 2}),
         ("--matching unambiguous", {"matching": "unambiguous"}),
         ("--matching optimal --largest-group 9", {"matching": "optimal", "largest_group": 9}),
     ],

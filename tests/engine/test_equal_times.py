@@ -21,6 +21,7 @@ from coincide import (
     TimingCondition,
     causality_tables,
     correlate_tables,
+    overlapping,
     relation,
     stream_tables,
     within,
@@ -114,6 +115,49 @@ def test_effects_of_equal_time(prefer: str, px: int) -> None:
     condition = CausalityCondition(Temporal(-5, 5))
     found = causality_tables(TRADE, QUOTES, condition, effect_columns=["x", "px"], **given)
     assert found["effect_px"].to_pylist() == [px]
+
+
+@pytest.mark.parametrize(("second", "px"), [("px", 98), ("-px", 100), ("x", 100), ("-name", 98)])
+@pytest.mark.parametrize("first", ["last", "first", "nearest", "probability", "distance"])
+def test_a_second_column_comes_before_rows(first: str, second: str, px: int) -> None:
+    quotes = QUOTES.append_column("name", pa.array(["b", "a"]))
+    given: dict[str, Any] = {"emit": "best", "prefer": [first, second]}
+    places = {"cause_place": [0.0], "effect_place": [0.0]} if first == "distance" else {}
+    found = causality_tables(
+        TRADE, quotes, CausalityCondition(Temporal(-5, 5)), cause_time="t", effect_time="t",
+        effect_columns="px", **given, **places,
+    )  # fmt: skip
+    assert found["effect_px"].to_pylist() == [px]
+    if first == "distance":
+        return
+    asked = {"within": (-5, 5), "confidence": 1.0, "right_columns": "px", **given}
+    assert correlate_tables(TRADE, quotes, **INSTANTS, **asked)["right_px"].to_pylist() == [px]
+    stream = stream_tables(
+        left_delay=9, right_delay=9, left_schema=TRADE.schema, right_schema=quotes.schema, **INSTANTS,
+        **asked,
+    )  # fmt: skip
+    for row in (1, 0):
+        stream.push("right", quotes.slice(row, 1))
+    stream.push("left", TRADE)
+    assert stream.flush()["right_px"].to_pylist() == [px]
+
+
+@pytest.mark.parametrize(("second", "px"), [("px", 98), ("-px", 100)])
+def test_a_second_column_of_spans(second: str, px: int) -> None:
+    """Of those that have as much time in common, or none and one gap, or come next of all."""
+    trade = pa.table({"id": [0], "t": [10]})
+    spans_ = pa.table({"t": [8, 8, 5], "px": [98, 100, 99]})
+    given: dict[str, Any] = {"emit": "best", "right_columns": "px", **INSTANTS}
+    for condition, first in (
+        (overlapping(gap=9), "probability"), (overlapping(gap=9), "nearest"),
+        (relation("after"), "nearest"),
+    ):  # fmt: skip
+        found = correlate_tables(trade, spans_, condition, prefer=[first, second], **given)
+        assert found["right_px"].to_pylist() == [px]
+    both = correlate_tables(
+        trade, spans_, overlapping(gap=9), prefer=["probability", second], ties="all", **given
+    )
+    assert both["right_px"].to_pylist() == [px]
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])

@@ -24,9 +24,10 @@ from coincide import (
     histograms,
     within,
 )
-from cpu_fallback.reference.join import PREFERENCES, Asked
+from cpu_fallback.reference.join import PREFERENCES, Asked, pairs, place
 from tests.helpers.match_cases import (
     COLUMNS,
+    SECONDS,
     answer,
     check_best,
     check_mutual,
@@ -65,6 +66,41 @@ def test_the_reference_prefers_the_same_at_length(
     given = {"left_columns": names, "right_columns": names}
     found = answer(asked, batch, emit="best", prefer=prefer, k=k, how=how, **given)
     check_best(found, asked, prefer, k, how)
+
+
+@settings(max_examples=CASES)
+@given(*DRAWN, st.sampled_from(SECONDS))
+def test_a_second_column_decides_among_equals(
+    asked: Asked, prefer: str, k: int, how: str, batch: int | None, names: list[str], second: str
+) -> None:
+    given = {"left_columns": names, "right_columns": names, "prefer": [prefer, second]}
+    check_best(
+        answer(asked, batch, emit="best", k=k, how=how, **given), asked, given["prefer"], k, how
+    )
+    if prefer not in COLUMNS:
+        mutual = answer(asked, batch, matching="mutual", **given)
+        check_mutual(mutual, asked, given["prefer"])
+
+
+@settings(max_examples=CASES)
+@given(*DRAWN, st.sampled_from(SECONDS))
+def test_all_that_are_equal_in_both(
+    asked: Asked, prefer: str, k: int, how: str, batch: int | None, names: list[str], second: str
+) -> None:
+    """All whose place among the matches of the event is before that of one more than k."""
+    given = {"left_columns": "row", "right_columns": "row", "prefer": (prefer, second)}
+    found = answer(asked, batch, emit="best", k=k, ties="all", **given)
+    expected = []
+    for i in range(len(asked.left)):
+        own = [pair for pair in pairs(asked) if pair.left == i]
+        places = [place(asked, pair, given["prefer"], "right")[:2] for pair in own]
+        for pair, least in zip(own, places, strict=True):
+            better = sum(other < least for other in places)
+            if better < k:
+                expected.append((i, pair.right, better + 1))
+    ranks = found["rank"].to_pylist() if k > 1 else [1] * found.num_rows
+    rows = zip(found["left_row"].to_pylist(), found["right_row"].to_pylist(), ranks, strict=True)
+    assert sorted(rows) == sorted(expected)
 
 
 @settings(max_examples=CASES)
@@ -207,6 +243,19 @@ def test_nothing_is_matched_of_nothing() -> None:
         ({"prefer": "-id", "matching": "optimal"}, "or matching='mutual'"),
         ({"prefer": "-", "emit": "best"}, "found '-'"),
         ({"prefer": "lastt", "emit": "best"}, "lastt'"),
+        ({"prefer": ["last", "first"], "emit": "best"}, "write '+first'"),
+        ({"prefer": ["last", 3], "emit": "best"}, "the second of prefer must be a column"),
+        ({"prefer": ["last", "-"], "emit": "best"}, "the second of prefer must be a column"),
+        ({"prefer": ["lastt", "-id"], "emit": "best"}, "lastt'"),
+        ({"prefer": ["last", "-id", "id"], "emit": "best"}, "Give one or two"),
+        ({"prefer": [], "emit": "best"}, "Give one or two"),
+        ({"prefer": ["last", "-id"]}, "Add emit='best'"),
+        (
+            {"prefer": ["probability", "-id"]},
+            "Add emit='best', or remove prefer=['probability', '-id']",
+        ),
+        ({"prefer": ["nearest", "-id"], "matching": "optimal"}, "or matching='mutual'"),
+        ({"prefer": ["probability", "-id"], "matching": "unambiguous"}, "Remove prefer=["),
         ({"how": "right", "matching": "mutual"}, "or swap the sides and mirror the window"),
         ({"how": "right", "emit": "counts"}, "swap the sides and mirror the window"),
         ({"how": "full", "emit": "best"}, "gives a row for each left event"),
@@ -226,6 +275,10 @@ def test_errors_name_the_cure(given: dict[str, Any], cure: str) -> None:
 
 
 KINDS = {
+    "text": pa.array(["b", "a", None, "b"], pa.large_string()),
+    "bytes": pa.array([b"b", b"a", None, b"b"]),
+    "fixed": pa.array([b"bb", b"ab", None, b"bb"], pa.binary(2)),
+    "long decimal": pa.array([Decimal(10) ** 30, Decimal(1), None, Decimal(10) ** 30]),
     "int8": pa.array([3, -2, None, 3], pa.int8()),
     "uint64": pa.array([2**63 + 5, 0, None, 2**63 + 5], pa.uint64()),
     "int64": pa.array([2**63 - 1, -(2**63), None, 2**63 - 1]),
@@ -254,9 +307,9 @@ def test_a_column_of_any_kind_says_who_is_best(kind: str) -> None:
 
 
 def test_a_column_that_has_no_order_is_refused() -> None:
-    for values in (["a"], [b"a"], [[1]], [Decimal(10) ** 30]):
-        right = bursts(1, 2).append_column("loud", pa.array(values))
-        with pytest.raises(SchemaError, match=r"numbers or times .*right.loud.* Cast it"):
-            correlate_tables(bursts(1, 1), right, CONDITION, emit="best", prefer="-loud")
+    right = bursts(1, 2).append_column("loud", pa.array([[1]]))
+    for prefer in ("-loud", ["last", "-loud"], ["-loud", "id"]):
+        with pytest.raises(SchemaError, match=r"numbers, times or texts .*right.loud.* Cast it"):
+            correlate_tables(bursts(1, 1), right, CONDITION, emit="best", prefer=prefer)
     with pytest.raises(SchemaError, match="right has no column 'louder'"):
         correlate_tables(bursts(1, 1), bursts(1, 2), CONDITION, emit="best", prefer="louder")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +25,17 @@ from cpu_fallback.reference.join import (
 
 LENGTHS = (0, 2, 4, 8)
 LOUDNESS = st.sampled_from([-1.5, -0.0, 0.0, 2.5, math.inf, -math.inf, math.nan, None])
+KINDS = {"name": pa.string(), "day": pa.date32(), "cost": pa.decimal128(38, 2), "seq": pa.uint64()}
+VALUES: list[list[Any]] = [
+    ["b", "ab", "", "é", None], [dt.date(2024, 2, 1), dt.date(1960, 1, 1), None],
+    [Decimal(10) ** 30, Decimal("-0.25"), Decimal("-0.5"), None], [3, 2**63, 0, None],
+]  # fmt: skip
 COLUMNS = ("loud", "-loud", "+loud")
 """By which matches are preferred."""
+SECONDS = [
+    f"{sign}{name}" for sign in ("", "-", "+") for name in ("loud", "name", "day", "cost", "seq")
+]
+"""By which they are then, among equals."""
 
 
 @st.composite
@@ -33,14 +44,21 @@ def match_cases(draw: Any, most: int = 8) -> Asked:
 
     def side() -> list[dict[str, Any]]:
         times = st.none() | st.integers(-12, 12) | st.integers(-12, 12) | st.integers(-3, 3)
-        ends = st.tuples(times, st.sampled_from(LENGTHS), st.integers(0, 3), keys, LOUDNESS)
+        ends = st.tuples(
+            times,
+            st.sampled_from(LENGTHS),
+            st.integers(0, 3),
+            keys,
+            LOUDNESS,
+            *map(st.sampled_from, VALUES),
+        )
         drawn = draw(st.lists(ends, max_size=most))
         return [
             {
                 "min_time": None if t is None else t - n, "max_time": t, "id": i, "key": key,
-                "loud": loud,
+                "loud": loud, "name": name, "day": day, "cost": cost, "seq": seq,
             }
-            for t, n, i, key, loud in drawn
+            for t, n, i, key, loud, name, day, cost, seq in drawn
         ]  # fmt: skip
 
     by = draw(st.sampled_from([(), ("key",)]))
@@ -61,6 +79,9 @@ def tables_of(asked: Asked) -> tuple[pa.Table, pa.Table]:
         pa.table({
             **{name: pa.array([row[name] for row in rows], pa.int64()) for name in names},
             "loud": pa.array([row["loud"] for row in rows], pa.float64()),
+            **{
+                name: pa.array([row[name] for row in rows], kind) for name, kind in KINDS.items()
+            },
             "row": pa.array(range(len(rows)), pa.int64()),
         })
         for rows in asked[:2]

@@ -187,11 +187,12 @@ def causality_tables(
         events, in the output or not, delta, named as in the result, and ``distance``. Write
         ``"distance <= 10 * cause_magnitude"`` in a subset of SQL, or an expression of pyarrow.compute.
         A pair for which it is null or false does not count, and is never a best effect.
-    prefer : {"probability", "nearest", "first", "last", "distance"} or str
+    prefer : {"probability", "nearest", "first", "last", "distance"}, str, or (str, str)
         With ``emit="best"`` or `matching`, which effect is the best one. A word: the most probable, the
         one whose midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the
         nearest in space. Or a column of `effects`: ``"snr"`` prefers its
-        least value, ``"-snr"`` its greatest. Between equals the order of ``emit="best"`` decides.
+        least value, ``"-snr"`` its greatest. ``["last", "-seq"]``: among equals in
+        the first a column decides. Between equals the order of ``emit="best"`` decides.
     k : int
         With ``emit="best"``, the most effects of each cause. With more than one a row has its ``rank``,
         from 1 for the best.

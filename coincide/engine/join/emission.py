@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events import rows as row_sizes
-from coincide.engine.events.rows import Gather, cuts, numbers_in_runs, total_bytes
+from coincide.engine.events.rows import Gather, cuts, is_string, numbers_in_runs, total_bytes
 from coincide.engine.events.schemas import stored
 from coincide.engine.join.derived_joins import in_order_of_left
 from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
@@ -34,7 +34,8 @@ class PairOrder:
 
     def __init__(self, pairing: Pairing) -> None:
         self.pairing, matches = pairing, pairing.spec.choice
-        self._prefer, self._preferred = matches.prefer, matches.preferred
+        self._prefer, self._columns = matches.prefer, matches.columns
+        self._is_by_column, self._has_second = matches.is_by_column, matches.then is not None
         self._ties = matches.ties
         self._is_of_spans = isinstance(pairing.spec.widest, SpanWindow)
 
@@ -48,8 +49,8 @@ class PairOrder:
         """By what pairs are ordered first, the least being best: int64 array, shape (pairs,)."""
         # Of either event of a pair: the first match of a left event is its earliest, that of a
         # right event its latest, as both have the least delay.
-        if self._preferred is not None:
-            return self._of_column[rows[RIGHT]]
+        if self._is_by_column:
+            return self._of_columns[0][rows[RIGHT]]
         # Floats that are not negative are ordered as their bits are.
         if self._prefer == "probability":
             return -self.pairing.merits(*rows)[0].view(np.int64)
@@ -62,13 +63,18 @@ class PairOrder:
     def leading(self, rows: Rows) -> Keys:
         """By what pairs are ordered first, and what parts most of those that are equal then."""
         # Where ties count, pairs that are equal in both are ties.
-        if self._prefer == "probability":
+        by_gap = self.pairing.spec.prefers_by_gap
+        if self._prefer == "probability" and (by_gap or not self._has_second):
             merits, apart = self.pairing.merits(*rows)
             first = -merits.view(np.int64)
-            is_parted = self._ties == "order" or self._is_of_spans
+            is_parted = self._ties == "order" or by_gap
             return first, sortable(apart) if is_parted else np.zeros_like(first)
         first = self.preferred(rows)
-        return first, np.zeros(first.size, np.int64)
+        return first, self.second(rows) if self._has_second else np.zeros(first.size, np.int64)
+
+    def second(self, rows: Rows) -> np.ndarray:
+        """By what pairs are ordered that are equal in what is preferred first: int64 array."""
+        return self._of_columns[-1][rows[RIGHT]]
 
     def from_middle(self, rows: Rows) -> np.ndarray:
         """How far pairs are from the middle of the window, half ticks: uint64 array, shape (pairs,)."""
@@ -80,14 +86,18 @@ class PairOrder:
         merits, apart = self.pairing.merits(*rows)
         # As bits: overlaps of spans are bits of numbers that some libraries take for zero.
         least_first = [-merits.view(np.int64), apart, self.ranks(of)[rows[of]]]
-        if self._prefer != "probability":
-            least_first.insert(0, self.preferred(rows))
+        named = [*self.leading(rows)] if self._has_second or self._ties == "all" else []
+        if self._has_second and self.pairing.spec.prefers_by_gap:
+            named.append(self.second(rows))
+        if self._prefer != "probability" and not named:
+            named = [self.preferred(rows)]
+        least_first = [*named, *least_first]
         if self.pairing.spec.coordinates:
             least_first.insert(-1, self.pairing.measured(*rows)["distance"])
         order = np.lexsort((*reversed(least_first), events))
         ranks = _places(events[order]) + 1
         if self._ties == "all":
-            keys = [events, *self.leading(rows)]
+            keys = [events, *named]
             is_worse = np.logical_or.reduce(
                 [np.diff(each[order], prepend=-1) != 0 for each in keys]
             )
@@ -117,10 +127,10 @@ class PairOrder:
         return left.min_time + left.max_time, right.min_time + right.max_time
 
     @remembered
-    def _of_column(self) -> np.ndarray:
-        """Of right rows: the preferred column, which comes after those of a condition on pairs."""
-        assert self._preferred is not None
-        return preference(self.pairing.right.tested[-1], self._preferred)
+    def _of_columns(self) -> list[np.ndarray]:
+        """Of right rows: the preferred columns, which come after those of a condition on pairs."""
+        given = self.pairing.right.tested[-len(self._columns) :]
+        return [preference(*each) for each in zip(given, self._columns, strict=True)]
 
 
 def sortable(distances: np.ndarray) -> np.ndarray:
@@ -141,16 +151,35 @@ _MOST_DIGITS = 18
 """Of a decimal whose digits are an int64."""
 
 
-def check_preferred(side: str, name: str, kind: pa.DataType) -> None:
-    """Refuse a column by which matches cannot be ordered."""
+def check_preferred(
+    side: str, names: Sequence[str], kinds: Sequence[pa.DataType], *, in_tasks: bool
+) -> None:
+    """Refuse columns by which matches cannot be ordered; in tasks all must be as good as an int64."""
+    for name, kind in zip(names, kinds, strict=True):
+        if _is_number(kind) or (not in_tasks and _is_text(kind)):
+            continue
+        takes = "on Spark takes a column of numbers or times"
+        takes = takes if in_tasks else "takes a column of numbers, times or texts"
+        raise SchemaError(
+            f"{argument('prefer')} {takes} (found {side}.{name}, which is {kind}). Cast it, for"
+            " example long decimals to float64."
+        )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether values are numbers, times or such, in the order of numbers of 64 bits."""
     types = pa.types
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     is_number |= types.is_decimal(kind) and kind.precision <= _MOST_DIGITS
-    if not (is_number or (types.is_temporal(kind) and not types.is_interval(kind))):
-        raise SchemaError(
-            f"{argument('prefer')} takes a column of numbers or times (found {side}.{name}, which"
-            f" is {kind}). Cast it, for example long decimals to float64."
-        )
+    return bool(is_number or (types.is_temporal(kind) and not types.is_interval(kind)))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether values are texts, bytes or long decimals, which have an order of their own."""
+    types = pa.types
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind)
+    is_binary |= types.is_fixed_size_binary(kind) and not types.is_decimal(kind)
+    return bool(is_string(kind) or is_binary or types.is_decimal(kind))
 
 
 def preference(column: pa.Array, preferred: Preferred) -> np.ndarray:
@@ -164,7 +193,7 @@ def preference(column: pa.Array, preferred: Preferred) -> np.ndarray:
         values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
         found = _of_floats(-values if preferred.is_descending else values)
     else:
-        found = _of_whole(column)
+        found = _of_whole(column) if _is_number(kind) else _places_of(column)
         found = np.minimum(~found if preferred.is_descending else found, _LAST - 2)
     found[nulls] = _LAST
     return found
@@ -175,6 +204,11 @@ def _of_floats(values: np.ndarray) -> np.ndarray:
     found = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
     found[np.isnan(values)] = _LAST - 1
     return found
+
+
+def _places_of(column: pa.Array) -> np.ndarray:
+    """The place of each value among all that there are: int64 array."""
+    return pc.rank(column, tiebreaker="dense").to_numpy().astype(np.int64)
 
 
 def _of_whole(column: pa.Array) -> np.ndarray:
@@ -609,6 +643,7 @@ class Best(Emission):
 _COLUMNS: dict[str, Callable[[PairOrder, Rows], np.ndarray]] = {
     "probability": lambda order, rows: order.pairing.probabilities(*rows),
     "preferred": PairOrder.preferred,
+    "then": PairOrder.second,
     "from_middle": lambda order, rows: sortable(order.from_middle(rows)),
     "max_of_left": lambda order, rows: order.pairing.left.max_time[rows[LEFT]],
     "min_of_left": lambda order, rows: order.pairing.left.min_time[rows[LEFT]],

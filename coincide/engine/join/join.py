@@ -349,8 +349,10 @@ def resolved(
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec: Any = arguments.spec(times, all_cores(), _BATCH_PAIRS)
     own, others = _kinds_tested(schemas, arguments)
-    if arguments.choice.preferred is not None:
-        check_preferred(arguments.sides[1], arguments.tested[1][-1], others.pop())
+    if count := len(arguments.choice.columns):
+        named = arguments.sides[1], arguments.tested[1][-count:], others[-count:]
+        check_preferred(*named, in_tasks=False)
+        del others[-count:]
     if isinstance(arguments.where, Where):
         spec = spec.but(where=PairFilter(arguments.where, (own, others)))
     return spec, times
@@ -509,13 +511,14 @@ def correlate_tables(
         the output or not: ``"left_amount = right_amount"`` in a subset of SQL, or
         ``pc.field("left_amount") == pc.field("right_amount")``. It may name delta, ``"delta_us <= 5000"``.
         A pair for which it is null or false does not count, and is never a best match.
-    prefer : {"probability", "nearest", "first", "last"} or str
+    prefer : {"probability", "nearest", "first", "last"}, str, or (str, str)
         With ``emit="best"`` or `matching`, which match is the best one. A word: the most probable, the
         one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or
         a column of `right`: ``"snr"`` prefers its least value, ``"-snr"`` its greatest. Missing values
-        are last, before them NaN; ``"+last"`` is a column of such a name. Between equals the probability
-        decides, then what docs/meaning.md says; at the end ``"last"`` takes the later row of the table,
-        all others take the earlier one. On Spark, where rows have no order, output columns decide.
+        are last, before them NaN; ``"+last"`` is a column of such a name. In ``["last", "-seq"]`` a column
+        decides among equals in the first, on Spark one of numbers or times. Then the probability decides,
+        then what docs/meaning.md says. At the end ``"last"`` takes the later row of the table, all others
+        take the earlier one; on Spark, where rows have no order, output columns decide.
     k : int
         With ``emit="best"``, the most matches of each left event. With more than one a row has its
         ``rank``, from 1 for the best.

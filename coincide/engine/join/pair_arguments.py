@@ -55,6 +55,7 @@ from coincide.model.options import (
     Ties,
     check_choice,
     check_options,
+    preferences_of,
 )
 from coincide.model.relations import RELATIONS, SpanRelation
 from coincide.model.remembered import remembered
@@ -165,12 +166,12 @@ class PairArguments(ABC):
                 f" order of a pair (found both). Remove {argument('where')}, or name in"
                 f" {argument('by')} what both events have in common."
             )
-        if self.choice.prefer not in _ALIKE_IN_BOTH_ORDERS:
+        if self.choice.asked not in _ALIKE_IN_BOTH_ORDERS:
             first, *others = _ALIKE_IN_BOTH_ORDERS
             alike = " or ".join([argument("prefer", first), *map(repr, others)])
             raise OneStreamError(
                 f"matching of one stream takes {alike}, which is the same for both events of a"
-                f" pair (found {self.choice.prefer!r}). Choose one of these."
+                f" pair (found {self.choice.asked!r}). Choose one of these."
             )
 
     def check_symmetric(self, is_symmetric: bool) -> None:
@@ -185,8 +186,9 @@ class PairArguments(ABC):
     @remembered
     def choice(self) -> MatchChoice:
         """Which matches of an event are in the output."""
-        choice = self.prefer, self.k, self.matching, self.largest_group, self.ties
-        return self.kind_of_choice(*choice)
+        prefer, then = preferences_of(self.prefer)
+        choice = self.k, self.matching, self.largest_group, self.ties, then
+        return self.kind_of_choice(prefer, *choice)
 
     @property
     @abstractmethod
@@ -349,10 +351,10 @@ class PairArguments(ABC):
 
     @property
     def tested(self) -> tuple[list[str], list[str]]:
-        """The columns that `where` needs, left and right, once `settled`; then that of `prefer`."""
-        where, preferred = self.where, self.choice.preferred
+        """The columns that `where` needs, left and right, once `settled`; then those of `prefer`."""
+        where = self.where
         left, right = (where.left, where.right) if isinstance(where, Where) else ((), ())
-        return [*left], [*right, *([] if preferred is None else [preferred.column])]
+        return [*left], [*right, *(each.column for each in self.choice.columns)]
 
     @property
     def alone(self) -> PairArguments | None:

@@ -116,6 +116,7 @@ class AnySpec(ABC):
             "distance": self.coordinates > 0,
             "probability": self.probability or told,
             "preferred": of_both or (told and self.choice.prefer != "probability"),
+            "then": told and self.choice.then is not None,
             "from_middle": told,
             "max_of_left": of_both,
             "min_of_left": of_both,
@@ -153,6 +154,11 @@ class AnySpec(ABC):
         if isinstance(window, OpenWindow):
             is_last_before = window.is_backward == (side != LEFT)
         return prefer == word or (prefer == "nearest" and is_last_before)
+
+    @property
+    def prefers_by_gap(self) -> bool:
+        """Whether spans that have as much time in common are preferred by how far they are apart."""
+        return self.choice.prefer == "probability" and isinstance(self.widest, SpanWindow)
 
     @property
     def compares_tasks(self) -> bool:

@@ -17,7 +17,7 @@ from coincide.engine.join.pair_arguments import are_exact
 from coincide.model import condition
 from coincide.model.condition import Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
-from coincide.model.options import CorrelateOptions, check_choice
+from coincide.model.options import MOST_PROBABLE, CorrelateOptions, check_choice
 from coincide.model.relations import (
     RELATIONS,
     Allen,
@@ -42,7 +42,7 @@ _OPTIONS = (
     "unit", "tick", "invalid", "slices", "batch_pairs", "max_pairs", "classes", "threads", "way",
 )  # fmt: skip
 _AS_GIVEN = (
-    "how", "emit", "probability", "backend", "prefer", "k", "ties", "matching", "largest_group",
+    "how", "emit", "probability", "backend", "k", "ties", "matching", "largest_group",
     "case_fold", "where",
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
@@ -71,8 +71,15 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         pair_columns=names("pair_columns", words.get("pair_columns") or []),
         options=options_of(words),
         is_one_stream=is_one_stream,
+        prefer=preference(words.get("prefer", MOST_PROBABLE.prefer)),
         **{name: words[name] for name in _AS_GIVEN if name in words},
     )
+
+
+def preference(text: str) -> str | list[str]:
+    """What says which match is the best one, and after a comma the column that does so among equals."""
+    found = names("prefer", [text])
+    return found if len(found) > 1 else found[0]
 
 
 def keys(words: Sequence[str] | None, option: str = "by") -> list[Key]:

@@ -27,7 +27,14 @@ from coincide.engine.files.finding import (
     words_of,
 )
 from coincide.engine.files.footers import Footer, file_schemas, read_footers
-from coincide.engine.files.planning import NotDirect, called, direct_summary, plan_files, settled
+from coincide.engine.files.planning import (
+    NotDirect,
+    called,
+    check_for_tasks,
+    direct_summary,
+    plan_files,
+    settled,
+)
 from coincide.engine.files.publishing import Output
 from coincide.engine.files.slice_join import DirectJoin
 from coincide.engine.join.arguments import JoinArguments
@@ -166,6 +173,7 @@ def plan_direct(
     join = plan_files(
         left, right, arguments, parallelism=tasks, compares_slices=compares_slices, names=names
     )
+    check_for_tasks(join)
     if join.tables.spec.compares_tasks:
         tables = join.tables
         check_identifiable(tables.spec, tables.times, tables.by, tables.payload)

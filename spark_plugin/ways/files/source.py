@@ -20,7 +20,7 @@ from coincide.engine.backends import release_gpu
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.files.credentials import Redactor
 from coincide.engine.files.finding import find_files
-from coincide.engine.files.planning import plan_files
+from coincide.engine.files.planning import check_for_tasks, plan_files
 from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
 from coincide.engine.files.source import FORMATS, as_parquet
 from coincide.engine.join.pair_arguments import EVENT
@@ -188,6 +188,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         assert left is not None
         with _naming_other_inputs(left, right):
             join = plan_files(left, right, arguments, parallelism=parallelism)
+            check_for_tasks(join)
     if join.tables.invalid == "drop":
         _log.warning(
             "coincide: the data source skips invalid rows without counting them. To learn how"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from coincide import (
     ConditionError,
     CorrelateOptions,
+    SchemaError,
     TimingCondition,
     correlate,
     correlate_files,
@@ -43,12 +45,14 @@ BEST = [
     pytest.param("broadcast-left", "first", 1, "inner", True, marks=pytest.mark.slow),
     ("broadcast-right", "-weight", 2, "inner", True),
     ("files", "last", 2, "left", False),
+    ("dealt", ["probability", "-weight"], 2, "left", True),
+    ("broadcast-left", ["last", "weight"], 1, "inner", False),
 ]
 MUTUAL = [
     ("exchange", "probability", "inner"), ("dealt", "first", "left"),
     pytest.param("dealt", "probability", "inner", marks=pytest.mark.slow),
     ("broadcast-left", "nearest", "left"), ("broadcast-right", "last", "left"),
-    ("files", "nearest", "inner"),
+    ("files", "nearest", "inner"), ("dealt", ["last", "-weight"], "left"),
 ]  # fmt: skip
 
 
@@ -104,7 +108,7 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
 @pytest.mark.parametrize(("way", "prefer", "k", "how", "probability"), BEST)
 def test_the_best_matches_by_every_way(
     spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
-    prefer: str, k: int, how: str, probability: bool,
+    prefer: Any, k: int, how: str, probability: bool,
 ) -> None:  # fmt: skip
     given = {"emit": "best", "prefer": prefer, "k": k, "how": how, "probability": probability}
     if way == "files":
@@ -119,10 +123,50 @@ def test_the_best_matches_by_every_way(
     assert rows_of(found.toArrow()) == rows_of(expected)
 
 
+CASES = int(os.environ.get("COINCIDE_CASES", "3"))
+WAYS = "exchange", "dealt", "broadcast-left", "broadcast-right", "files"
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_a_second_column_decides_among_equals(
+    spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, seed: int
+) -> None:
+    """Drawn: the first preference, the column, and what the answer looks like."""
+    rng = np.random.default_rng([7, seed])
+    first = str(rng.choice(["probability", "nearest", "first", "last", "weight", "-weight"]))
+    second = str(rng.choice(["weight", "-weight", "id", "-id", "-min_time"]))
+    given: dict[str, Any] = {"prefer": (first, second), "how": str(rng.choice(["inner", "left"]))}
+    if rng.integers(3) == 0:
+        given["matching"] = "mutual"
+        given["right_columns"] = ["name", "weight", "id", "min_time"]
+    else:
+        given |= {"emit": "best", "k": int(rng.integers(1, 4))}
+        given["ties"] = str(rng.choice(["order", "all"]))
+    ways = [way for way in WAYS if way != "files" or given["how"] == "inner"]
+    way = ways[int(rng.integers(len(ways)))]
+    if way == "files":
+        found = joined_directly(spark, tmp_path, **given)
+    else:
+        found = joined(spark, way, **given).dataframe
+    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS | given)
+    assert expected.num_rows > 10
+    assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+def test_tasks_compare_numbers_and_times_alone(spark: SparkSession, tmp_path: Path) -> None:
+    for way in ("exchange", "files"):
+        join = joined_directly if way == "files" else joined
+        first = tmp_path if way == "files" else way
+        with pytest.raises(
+            SchemaError, match=r"on Spark takes a column of numbers or times .*name"
+        ):
+            join(spark, first, emit="best", prefer=["last", "-name"])
+
+
 @pytest.mark.parametrize(("way", "prefer", "how"), MUTUAL)
 def test_mutual_pairs_by_every_way(
     spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
-    prefer: str, how: str,
+    prefer: Any, how: str,
 ) -> None:  # fmt: skip
     given = {"matching": "mutual", "how": how, "prefer": prefer, "probability": prefer == "first"}
     if way == "files":
