@@ -274,7 +274,7 @@ class JoinArguments(PairArguments):
         return self.how in _OF_LEFT
 
     @property
-    def alone(self) -> RightAlone | None:
+    def alone(self) -> MirroredArguments | None:
         """The join that finds right events without a match, where they are asked for."""
         # Where it is `settled`, so is this.
         if not self.keeps_right:
@@ -282,7 +282,7 @@ class JoinArguments(PairArguments):
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         options = replace(self.options, way=_OTHER_WAY.get(self.options.way, self.options.way))
         where = self.where.mirrored() if isinstance(self.where, Where) else self.where
-        return RightAlone(
+        return MirroredArguments(
             **given | {
                 "how": "anti", "emit": "pairs", "probability": False, "shifts": None,
                 "options": options, "where": where, "pair_columns": (),
@@ -383,8 +383,8 @@ def negative(delay: str) -> str:
     return delay.replace("'", "'-", 1) if "'" in delay else f"-{delay}"
 
 
-class RightAlone(JoinArguments):
-    """The right events of a join that have no match: an anti join in which they are the left ones.
+class MirroredArguments(JoinArguments):
+    """A join seen from its right side, whose events are the left ones there.
 
     Its first side is called right, in messages and in its output, and so are its arguments.
     """

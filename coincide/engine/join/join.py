@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coincide.engine.events.frames import TABLES, arrow_table, kind_of, needed_names, offers_arrow
 from coincide.engine.events.invalid_rows import SideCounts
@@ -27,7 +28,7 @@ from coincide.engine.events.sides import Side, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns, longest_matches
-from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.arguments import JoinArguments, MirroredArguments
 from coincide.engine.join.chosen_pairs import count_pairs, emission_of
 from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.emission import check_preferred
@@ -55,7 +56,7 @@ from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, Joi
 from coincide.engine.room import Expected, PairLimit
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
-from coincide.model.errors import SchemaError
+from coincide.model.errors import ConditionError, SchemaError, argument
 from coincide.model.options import (
     LARGEST_GROUP,
     Backend,
@@ -110,11 +111,14 @@ class TableJoin:
         accidental = plan.accidental(self._shifts, left, right)
         seconds = time.perf_counter() - started
         counters = emission.counters
-        no_pairs = None if counters.pairs else plan.no_pairs(left, right)
+        no_pairs = None if counters.pairs else self._no_pairs(left, right)
         self.summary = JoinSummary(
             counts[0], counts[1], counters, seconds, "in memory", plan.tick, no_pairs,
             sides=self._sides, matchless=self._matchless, accidental=accidental,
         )  # fmt: skip
+
+    def _no_pairs(self, left: Side, right: Side) -> NoPairs:
+        return self._plan.no_pairs(left, right)
 
     def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
         """Both sides, and what their rows were; of one stream no one counts the second."""
@@ -411,6 +415,50 @@ def _fields(
 _TO_ARROW = "Use .collect() of a LazyFrame, or .toArrow() of a Spark DataFrame."
 
 
+class BestOfRightJoin(TableJoin):
+    """The best left matches of each right event: the sides change places, and then their columns."""
+
+    def __init__(self, right: pa.Table, left: pa.Table | None, arguments: PairArguments) -> None:
+        assert isinstance(arguments, MirroredArguments)
+        if arguments.shifts is not None or arguments.has_open_window:
+            raise ConditionError(
+                f"{argument('how', 'right')} with {argument('emit', 'best')} takes no"
+                f" {argument('shifts')}, and a window with both ends (found {arguments.condition})."
+                " Swap the sides and mirror the window."
+            )
+        super().__init__(right, left, arguments)
+        self._arguments = arguments
+        made, spec = self._plan.schema, self._plan.spec
+        keys, own = (len(each[0]) for each in (self._plan.by, self._plan.payload))
+        others = keys + own + len(self._plan.payload[1])
+        places = [*range(keys), *range(keys + own, others), *range(keys, keys + own)]
+        self._places = [*places, *range(others, len(made))]
+        names = [*self._plan.by[1], *(made.names[place] for place in self._places[keys:])]
+        self._delta = None if spec.delta_name is None else names.index(spec.delta_name)
+        self.schema = pa.schema(
+            made.field(place).with_name(name)
+            for place, name in zip(self._places, names, strict=True)
+        )
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """As of `TableJoin`."""
+        for batch in super().batches():
+            columns = [batch.column(place) for place in self._places]
+            if self._delta is not None:
+                columns[self._delta] = pc.negate(columns[self._delta])
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        assert self.summary is not None
+        self.summary = replace(
+            self.summary, left=self.summary.right, right=self.summary.left, sides=SIDES
+        )
+
+    def _no_pairs(self, left: Side, right: Side) -> NoPairs:
+        """As from left to right."""
+        given = {each.name: getattr(self._arguments, each.name) for each in fields(JoinArguments)}
+        own, others = (table.schema for table in self._tables)
+        return plan_tables(others, own, JoinArguments(**given)).no_pairs(right, left)
+
+
 def correlate_tables(
     left: Any,
     right: Any = None,
@@ -484,7 +532,8 @@ def correlate_tables(
     emit : {"pairs", "lists", "counts", "best"}
         One row a pair; or one row per left event with arrays (in no particular order), with the number
         of its ``matches``, or with its most probable match. The output has no events without a match
-        with ``how="inner"``. With ``how="left"`` they have empty arrays, 0, or nulls.
+        with ``how="inner"``. With ``how="left"`` they have empty arrays, 0, or nulls. ``best`` with
+        ``how="right"`` is a row per right event with its best left match.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     pair_columns : str or sequence of str
@@ -559,14 +608,19 @@ def correlate_tables(
     JoinReport.check(report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
-    arguments = JoinArguments(
+    is_best_of_right = (how, emit) == ("right", "best") and right is not None
+    asked = MirroredArguments if is_best_of_right else JoinArguments
+    arguments = asked(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
-        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
-        emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
+        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns,
+        how="left" if is_best_of_right else how, emit=emit, probability=probability,
+        pair_columns=pair_columns, backend=backend,
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, ties=ties,
     )  # fmt: skip
     check_report(shifts, report)
+    if is_best_of_right:
+        return joined(BestOfRightJoin, right, left, arguments, report)
     return joined(TableJoin, left, right, arguments, report)
 
 
@@ -589,10 +643,10 @@ def joined(
 
 def given_tables(left: Any, right: Any, arguments: PairArguments) -> list[pa.Table]:
     """What was given as Arrow tables of the needed columns; one table without `right`."""
-    of_sides = arguments.prefixes == SIDES
+    of_sides = set(arguments.prefixes) == set(SIDES)
     tables = []
     inputs = (left,) if right is None else (left, right)
-    sides = SIDES if of_sides else arguments.sides
+    sides = arguments.prefixes if of_sides else arguments.sides
     of_each = arguments.columns, arguments.numbers, arguments.numbered
     for side, given, names, numbers, numbered in zip(sides, inputs, *of_each, strict=False):
         if not offers_arrow(given):
