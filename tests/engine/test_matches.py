@@ -306,6 +306,18 @@ def test_a_column_of_any_kind_says_who_is_best(kind: str) -> None:
         assert found["rank"].to_pylist() == [1, 2, 3, 4]
 
 
+def test_small_unsigned_numbers_are_told_apart() -> None:
+    """In either order, before missing ones."""
+    left = pa.table({"id": [1], "t": [0]})
+    numbers = pa.array([0, None, 1, 2, 3, 4], pa.uint64())
+    right = pa.table({"id": range(6), "t": [4] * 6, "seq": numbers})
+    times = {"left_time": "t", "right_time": "t", "within": (0, 8), "confidence": 1.0}
+    for prefer, order in (("-seq", [5, 4, 3, 2, 0, 1]), ("seq", [0, 2, 3, 4, 5, 1])):
+        for given in (prefer, ["last", prefer]):
+            found = correlate_tables(left, right, prefer=given, emit="best", k=6, **times)
+            assert found["right_id"].to_pylist() == order
+
+
 def test_a_column_that_has_no_order_is_refused() -> None:
     right = bursts(1, 2).append_column("loud", pa.array([[1]]))
     for prefer in ("-loud", ["last", "-loud"], ["-loud", "id"]):

@@ -147,6 +147,8 @@ def _places(events: np.ndarray) -> np.ndarray:
 
 _LAST = np.iinfo(np.int64).max - 1
 """Of null; of NaN one less, and of numbers at most two less."""
+_FIRST, _ROOM = np.iinfo(np.int64).min, np.iinfo(np.int64).max - _LAST + 2
+"""The least number, and how many at the end are left to what is no number."""
 _MOST_DIGITS = 18
 """Of a decimal whose digits are an int64."""
 
@@ -184,7 +186,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def preference(column: pa.Array, preferred: Preferred) -> np.ndarray:
     """Numbers of which the least is the best: int64 array, shape (n,); nulls are last, before them NaN."""
-    # Whole numbers within 3 of the last one of 64 bits count as equal.
+    # The largest whole numbers give way to null and NaN in either order: of unsigned ones 0 is common.
     column = stored(column)
     nulls = pc.is_null(column).to_numpy(zero_copy_only=False)
     kind = column.type
@@ -194,7 +196,10 @@ def preference(column: pa.Array, preferred: Preferred) -> np.ndarray:
         found = _of_floats(-values if preferred.is_descending else values)
     else:
         found = _of_whole(column) if _is_number(kind) else _places_of(column)
-        found = np.minimum(~found if preferred.is_descending else found, _LAST - 2)
+        if preferred.is_descending:
+            found = np.maximum(~found, _FIRST + _ROOM) - _ROOM
+        else:
+            found = np.minimum(found, _LAST - 2)
     found[nulls] = _LAST
     return found
 
