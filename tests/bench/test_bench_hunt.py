@@ -108,7 +108,7 @@ def test_histograms_mean_what_the_page_says():
 
 
 def test_a_wrong_match_of_histograms_is_told():
-    """Of two matches of one time and template either is due, by rows or by ids; the third is less probable."""
+    """Of two matches of one time and template either is due; the third is less probable."""
     right = Side((INT64,) * 2, seen((40, "a"), (40, "a"), (44, "b")), True, DELAYS)
     data = replace(data_of(rows((0, 40)), []), right=right, lo=-40, hi=15, confidence=0.1)
     job = Job("inner", "best", False)
