@@ -313,8 +313,8 @@ def test_small_unsigned_numbers_are_told_apart() -> None:
     right = pa.table({"id": range(6), "t": [4] * 6, "seq": numbers})
     times = {"left_time": "t", "right_time": "t", "within": (0, 8), "confidence": 1.0}
     for prefer, order in (("-seq", [5, 4, 3, 2, 0, 1]), ("seq", [0, 2, 3, 4, 5, 1])):
-        for given in (prefer, ["last", prefer]):
-            found = correlate_tables(left, right, prefer=given, emit="best", k=6, **times)
+        for words in (prefer, ["last", prefer]):
+            found = correlate_tables(left, right, prefer=words, emit="best", k=6, **times)
             assert found["right_id"].to_pylist() == order
 
 
