@@ -413,7 +413,7 @@ JOIN = [
 ]
 _NOT_OF_STREAMS = {
     *("overwrite", "file_format", "output_format", "engine", "way", "slices"),
-    *("shifts", "matching", "largest_group", "modulus", "in_order"),  # need all events at once
+    *("shifts", "matching", "largest_group", "modulus", "in_order", "max_pairs"),  # need all events
 }
 """Options of a join that a join of streams does not have, with those of CSV."""
 _FEED = "kafka://HOST:PORT/TOPIC, or a folder of Parquet files that grows"

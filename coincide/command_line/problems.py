@@ -80,6 +80,8 @@ def as_option(argument: Argument, command: str) -> str:
     flag = f"--{name.replace('_', '-')}"
     if shown in ("", "True"):
         return flag
+    if name == "within" and argument.typed.count(",") == 1:
+        return f"{flag} {argument.typed.replace(',', ' ')}"
     return f"{flag} {argument.typed if _PLAIN.fullmatch(argument.typed) else shown}"
 
 

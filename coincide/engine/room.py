@@ -107,7 +107,7 @@ class PairLimit:
 
     def _check(self, what: str, size: int, free: int) -> None:
         if size > free:
-            raise _lack_of_room(self.expected.pairs, what, size, free)
+            raise _lack_of_room("of this join", self.expected.pairs, what, size, free)
 
 
 _CURE = (
@@ -116,9 +116,9 @@ _CURE = (
 )
 
 
-def _lack_of_room(pairs: int, what: str, size: int, free: int) -> MemoryBudgetError:
+def _lack_of_room(called: str, pairs: int, what: str, size: int, free: int) -> MemoryBudgetError:
     return MemoryBudgetError(
-        f"the {pairs:,} pairs of this join would take about {bytes_words(size)} of {what} (found"
+        f"the {pairs:,} pairs {called} would take about {bytes_words(size)} of {what} (found"
         f" {bytes_words(free)}). {_CURE}, or allow them by {option('max_pairs', pairs)}."
     )
 
@@ -128,7 +128,7 @@ def check_candidates(pairs: int, most: int | None) -> None:
     check_most(pairs, most)
     size = pairs * _CANDIDATE
     if most is None and size > _SMALL and size > (free := free_memory()):
-        raise _lack_of_room(pairs, "memory", size, free)
+        raise _lack_of_room("to choose from", pairs, "memory", size, free)
 
 
 def check_most(pairs: int, most: int | None) -> None:

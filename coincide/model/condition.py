@@ -73,6 +73,11 @@ class OpenWindow(Window):
         """The window seen from the right side."""
         return OpenWindow(-self.hi, -self.lo, self.confidence)
 
+    def moved(self, ticks: int) -> OpenWindow:
+        """The window moved by some ticks; no end is no end."""
+        lo, hi = (each if abs(each) == UNBOUNDED else each + ticks for each in (self.lo, self.hi))
+        return OpenWindow(lo, hi, self.confidence)
+
 
 @dataclass(frozen=True)
 class TimingCondition:

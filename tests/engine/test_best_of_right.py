@@ -115,11 +115,52 @@ def test_reports_and_messages_name_the_sides_as_they_were_given() -> None:
         correlate_tables(7, RIGHT, **ASKED)
 
 
+SHAPES: list[dict[str, Any]] = [
+    {"prefer": ("last", "-amount")}, {"prefer": "amount", "k": 2, "ties": "all"}, {"prefer": "nearest"},
+    {"prefer": "first", "case_fold": False}, {"k": 3}, {"where": "left_amount <> right_amount"},
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_edges_are_those_of_the_swapped_join(shape: dict[str, Any]) -> None:
+    """Rows of equal time, null keys, sides without rows and without ids."""
+    swapped = dict(shape)
+    if "where" in shape:
+        swapped["where"] = "right_amount <> left_amount"
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        sides = [
+            pa.table({
+                "t": pa.array(random.integers(0, 8, size), pa.int64()),
+                "key": pa.array([None if k == 2 else k for k in random.integers(0, 3, size).tolist()],
+                                pa.int64()),
+                "amount": pa.array(random.integers(0, 3, size), pa.int64()),
+            })
+            for size in random.choice([0, 1, 12, 30], 2)
+        ]  # fmt: skip
+        asked: dict[str, Any] = {"left_time": "t", "right_time": "t", "by": "key", "emit": "best"}
+        own = correlate_tables(*sides, within=(-2, 3), how="right", **asked, **shape)
+        other = correlate_tables(*sides[::-1], within=(-3, 2), how="left", **asked, **swapped)
+        names = [name for name in own.column_names if name not in ("left_id", "right_id")]
+        assert own.select(names).equals(other.select(names))
+        assert own["left_id"].equals(other["right_id"])
+        assert own["right_id"].equals(other["left_id"])
+
+
+def test_names_that_clash_are_refused() -> None:
+    left = pa.table({"delta": [7], "t": [0], "id": [1]})
+    right = pa.table({"kk": [7], "t": [1], "id": [2]})
+    asked = {key: value for key, value in ASKED.items() if "columns" not in key}
+    with pytest.raises(ConditionError, match="would be named delta"):
+        correlate_tables(left, right, **asked | {"by": [("delta", "kk")]}, pair_columns="delta")
+
+
 def test_refused() -> None:
     with pytest.raises(ConditionError, match="Swap the sides and mirror the window"):
         found(shifts=[100], report=JoinReport())
     asked = {key: value for key, value in ASKED.items() if key != "within"}
-    with pytest.raises(ConditionError, match="window with both ends"):
+    with pytest.raises(ConditionError, match="a window without one of its ends"):
         correlate_tables(LEFT, RIGHT, TimingCondition(deadline(0), 1.0), prefer="last", **asked)
     with pytest.raises(ConditionError, match="swap the sides"):
         correlate_tables(LEFT, None, TimingCondition(within(0, 5), 1.0), how="right", emit="best")

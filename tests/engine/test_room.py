@@ -185,7 +185,7 @@ def test_pairs_that_a_matching_chooses_from_have_room(
 ) -> None:
     asked = {**TIMED, "matching": "optimal", "prefer": "nearest"}
     with pytest.raises(
-        MemoryBudgetError, match=r"the 600 pairs of this join .* 66\.0 kB of memory"
+        MemoryBudgetError, match=r"the 600 pairs to choose from .* 66\.0 kB of memory"
     ):
         correlate_tables(LEFT, RIGHT, **asked)
     monkeypatch.setattr(room, "free_memory", lambda: 66_000)

@@ -69,9 +69,10 @@ def wrong(
     random: np.random.Generator,
     join: Callable[..., pa.Table] = correlate_tables,
     options: dict[str, Any] | None = None,
+    relation: str | None = None,
 ) -> str | None:
     """What differs from sets of points: pairs, those left over, and the time in common."""
-    name = str(random.choice(_NAMES))
+    name = relation or str(random.choice(_NAMES))
     asked, test = RELATIONS[name]
     step, origin = _STEPS[random.integers(len(_STEPS))]
     if asked.window(Tick()).amount is not None:
@@ -97,7 +98,7 @@ def wrong(
     if (got := sorted((row["left_id"], row["right_id"]) for row in pairs)) != due:
         return f"pairs {got}, expected {due}: {told}"
     if set(alone) != set(range(len(events[0][0]))) - {i for i, _ in due}:
-        return f"left over {alone}, beside {due}: {told}"
+        return f"without a match are {alone}, and pairs are {due}: {told}"
     for row in pairs:
         own, other = events[0][0][row["left_id"]], events[1][0][row["right_id"]]
         go_on, ends = own.end == other.end == LAST, common(own, other)

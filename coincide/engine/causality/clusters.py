@@ -111,10 +111,13 @@ class ClusterArguments(CausalityArguments):
     place_arguments: ClassVar[tuple[str, str]] = ("place", "place")
     time_arguments: ClassVar[tuple[str, str]] = ("time", "time")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_no_most(self.options, "clusters are no pairs")
+
 
 def cluster_table(table: pa.Table, arguments: CausalityArguments) -> tuple[pa.Table, JoinSummary]:
     """The events of a table with their clusters, and what was found."""
-    check_no_most(arguments.options, "clusters are no pairs")
     started, schema = clock.perf_counter(), table.schema
     arguments = arguments.settled(schema, schema)
     keys, payload = arguments.keys, arguments.payload

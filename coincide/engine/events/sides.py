@@ -21,6 +21,7 @@ from coincide.engine.events.timestamps import (
 )
 from coincide.model.key_codes import codes_of
 from coincide.model.options import Invalid
+from coincide.model.ordering import stable_order
 from coincide.model.timestamps.protocol import Events
 
 PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -233,7 +234,11 @@ def tie_ranks(side: Side) -> np.ndarray:
 
 
 def row_ranks(side: Side, *, latest_first: bool) -> np.ndarray:
-    """The same by rows: max_time, then min_time, then where the row is in its table."""
+    """Order of events for ties: max_time, then min_time, then where the row is in its table."""
+    if side.ranks is None and not side.identity and side.are_instants:
+        step = -1 if latest_first else 1
+        order = stable_order(side.max_time[::step])
+        return _ranks_of(order if step > 0 else len(side) - 1 - order)
     if side.ranks is not None:
         rows = [side.ranks]
     elif side.identity:

@@ -119,7 +119,10 @@ def _read(
 ) -> tuple[Side, SideCounts]:
     """Events of the left (0) or right (1) files; if need be with what tells rows apart."""
     names, spec = tables.columns(side), tables.spec
-    is_numbered = spec.is_one_stream or (spec.ties_by_rows and spec.emit == "best")
+    # Rows of right events decide among equal matches.
+    is_numbered = spec.is_one_stream or (
+        side == RIGHT and spec.ties_by_rows and spec.emit == "best"
+    )
     return tables.read(side, join.files[side].read(parts, names, threads, is_numbered))
 
 

@@ -40,7 +40,7 @@ from coincide.engine.join.pair_arguments import (
 )
 from coincide.engine.join.pair_filter import GivenWhere, PairFilter, Where
 from coincide.engine.join.shifts import ShiftPlan, check_report, check_shifted
-from coincide.engine.join.spec import output_schema
+from coincide.engine.join.spec import check_output_names, output_schema
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     KeyOverlap,
@@ -420,12 +420,13 @@ class BestOfRightJoin(TableJoin):
 
     def __init__(self, right: pa.Table, left: pa.Table | None, arguments: PairArguments) -> None:
         assert isinstance(arguments, MirroredArguments)
-        if arguments.shifts is not None or arguments.has_open_window:
-            raise ConditionError(
-                f"{argument('how', 'right')} with {argument('emit', 'best')} takes no"
-                f" {argument('shifts')}, and a window with both ends (found {arguments.condition})."
-                " Swap the sides and mirror the window."
-            )
+        for name, is_given in (("shifts", arguments.shifts), ("within", arguments.has_open_window)):
+            if is_given:
+                what = "shifts" if name == "shifts" else "a window without one of its ends"
+                raise ConditionError(
+                    f"{argument('how', 'right')} with {argument('emit', 'best')} does not take {what}."
+                    " Swap the sides and mirror the window."
+                )
         super().__init__(right, left, arguments)
         self._arguments = arguments
         made, spec = self._plan.schema, self._plan.spec
@@ -434,7 +435,9 @@ class BestOfRightJoin(TableJoin):
         places = [*range(keys), *range(keys + own, others), *range(keys, keys + own)]
         self._places = [*places, *range(others, len(made))]
         names = [*self._plan.by[1], *(made.names[place] for place in self._places[keys:])]
-        self._delta = None if spec.delta_name is None else names.index(spec.delta_name)
+        check_output_names(names)
+        delta = None if spec.delta_name is None else made.get_field_index(spec.delta_name)
+        self._delta = None if delta is None else self._places.index(delta)
         self.schema = pa.schema(
             made.field(place).with_name(name)
             for place, name in zip(self._places, names, strict=True)
@@ -563,7 +566,8 @@ def correlate_tables(
     prefer : {"probability", "nearest", "first", "last"}, str, or (str, str)
         With ``emit="best"`` or `matching`, which match is the best one. A word: the most probable, the
         one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or
-        a column of `right`: ``"snr"`` prefers its least value, ``"-snr"`` its greatest. Missing values
+        a column of `right`, with ``how="right"`` of `left`: ``"snr"`` prefers its least value, ``"-snr"``
+        its greatest. Missing values
         are last, before them NaN; ``"+last"`` is a column of such a name. In ``["last", "-seq"]`` a column
         decides among equals in the first, on Spark one of numbers or times. Then the probability decides,
         then what docs/meaning.md says. At the end ``"last"`` takes the later row of the table, all others

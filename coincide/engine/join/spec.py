@@ -16,7 +16,7 @@ from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.engine.join.pair_filter import PairFilter
-from coincide.model.condition import OpenWindow, Window
+from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
 from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching
@@ -151,8 +151,6 @@ class AnySpec(ABC):
         word, kind = (later, earlier)[side == LEFT]
         prefer, window = self.choice.prefer, self.widest
         is_last_before = isinstance(window, SpanWindow) and window.kind == kind
-        if isinstance(window, OpenWindow):
-            is_last_before = window.is_backward == (side != LEFT)
         return prefer == word or (prefer == "nearest" and is_last_before)
 
     @property

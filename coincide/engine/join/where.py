@@ -88,7 +88,7 @@ def _parsed(text: str, pair: PairColumns) -> exp.Expr:
     if kinds.count(TokenType.L_PAREN) > kinds.count(TokenType.R_PAREN):
         raise _error(text, ") is missing")
     if any(node.comments for node in tree.walk()):
-        raise _error(text, "-- begins a comment, which is not taken")
+        raise _error(text, "it has a comment, which -- or /* begins. Remove it")
     return tree
 
 
@@ -132,7 +132,7 @@ class _Translation:
         method = _METHODS.get(kind)
         if method is None:
             raise self._error(f"{_words(node)} is unknown")
-        takes = {"this", "expression", "expressions", "negate", *_MORE.get(kind, ())}
+        takes = {"this", "negate", *_MORE.get(kind, ())}
         # What says how to print or to fail is no part of what is asked.
         more = [name for name, value in node.args.items() if value and name not in takes]
         if more:
@@ -296,8 +296,13 @@ _METHODS: dict[type[exp.Expr], Callable[[_Translation, Any], pc.Expression]] = {
     **dict.fromkeys(_FUNCTIONS_OF_TEXT, _Translation._of_text),
 }  # fmt: skip
 _MORE: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys(
+        (*_COMPARISONS, exp.And, exp.Or, exp.Mul, exp.Is, exp.Like), ("expression",)
+    ),
+    exp.In: ("expressions",), exp.Coalesce: ("expressions",),
     exp.Between: ("low", "high"), exp.Cast: ("to",), exp.Interval: ("unit", "fraction_in_string"),
-    exp.Literal: ("is_string",), exp.Div: ("typed", "safe"), exp.Column: ("table", "db", "catalog"),
+    exp.Literal: ("is_string",), exp.Div: ("expression", "typed", "safe"),
+    exp.Column: ("table", "db", "catalog"),
 }  # fmt: skip
 """Arguments of nodes, next to their operands."""
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
-from coincide.model.options import check_choice, check_count
+from coincide.model.options import check_choice, check_count, check_no_most
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import TIME_LIMIT, Duration, Tick
 from spark_plugin.cluster.connect import context_of
@@ -204,6 +204,7 @@ def check_join(arguments: PairArguments) -> None:
             f"planning counts {argument('shifts')}, but streams have no rows yet. Remove"
             f" {argument('shifts')}, or count them in tables of past events."
         )
+    check_no_most(arguments.options, "a stream has no end")
     options, cures = arguments.options, {"way": "Remove it.", "slices": "Use slice_length."}
     for name, usual in (("way", "auto"), ("slices", None)):
         if getattr(options, name) != usual:

@@ -29,15 +29,15 @@ _MOST_VISITS = 16
 _ROUND_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 _TENTHS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Round lengths, in tenths of a unit, or of ten or a hundred of it: at most a third apart."""
-_SAID_OTHERWISE = ("by", "where", "is_one_stream")
+_UNDER_OTHER_NAMES = ("by", "where", "is_one_stream")
 _FREE = ("backend", "options", "probability")
 """What may change at a restart."""
 _OF_PAIRS = (
-    *_SAID_OTHERWISE, *_FREE, "condition", "left_time", "right_time", "left_columns",
+    *_UNDER_OTHER_NAMES, *_FREE, "condition", "left_time", "right_time", "left_columns",
     "right_columns", "pair_columns",
 )  # fmt: skip
 _OF_EFFECTS = (
-    *_SAID_OTHERWISE, *_FREE, "cause_time", "effect_time", "cause_columns", "effect_columns",
+    *_UNDER_OTHER_NAMES, *_FREE, "cause_time", "effect_time", "cause_columns", "effect_columns",
 )  # fmt: skip
 """Arguments of which settings have no field of the same name."""
 
