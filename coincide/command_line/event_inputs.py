@@ -22,6 +22,7 @@ from coincide.engine.files.common_schema import check_alike
 from coincide.engine.files.csv_texts import holds_whole
 from coincide.engine.files.finding import HIDDEN
 from coincide.engine.files.source import Source, as_parquet, path_columns, path_keys
+from coincide.engine.join.join import check_preferred_in_tasks
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.sides import SIDES
@@ -128,6 +129,7 @@ def _checked_before_spark(
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     request.job(arguments, tables[: len(request.inputs)])
+    check_preferred_in_tasks(arguments, tables[len(request.inputs) - 1].schema)
     return types
 
 

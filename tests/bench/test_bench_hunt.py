@@ -204,7 +204,7 @@ def test_a_bound_that_is_too_narrow_is_found(monkeypatch):
     monkeypatch.setattr(planning, "row_groups", narrow)
     drawn = (draw_case(0, number, files.WAYS[:1], Profile()) for number in range(400))
     case, verdict = next((c, v) for c in drawn if (v := judged(c)).kind == "wrong")
-    small, same = shrunk(case, verdict, 1.5)
+    small, same = shrunk(case, verdict, 20.0)
     assert same.kind == "wrong"
     sizes = [sum(len(side.rows) for side in one.data.sides) for one in (small, case)]
     assert 2 <= sizes[0] < sizes[1]

@@ -231,7 +231,7 @@ def test_the_preferred_column_is_checked_before_spark_starts(
     for words in ([path, path, *others], [path]):
         for prefer, said in (
             ("-snr", "Spark would start now"),
-            ("word", "--prefer takes a column of numbers or times (found"),
+            ("word", "--prefer on Spark takes a column of numbers or times (found"),
             ("gone", "has no column 'gone'"),
         ):
             asked = [command, *words, *own, *window, *engine, f"--prefer={prefer}"]

@@ -362,6 +362,12 @@ def resolved(
     return spec, times
 
 
+def check_preferred_in_tasks(arguments: PairArguments, right: pa.Schema) -> None:
+    """Refuse columns by which tasks of Spark cannot order matches."""
+    side, names = arguments.sides[1], [each.column for each in arguments.choice.columns]
+    check_preferred(side, names, [type_of(right, side, name) for name in names], in_tasks=True)
+
+
 def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> None:
     by = arguments.keys, arguments.right_keys
     check_present_keys(arguments.sides, by, [schema.names for schema in schemas])
