@@ -35,9 +35,9 @@ from coincide import (
     stream_tables,
 )
 from coincide.model.clocks.correction import Segments, bounds_of, correct
+from tests.helpers.clock_tables import Clocks
 
 STAMP = pa.timestamp("us", "UTC")
-
 
 TRUTH = Truth(7.5, 60e-6, 0.002, 8000.0)
 
@@ -501,15 +501,7 @@ def right_of(lines: list[dict[str, Any]], device: str, stamp: int) -> int | None
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_corrected_table_is_what_the_lines_say(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    lines: list[dict[str, Any]] = []
-    for device in "abc"[: rng.integers(1, 4)]:
-        edges = np.sort(rng.choice(4000, 2 * rng.integers(1, 4), replace=False))
-        for start, end in edges.reshape(-1, 2).tolist():
-            lines.append({
-                "device": device, "status": "found", "start": start, "end": end,
-                "offset": float(rng.integers(-900, 900)) + 0.25,
-                "drift": float(rng.integers(-9, 9)) * 2.0**6,
-            })  # fmt: skip
+    lines = Clocks.drawn(rng, 900).lines
     names = rng.choice(list("abcx"), 80).tolist()
     stamps_of = {name: rng.integers(0, 4000, 80).tolist() for name in ("start", "end")}
     kind = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")][seed % 3]

@@ -22,7 +22,7 @@ class Clocks:
     lines: list[dict[str, Any]]
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> Clocks:
+    def drawn(cls, rng: np.random.Generator, farthest: int = 300) -> Clocks:
         """Of one to three devices, with one to three segments each."""
         lines: list[dict[str, Any]] = []
         for device in "abc"[: rng.integers(1, 4)]:
@@ -30,7 +30,7 @@ class Clocks:
             for start, end in edges.reshape(-1, 2).tolist():
                 lines.append({
                     "device": device, "status": "found", "start": start, "end": end,
-                    "offset": float(rng.integers(-300, 300)) + 0.25,
+                    "offset": float(rng.integers(-farthest, farthest)) + 0.25,
                     "drift": float(rng.integers(-9, 9)) * 2.0**6,
                     "spread": float(rng.integers(0, 60)) / 4,
                 })  # fmt: skip
