@@ -129,7 +129,8 @@ def _checked_before_spark(
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     request.job(arguments, tables[: len(request.inputs)])
-    check_preferred_in_tasks(arguments, tables[len(request.inputs) - 1].schema)
+    right = tables[len(request.inputs) - 1].schema
+    check_preferred_in_tasks(arguments.choice, arguments.sides[1], right)
     return types
 
 

@@ -59,7 +59,7 @@ class Progress:
             return
         said = (
             f"coincide: {rows:,} rows will be written. Ctrl-C ends it without an output;"
-            " --max-pairs refuses so many at once."
+            " --max-pairs sets a bound."
         )
         if self._rich is None:
             print(said, file=sys.stderr, flush=True)

@@ -37,7 +37,7 @@ def drawn_rows(random: np.random.Generator) -> list[Drawn]:
 def as_table(
     rows: list[Drawn], kind: str, step: int = 1, origin: int = 0
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Events in a table with a column ``end`` or ``len``, and what `spans` is told of it."""
+    """Events in a table with a column ``end`` or ``len``, and what `spans` takes of it."""
     starts = [None if s is None else s * step + origin for s, _, _ in rows]
     lengths = [None if n is None else n * step for _, n, _ in rows]
     given = {

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.schemas import holds_codes, plain_schema, type_of, with_like_keys
+from coincide.engine.events.schemas import holds_codes, plain_schema, with_like_keys
 from coincide.engine.events.sides import Side
 from coincide.engine.events.spans import SpanColumns
 from coincide.engine.files.common_schema import check_alike, check_present
@@ -27,8 +27,12 @@ from coincide.engine.files.slice_join import (
 )
 from coincide.engine.files.slices import DirectPlan, Parts, RowGroups, direct_plan, row_groups
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.emission import check_preferred
-from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
+from coincide.engine.join.join import (
+    TablePlan,
+    check_preferred_in_tasks,
+    plan_alone,
+    plan_tables,
+)
 from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from coincide.engine.reports.join_report import JoinSummary
 from coincide.engine.reports.metrics import JoinTally
@@ -108,10 +112,8 @@ def plan_files(
 
 
 def check_for_tasks(join: DirectJoin) -> None:
-    """Refuse what tasks of Spark cannot compare, whatever the way."""
-    names = [each.column for each in join.tables.spec.choice.columns]
-    side, schema = called(join)[RIGHT], join.schemas[RIGHT]
-    check_preferred(side, names, [type_of(schema, side, name) for name in names], in_tasks=True)
+    """Refuse what tasks of Spark cannot compare: `check_preferred_in_tasks`."""
+    check_preferred_in_tasks(join.tables.spec.choice, called(join)[RIGHT], join.schemas[RIGHT])
 
 
 def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:

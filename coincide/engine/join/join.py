@@ -64,6 +64,7 @@ from coincide.model.options import (
     Emit,
     How,
     Invalid,
+    MatchChoice,
     Matching,
     Prefer,
     Ties,
@@ -362,9 +363,9 @@ def resolved(
     return spec, times
 
 
-def check_preferred_in_tasks(arguments: PairArguments, right: pa.Schema) -> None:
-    """Refuse columns by which tasks of Spark cannot order matches."""
-    side, names = arguments.sides[1], [each.column for each in arguments.choice.columns]
+def check_preferred_in_tasks(choice: MatchChoice, side: str, right: pa.Schema) -> None:
+    """Refuse columns by which tasks of Spark cannot order matches, whatever the way."""
+    names = [each.column for each in choice.columns]
     check_preferred(side, names, [type_of(right, side, name) for name in names], in_tasks=True)
 
 
@@ -573,11 +574,11 @@ def correlate_tables(
         With ``emit="best"`` or `matching`, which match is the best one. A word: the most probable, the
         one whose midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Or
         a column of `right`, with ``how="right"`` of `left`: ``"snr"`` prefers its least value, ``"-snr"``
-        its greatest. Missing values
-        are last, before them NaN; ``"+last"`` is a column of such a name. In ``["last", "-seq"]`` a column
-        decides among equals in the first, on Spark one of numbers or times. Then the probability decides,
-        then what docs/meaning.md says. At the end ``"last"`` takes the later row of the table, all others
-        take the earlier one; on Spark, where rows have no order, output columns decide.
+        its greatest. Missing values are last, before them NaN; ``"+last"`` is a column of such a name. In
+        ``["last", "-seq"]`` a column decides among equals in the first, on Spark one of numbers or times.
+        Then the probability decides, then what docs/meaning.md says. At the end ``"last"`` takes the later
+        row of the table, all others take the earlier one; on Spark, where rows have no order, output
+        columns decide.
     k : int
         With ``emit="best"``, the most matches of each left event. With more than one a row has its
         ``rank``, from 1 for the best.

@@ -1,4 +1,4 @@
-"""Types in a condition on pairs: what Arrow is told so that values compare and add as in SQL."""
+"""Types in a condition on pairs: how Arrow gets them, so that values compare and add as in SQL."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def read_events(
 
 
 def told_times(events: Crossings, found: Found, *, ends_stays: bool = True) -> list[pa.Array]:
-    """The columns of the result after `transition`: int64 ticks, nulls where no end is told."""
+    """The columns of the result after `transition`: int64 ticks, nulls where no end is known."""
     lacks = found.next < 0
     if not ends_stays:
         lacks |= found.transition >= STAYS

@@ -270,7 +270,7 @@ class OpenWatches:
     def take(self, batch: Batch, *, ends_stays: bool) -> tuple[pa.Table, TransitionCounts]:
         """What new events decide. A refused batch leaves everything as it was."""
         # In a stream a stay comes out when the clock or the next event tells it. Rows are the same
-        # however the clock moves, so that its end is told of none.
+        # however the clock moves: no stay has an end here.
         ids, keys = self._ids.keyed(batch.ids)
         order = stable_order(ids.compact(keys))
         keys, events = keys[order], batch.crossings.rows(order)
