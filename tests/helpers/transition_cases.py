@@ -117,3 +117,9 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 def of_stream(rows: Iterable[Row], word: int = 2) -> list[Row]:
     """What a stream tells of rows, whose transition has a place: no end of a stay. As `result_rows`."""
     return in_order(row[:-4] + (None,) * 4 if "!" in row[word] else row for row in rows)
+
+
+def stream_rows(found: pa.Table) -> list[dict[str, Any]]:
+    """What a stream tells of the rows of a result: no end of a stay."""
+    ends = dict.fromkeys(found.column_names[-4:])
+    return [row | ends if "!" in row["transition"] else row for row in found.to_pylist()]

@@ -31,6 +31,7 @@ from spark_plugin.cluster.session import local_session
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.border_tables import random_queries
 from tests.helpers.spark_streams import BEGIN, FAR, SPAN, stream_of
+from tests.helpers.transition_cases import stream_rows
 
 SCHEMA = "id bigint, site string, zone bigint, event string, at bigint, x double, y double"
 DELAY = 500
@@ -97,13 +98,8 @@ def expected(table: pa.Table) -> dict[str, list[dict[str, Any]]]:
         windows += [{"site": site, **row} for row in found.to_pylist()]
     crossings = border_crossing_tables(table, _queries(2), **_CROSSINGS)
     transitions = transition_tables(table, within=400, until=FAR - DELAY, **_TRANSITIONS)
-    ends = transitions.column_names[-4:]
-    told = [
-        row | dict.fromkeys(ends) if "!" in row["transition"] else row
-        for row in transitions.to_pylist()
-    ]
     return {
-        "crossings": crossings.to_pylist(), "transitions": told,
+        "crossings": crossings.to_pylist(), "transitions": stream_rows(transitions),
         "windows": windows,
     }  # fmt: skip
 

@@ -109,5 +109,5 @@ def test_monitors_go_on_after_a_kill(tmp_path: Path, java_home: str, seed: int) 
         assert multiset(written(tmp_path / "found" / name).to_pylist()) == multiset(wanted), name
     add_a_file(tmp_path / "0")
     assert started(tmp_path, "changed", driver=driver).wait() == len(watched_streams.OPERATORS)
-    for words in ("queries was ", "within was '400' and is '500'", "window was '30' and is '20'"):
+    for words in ("queries was ", "within was 400 and is 500", "window was 30 and is 20"):
         assert words in said(tmp_path)

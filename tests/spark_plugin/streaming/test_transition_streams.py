@@ -26,6 +26,7 @@ from tests.helpers.spark_streams import (
     stream_of,
     write_files,
 )
+from tests.helpers.transition_cases import stream_rows
 
 pytestmark = pytest.mark.spark
 SCHEMA = "zone bigint, car string, event string, first bigint, last bigint"
@@ -87,7 +88,7 @@ def test_transitions_are_those_of_a_frame(spark: SparkSession, tmp_path: Path) -
     for name, more in CASES.items():
         own = [json.loads(text) for case, text in rows if case == name]
         batch = frame(spark, pa.concat_tables(files[:-1]))
-        wanted = transitions(batch, **{**USUAL, **more}, until=FAR - 10_000).toArrow().to_pylist()
+        wanted = stream_rows(transitions(batch, **{**USUAL, **more}, until=FAR - 10_000).toArrow())
         assert len({row["transition"] for row in wanted}) == 4
         assert multiset(own) == multiset(wanted)
         counted = [each["observedMetrics"][f"{name}_late"]["events"] for each in progress]
