@@ -1,4 +1,4 @@
-"""Calls and answers paired one to one while they come in; the two sides write their keys differently."""
+"""Calls and answers paired one to one while they come in; the two sides name their keys differently."""
 
 import pyarrow as pa
 
@@ -12,7 +12,6 @@ pairs = stream_tables(
     left_delay="1s",
     right_delay="1s",
     by=[("line", "Line")],
-    case_fold=True,
     where="right_volume > 0",
     matching="mutual",
     prefer="nearest",
@@ -20,9 +19,9 @@ pairs = stream_tables(
 )
 blocks = [
     ("left", {"id": [1, 2, 3], "line": ["a7", "a7", "b2"], "called": [0.0, 2.5, 3.0]}),
-    ("right", {"id": [81, 82], "Line": ["A7", "B2"], "heard": [3.1, 3.4], "volume": [5, 0]}),
+    ("right", {"id": [81, 82], "Line": ["a7", "b2"], "heard": [3.1, 3.4], "volume": [5, 0]}),
     ("left", {"id": [4], "line": ["b2"], "called": [9.0]}),
-    ("right", {"id": [83], "Line": ["B2"], "heard": [9.7], "volume": [3]}),
+    ("right", {"id": [83], "Line": ["b2"], "heard": [9.7], "volume": [3]}),
 ]
 for side, rows in blocks:
     found = pairs.push(side, pa.table(rows))

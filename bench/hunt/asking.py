@@ -79,7 +79,7 @@ class Asking:
 def draw_asking(case: Case) -> Asking:
     """A join of the events of a case."""
     chance = case.chance("asked")
-    is_one, keys, folds = chance.happens(30), chance.choice((0, 0, 1, 2)), chance.happens(40)
+    is_one, keys = chance.happens(30), chance.choice((0, 0, 1, 2))
     clocks = [_draw_clock(chance) for _ in range(2)]
     if is_one:
         clocks[1] = clocks[0]
@@ -97,7 +97,6 @@ def draw_asking(case: Case) -> Asking:
     where, met = chance.choice(WHERES) if chance.happens(50) and not is_alike else any_pair
     given = {
         "by": list(zip(*names, strict=True)),
-        "case_fold": bool(keys) and folds,
         "where": where,
         "left_time": clocks[0].given,
         "options": CorrelateOptions(
@@ -108,10 +107,9 @@ def draw_asking(case: Case) -> Asking:
     }  # fmt: skip
     if not is_one:
         given["right_time"] = clocks[1].given
-    folds = given["case_fold"]
 
     def admits(left: Row, right: Row) -> bool:
-        pairs = list(zip(_keys(left, keys, folds), _keys(right, keys, folds), strict=True))
+        pairs = list(zip(_keys(left, keys), _keys(right, keys), strict=True))
         alike = all(a is not None and a == b for a, b in pairs)
         return alike and met(left, right)
 
@@ -224,9 +222,8 @@ def _key(row: Row, i: int) -> str | None:
     return text.upper() if mark % 2 and text != "ß" else text.lower() if mark % 3 else text
 
 
-def _keys(row: Row, count: int, folds: bool) -> list[str | None]:
-    found = [_key(row, i) for i in range(count)]
-    return [None if key is None else key.lower() if folds else key for key in found]
+def _keys(row: Row, count: int) -> list[str | None]:
+    return [_key(row, i) for i in range(count)]
 
 
 def _table(rows: list[Row], clock: _Clock, names: list[str]) -> pa.Table:

@@ -58,7 +58,6 @@ def request(**words: Any) -> ClusterRequest:
         cause_time=timestamps("", words),
         cause_place=() if place is None else coordinates_of("--place", place),
         by=keys(words["by"]),
-        case_fold=words["case_fold"],
         cause_columns=names("--columns", words["columns"] or ["id"]),
         effect_columns=(),
         how="semi",

@@ -205,7 +205,6 @@ def _pairs(right: str, such_as: str) -> list[Parameter]:
         {
             "--by A,B,…: list": "Columns that must be equal on both sides; [cyan]station=sta[/cyan] where"
             f""" that of {right} has another name, [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
-            "--case-fold": "Texts of --by that differ in case alone are equal.",
             "--where SQL": f"What pairs must also meet, such as {such_as}.",
         },
     )
@@ -564,7 +563,6 @@ CLUSTERS = [
         "Condition",
         {
             "--by A,B,…: list": "Columns that must be equal: a cluster has one value of each.",
-            "--case-fold": "Texts of --by that differ in case alone are equal.",
             "--where SQL": f"What pairs must also meet, such as {_OF_PAIRS}.",
         },
     ),

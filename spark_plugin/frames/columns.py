@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import string
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary
@@ -29,7 +28,6 @@ from coincide.model.errors import ConditionError, SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_CAPITALS = string.ascii_uppercase
 _MOST_PLACES = 18
 """Of decimals that are times: their product with the nanoseconds of a day has 38 digits at most."""
 _EPOCH = "DATE '1970-01-01'"
@@ -286,16 +284,6 @@ def key_kinds(frame: DataFrame, side: str, by: Sequence[str]) -> list[tuple[str,
     """For each key its type in words and whether it can be a key."""
     kinds = [field_of(frame, side, name).dataType for name in by]
     return [(kind.simpleString(), can_be_key(kind)) for kind in kinds]
-
-
-def key_value(value: str, kind: T.DataType, case_fold: bool) -> str:
-    """SQL of what is equal for equal keys of one type."""
-    # Folded, letters beyond English are all one: Spark's lower() is not Arrow's, by which workers compare.
-    if not case_fold or not isinstance(kind, T.StringType):
-        return value
-    # The Kelvin sign, and I with a dot, whose small letters are of English.
-    small = f"translate({value}, '{_CAPITALS}\u212a\u0130', '{_CAPITALS.lower()}ki')"
-    return f"regexp_replace({small}, '[^ -~]', '?')"
 
 
 _fields: WeakKeyDictionary[DataFrame, dict[str, list[T.StructField]]] = WeakKeyDictionary()

@@ -20,7 +20,6 @@ from spark_plugin.frames.columns import (
     can_be_hashed,
     can_be_named,
     field_of,
-    key_value,
     literal,
     quoted,
     rounding,
@@ -57,7 +56,6 @@ class EventFrame:
     payload: list[str]
     observation: Observation | str | None = None
     identity: list[str] = field(default_factory=list)
-    case_fold: bool = False
     tested: list[str] = field(default_factory=list)
     has_like_keys: bool = True
     given: DataFrame | None = None
@@ -126,7 +124,7 @@ class EventFrame:
     def _hashed_keys(self) -> list[str]:
         """SQL of what is equal where keys are: what they are called and how wide has no say."""
         fields = [field_of(self.source, self.called, name) for name in self.by]
-        values = [key_value(quoted(f.name), f.dataType, self.case_fold) for f in fields]
+        values = [quoted(f.name) for f in fields]
         if self.has_like_keys:
             return values
         # What the hash of a whole number is depends on its width.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StringType
 
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
@@ -99,13 +98,9 @@ class FrameEvidence:
             return None
         frames = [_distinct_keys(side) for side in self.sides]
         tables = [frame.limit(_MOST_KEYS + 1).toArrow() for frame in frames]
-        found = key_overlap(
-            _side_of(tables[0]), _side_of(tables[1]), by, case_fold=self.spec.case_fold
-        )
+        found = key_overlap(_side_of(tables[0]), _side_of(tables[1]), by)
         if found is None or max(table.num_rows for table in tables) <= _MOST_KEYS:
             return found
-        if self.spec.case_fold:
-            frames = [_in_lower_case(frame) for frame in frames]
         shared = frames[0].intersect(frames[1]).count()
         left, right = (frame.count() for frame in frames)
         return KeyOverlap(found.names, left, right, shared, True)
@@ -125,18 +120,6 @@ def _distinct_keys(side: EventFrame) -> DataFrame:
         *side.columns, *(f"{name} AS key{i}" for i, name in enumerate(names))
     )
     return rows.where(side.is_ok).select(*(f"key{i}" for i in range(len(names)))).distinct()
-
-
-def _in_lower_case(keys: DataFrame) -> DataFrame:
-    """Texts as Spark folds them, which for a few letters is not as workers do: near enough for a count."""
-    return keys.selectExpr(
-        *(
-            f"lower({field.name}) AS {field.name}"
-            if isinstance(field.dataType, StringType)
-            else field.name
-            for field in keys.schema
-        )
-    ).distinct()
 
 
 def _side_of(keys: pa.Table) -> Side:

@@ -42,7 +42,6 @@ def causality(
     cause_place: Place = (),
     effect_place: Place | None = None,
     by: Keys = (),
-    case_fold: bool = False,
     cause_columns: str | Sequence[str] = ("id",),
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -78,7 +77,7 @@ def causality(
         None: `causes` are one stream. Every event is a cause, and every other one may be its effect, like
         in `coincide.causality_tables`.
     condition : CausalityCondition
-    cause_time, effect_time, cause_place, effect_place, by, case_fold, cause_columns, effect_columns
+    cause_time, effect_time, cause_place, effect_place, by, cause_columns, effect_columns
     how, emit, probability, backend, where, prefer, k, matching, largest_group
         As in `coincide.causality_tables`.
     options : CorrelateOptions
@@ -118,7 +117,7 @@ def causality(
     check_report(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
-        effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
+        effect_place=effect_place, by=by, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability,
@@ -176,7 +175,7 @@ def causality_streams(
         What the counts of rows are called in Spark's progress: ``causality_cause``, ``causality_effect``
         and ``causality_late``. Joins of one query need different names.
     **arguments
-        ``cause_time``, ``effect_time``, ``cause_place``, ``effect_place``, ``by``, ``case_fold``,
+        ``cause_time``, ``effect_time``, ``cause_place``, ``effect_place``, ``by``,
         ``cause_columns``, ``effect_columns``, ``how``, ``emit``, ``probability``, ``backend``, ``options``,
         ``where``, ``prefer``, ``k``: as `coincide.causality` takes them.
 

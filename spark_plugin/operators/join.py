@@ -48,7 +48,6 @@ def correlate(
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),
-    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -88,7 +87,7 @@ def correlate(
         Without `right` the stream `left` is joined with itself: left is every event, right every other
         one. ``emit="pairs"`` gives each unordered pair once; if both orders qualify, the event whose
         timestamp ends earlier is left. All else looks at all other events.
-    condition, within, confidence, left_time, right_time, by, case_fold
+    condition, within, confidence, left_time, right_time, by
         As in `coincide.correlate_tables`.
     left_columns, right_columns
         As in `coincide.correlate_tables`. Rows of DataFrames have no number, so that a side
@@ -138,7 +137,7 @@ def correlate(
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
-        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
+        by=by, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, ties=ties,
@@ -192,7 +191,7 @@ def correlate_files(
     report : JoinReport, optional
         Receives what the rows were and what was found; with a DataFrame once that was computed.
     **arguments
-        ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
+        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``,
         ``emit``, ``probability``, ``backend``, ``options``, ``shifts``, ``where``: as `coincide.correlate`
         takes them.
 

@@ -77,7 +77,7 @@ def correlate_streams(
         What the counts of rows are called in Spark's progress: ``coincide_left``, ``coincide_right``,
         ``coincide_late`` and ``coincide_output``. Joins of one query need different names.
     **arguments
-        ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
+        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``,
         ``emit``, ``probability``, ``pair_columns``, ``backend``, ``options``, ``where``, ``prefer``, ``k``:
         as `coincide.correlate` takes them.
 

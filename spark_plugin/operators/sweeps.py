@@ -40,7 +40,7 @@ def sweep(
         Those of the right side.
     **arguments
         As that function takes them: ``gap``, ``bounds``, ``zeros``, ``time``, ``left_time``,
-        ``right_time``, ``by``, ``case_fold``, ``options``.
+        ``right_time``, ``by``, ``options``.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.engine.events.schemas import check_foldable, check_keys, check_present_keys
+from coincide.engine.events.schemas import check_keys, check_present_keys
 from coincide.engine.events.timestamps import longest_matches
 from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
@@ -134,8 +134,6 @@ def event_frames(sources: tuple[DataFrame, DataFrame], arguments: PairArguments)
         check_present_keys(called, keys, [source.columns for source in sources])
     kinds = [frames.key_kinds(*each) for each in zip(sources, called, keys, strict=True)]
     check_keys(keys[0], kinds[0], kinds[1])
-    if arguments.case_fold:
-        check_foldable([kind for kind, _ in kinds[0]])
     clocks = [
         clock
         for side, source, names in zip(called, sources, arguments.times, strict=True)
@@ -150,7 +148,6 @@ def event_frames(sources: tuple[DataFrame, DataFrame], arguments: PairArguments)
             times[i],
             keys[i],
             payload[i],
-            case_fold=arguments.case_fold,
             tested=arguments.tested[i],
             has_like_keys=kinds[0] == kinds[1],
             identity=of_both if arguments.is_one_stream else [],

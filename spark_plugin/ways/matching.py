@@ -32,12 +32,6 @@ def check_identifiable(
     payload: Sequence[Sequence[str]],
 ) -> None:
     """Refuse a matching of events that their times, keys and columns cannot tell apart."""
-    if spec.case_fold:
-        raise ConditionError(
-            f"{argument('matching', spec.matching)} on Spark identifies events by their keys as"
-            f" written, and {argument('case_fold')} joins different ones. Make a column of the"
-            " keys in lower case, and join by it."
-        )
     needed = [telling_apart(columns) for columns in times]
     if spec.where is not None:
         tested = spec.where.where.left, spec.where.where.right

@@ -21,7 +21,6 @@ from spark_plugin.frames.columns import (
     arrow_type,
     encode,
     field_of,
-    key_value,
     literal,
     quoted,
     spark_type,
@@ -76,7 +75,7 @@ def plan_sweep(
             DroppedRowsWarning,
         )
     wires = tuple(tuple(f"{'lr'[i]}{k}" for k in range(len(own))) for i, own in enumerate(fields))
-    rows = _exchanged(frames, fields, wires, by, called, case_fold=bool(arguments.get("case_fold")))
+    rows = _exchanged(frames, fields, wires, by, called)
     made = [OutputColumn(field.name, spark_type(field.name, field.type)) for field in shown]
     check_distinct_names([column.name for column in made])
     task = SweepTask(
@@ -99,15 +98,13 @@ def _exchanged(
     wires: Sequence[Sequence[str]],
     by: Sequence[Sequence[str]],
     called: Sequence[str],
-    *,
-    case_fold: bool,
 ) -> DataFrame:
     """Rows of all sides on the wire, those of a key in one partition."""
     sent = []
     for side, (frame, own) in enumerate(zip(frames, fields, strict=True)):
         columns = [
             f"{literal(side)} AS {SIDE}",
-            f"{_hash(frame, called[side], by[side], case_fold)} AS {_HASH}",
+            f"{_hash(frame, called[side], by[side])} AS {_HASH}",
         ]
         for i, (names, kinds) in enumerate(zip(wires, fields, strict=True)):
             columns += [
@@ -127,13 +124,12 @@ def _nothing(field: T.StructField) -> str:
     return f"CAST(NULL AS {wire_type(field.dataType).simpleString()})"
 
 
-def _hash(frame: DataFrame, called: str, names: Sequence[str], case_fold: bool) -> str:
+def _hash(frame: DataFrame, called: str, names: Sequence[str]) -> str:
     """SQL of what is equal where keys are, whatever they are called and however wide."""
     if not names:
         return "0L"
     values = []
     for name in names:
-        kind = field_of(frame, called, name).dataType
-        value = key_value(quoted(name), kind, case_fold)
+        kind, value = field_of(frame, called, name).dataType, quoted(name)
         values.append(f"CAST({value} AS BIGINT)" if isinstance(kind, T.IntegralType) else value)
     return f"xxhash64({', '.join(values)})"

@@ -62,7 +62,7 @@ def rows(table: pa.Table) -> list[str]:
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 def test_the_pairs_of_tables(place: Path, engine: str) -> None:
     where = "distance <= cause_size / 2 AND cause_off <> effect_off"
-    words = ["--by", "station=sta", "--case-fold", "--where", where, "--cause-place", "x"]
+    words = ["--by", "station=sta", "--where", where, "--cause-place", "x"]
     words += ["--cause-columns", "*", "--effect-columns", "id,size", "--confidence", "0.25"]
     words += ["--cause-around-column", "off"]
     words += ["--emit", "best", "--prefer", "distance,-size", "--k", "2", "--how", "left"]
@@ -70,7 +70,7 @@ def test_the_pairs_of_tables(place: Path, engine: str) -> None:
     clock: Any = around("time", column="off")
     wanted = causality_tables(
         CAUSES, EFFECTS, CausalityCondition(Temporal(0, 30), confidence=0.25), cause_time=clock,
-        effect_time=clock, cause_place="x", effect_place="x", by=[("station", "sta")], case_fold=True,
+        effect_time=clock, cause_place="x", effect_place="x", by=[("station", "sta")],
         where=where, cause_columns="*", effect_columns=("id", "size"), emit="best",
         prefer=["distance", "-size"], k=2, how="left",
     )  # fmt: skip
@@ -113,7 +113,6 @@ def test_a_condition_on_texts_that_begin_as_numbers(place: Path, sides: int) -> 
             "describe the same timestamps in different ways",
         ),
         (["--cause-template", "device"], "Add --cause-templates"),
-        (["--case-fold"], "--case-fold applies to keys, but keys are missing"),
         (["--k", "2"], "--k 2 chooses among matches, but"),
         (["--prefer", "distance", "--emit", "best"], "--prefer distance needs places"),
     ],

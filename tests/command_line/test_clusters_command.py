@@ -43,8 +43,8 @@ def source(request: Any, tmp_path: Path) -> str:
     [
         ((), {}),
         (("--by", "key", "--columns", "*"), {"by": "key", "columns": "*"}),
-        (("--by", "key", "--case-fold", "--columns", "id,lat"),
-         {"by": "key", "case_fold": True, "columns": ("id", "lat")}),
+        (("--by", "key", "--columns", "id,lat"),
+         {"by": "key", "columns": ("id", "lat")}),
         (("--where", "cause_id <> 'b' and delta_ms > 50"),
          {"where": "cause_id <> 'b' and delta_ms > 50"}),
     ],

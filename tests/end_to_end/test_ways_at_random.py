@@ -64,13 +64,12 @@ def drawn_words(random: np.random.Generator, right_key: str, is_one: bool) -> di
     if words["by"] == ["name"]:
         words["left_columns"] = ["id", "x"]
         words["right_columns"] = ["id", "x"]
-        words["case_fold"] = bool(random.random() < 0.5)
     if random.random() < 0.4:
         words["where"] = str(
             random.choice(["left_x <= right_x", "left_id <> right_id OR left_x IS NULL"])
         )
     shape = int(random.integers(0, 8))
-    if shape == 0 and not is_one and not words.get("case_fold"):
+    if shape == 0 and not is_one:
         words["matching"] = str(random.choice(["mutual", "unambiguous"]))
     elif shape in (1, 2):
         words_and_columns = ["probability", "nearest", "first", "last", "x", "-x", "+size", "-id"]

@@ -117,7 +117,7 @@ def test_reports_and_messages_name_the_sides_as_they_were_given() -> None:
 
 SHAPES: list[dict[str, Any]] = [
     {"prefer": ("last", "-amount")}, {"prefer": "amount", "k": 2, "ties": "all"}, {"prefer": "nearest"},
-    {"prefer": "first", "case_fold": False}, {"k": 3}, {"where": "left_amount <> right_amount"},
+    {"prefer": "first"}, {"k": 3}, {"where": "left_amount <> right_amount"},
 ]  # fmt: skip
 
 

@@ -30,14 +30,14 @@ SPANS = c.spans("min_time", "max_time")
 PLACED = c.CausalityCondition([c.Temporal(0, 5), c.Spatial(5)])
 
 _OF_PAIRS: dict[str, Any] = {
-    "by": 3, "case_fold": True, "how": "outer", "emit": "all",
+    "by": 3, "how": "outer", "emit": "all",
     "probability": {"probability": True, "emit": "counts"}, "backend": "cuda", "options": 3,
     "report": 3, "shifts": ("1s",), "where": 3, "prefer": 3, "k": 0, "matching": "any",
     "largest_group": 1,
 }  # fmt: skip
-_OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "case_fold": True, "options": 3}
+_OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "options": 3}
 _OF_TWO: dict[str, Any] = {
-    "left": 3, "right": 3, "left_time": 3, "right_time": 3, "by": 3, "case_fold": True, "options": 3,
+    "left": 3, "right": 3, "left_time": 3, "right_time": 3, "by": 3, "options": 3,
 }  # fmt: skip
 WRONG: dict[str, dict[str, Any]] = {
     "correlate": {
@@ -70,7 +70,7 @@ WRONG: dict[str, dict[str, Any]] = {
         "right_time": 3, "chance": 2, "jumps": 3, "options": 3, "report": 3,
     },
     "clusters": {
-        "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3, "case_fold": True,
+        "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3,
         "columns": 3, "options": 3, "report": 3, "where": 3,
     },
     "coverage": {**_OF_SPANS, "bounds": 3, "zeros": 3},

@@ -292,7 +292,7 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
         way = "exchange"
     given = asking.given
     is_of_two = "matching" in given and not asking.is_one
-    if is_of_two and (given["case_fold"] or given["matching"] == "optimal"):
+    if is_of_two and given["matching"] == "optimal":
         return Verdict("closed", "such a matching is of one process")
     # A matching knows events again by what is handed out.
     columns = ["id", "amount"] if is_of_two else "id"

@@ -40,7 +40,6 @@ def clusters(
     time: GivenTimes = "time",
     place: Place = (),
     by: str | Sequence[str] = (),
-    case_fold: bool = False,
     columns: str | Sequence[str] = ("id",),
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
@@ -59,8 +58,6 @@ def clusters(
         As `cause_time` and `cause_place` of `causality_tables`.
     by : str or sequence of str
         Columns that must be equal: a cluster has one value of each.
-    case_fold : bool
-        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     columns : str or sequence of str
         Columns for the output; ``"*"`` is all but keys.
     options : CorrelateOptions
@@ -93,7 +90,7 @@ def clusters(
     check_all_or_names("columns", columns)
     arguments = ClusterArguments(
         condition, cause_time=time, cause_place=place, by=by, cause_columns=columns,
-        options=options, case_fold=case_fold, where=where,
+        options=options, where=where,
     )  # fmt: skip
     (table,) = given_tables(events, None, arguments)
     found, summary = cluster_table(table, arguments)

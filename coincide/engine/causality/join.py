@@ -114,7 +114,6 @@ def causality_tables(
     cause_place: Place = (),
     effect_place: Place | None = None,
     by: Keys = (),
-    case_fold: bool = False,
     cause_columns: str | Sequence[str] = ("id",),
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -156,8 +155,6 @@ def causality_tables(
         Columns that must be equal on both sides, ``("station", "sta")`` for a key with another name in
         effects: the output has that of causes. A null equals nothing; integers of any width are equal by
         value.
-    case_fold : bool
-        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     cause_columns, effect_columns : str or sequence of str
         Columns for the output, as ``cause_<name>`` and ``effect_<name>``; ``"*"`` is all but keys.
         `effect_columns` have no effect with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
@@ -233,7 +230,7 @@ def causality_tables(
     check_report(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
-        effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
+        effect_place=effect_place, by=by, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability,

@@ -208,7 +208,7 @@ def placed_events(
     causes: Side, effects: Side, spec: CausalitySpec
 ) -> tuple[PlacedEvents, PlacedEvents | None]:
     """Both sides as a causality join takes them; None of effects that are the same rows."""
-    groups = grouped_events(causes, effects, case_fold=spec.case_fold)
+    groups = grouped_events(causes, effects)
     sides = [(causes, groups[0]), (effects, groups[1])][: 1 if groups[0] is groups[1] else 2]
     placed = [
         PlacedEvents(

@@ -287,15 +287,6 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, plain_type(field.type)) for field in schema])
 
 
-def check_foldable(kinds: Sequence[str]) -> None:
-    """Refuse to fold the case of keys of which none is a text."""
-    if not {"string", "large_string"} & set(kinds):
-        raise SchemaError(
-            f"{argument('case_fold')} applies to string keys (found {', '.join(kinds)}). Remove"
-            " it, or cast a key to string."
-        )
-
-
 def with_like_keys(
     schemas: Sequence[pa.Schema], by: Sequence[str], right: Sequence[str] | None = None
 ) -> list[pa.Schema]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.invalid_rows import SideCounts, first_faults, invalid_rows
-from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import column_of, of_one_type, one_array, stored
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.events.timestamps import (
@@ -129,14 +128,14 @@ def _all_ranks(sides: Sequence[Side]) -> np.ndarray | None:
     return np.concatenate(ranks) if ranks else None
 
 
-def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:
+def grouped_events(left: Side, right: Side) -> tuple[Events, Events]:
     """Both sides as events whose groups are codes of their keys; unmatchable events get code -1."""
-    # Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower
-    # case. The two sides of a stream whose rows are the same are one object, which is sorted once.
+    # Integers of any width are equal by value. The two sides of a stream whose rows are the same are one
+    # object, which is sorted once.
     if _are_same_rows(left, right):
-        stream, _ = grouped_events(left, _without_rows(right), case_fold=case_fold)
+        stream, _ = grouped_events(left, _without_rows(right))
         return stream, stream
-    codes, groups = _group_codes(left, right, case_fold)
+    codes, groups = _group_codes(left, right)
     events = []
     for side, code in zip((left, right), codes, strict=True):
         if code is None and side.matchable is not None:
@@ -167,22 +166,20 @@ def _without_rows(side: Side) -> Side:
     return Side(nothing, nothing, side.model, None, keys, [])
 
 
-def _group_codes(left: Side, right: Side, case_fold: bool) -> tuple[list[np.ndarray | None], int]:
+def _group_codes(left: Side, right: Side) -> tuple[list[np.ndarray | None], int]:
     """Dense codes of equal key combinations, over both sides together."""
     if not left.keys:
         return [None, None], 1
-    combined, groups = _codes(left.keys[0], right.keys[0], case_fold)
+    combined, groups = _codes(left.keys[0], right.keys[0])
     for left_key, right_key in zip(left.keys[1:], right.keys[1:], strict=True):
-        codes, distinct = _codes(left_key, right_key, case_fold)
+        codes, distinct = _codes(left_key, right_key)
         # Re-densified after each key, so that the product of two stays far below 2**63.
         combined, groups = _dense(pa.array(combined * distinct + codes))
     return [combined[: len(left)].copy(), combined[len(left) :].copy()], groups
 
 
-def _codes(left: pa.Array, right: pa.Array, case_fold: bool) -> tuple[np.ndarray, int]:
+def _codes(left: pa.Array, right: pa.Array) -> tuple[np.ndarray, int]:
     values = _of_like_width(stored(left), stored(right))
-    if case_fold:
-        values = [folded(each) for each in values]
     return _dense(one_array(of_one_type(values)))
 
 
@@ -205,11 +202,6 @@ def like_width(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         if pa.types.is_uint64(left) or pa.types.is_uint64(right)
         else pa.int64()
     )
-
-
-def folded(values: pa.Array) -> pa.Array:
-    """Texts in lower case, letter by letter; all else as it is."""
-    return pc.utf8_lower(values) if is_string(values.type) else values
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:

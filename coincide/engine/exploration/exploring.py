@@ -272,7 +272,6 @@ def explore_tables(
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),
-    case_fold: bool = False,
     where: GivenWhere = None,
     confidence: Confidence = 0.5,
     confidences: Sequence[Confidence] = (0.1, 0.5, 0.9),
@@ -292,7 +291,7 @@ def explore_tables(
         As in `coincide.correlate_tables`. Ids are not needed.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make
         The window on T_right - T_left: durations.
-    left_time, right_time, by, case_fold, where, backend, options
+    left_time, right_time, by, where, backend, options
         As in `coincide.correlate_tables`.
     confidence : float or str
         At which delays are shown, such as 0.9 or ``"90%"``.
@@ -328,7 +327,7 @@ def explore_tables(
     join = JoinArguments(
         TimingCondition(window_of(within), checked_confidence(confidence)),
         left_time=left_time, right_time=right_time,
-        by=by, case_fold=case_fold, left_columns=(), right_columns=(), probability=True,
+        by=by, left_columns=(), right_columns=(), probability=True,
         backend=backend, options=options, shifts=shifts, where=where, is_one_stream=right is None,
     )  # fmt: skip
     arguments = ExploreArguments(join, confidences, most_pairs)

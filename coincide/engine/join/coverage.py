@@ -32,7 +32,6 @@ def merged(
     *,
     time: Spans = Spans("start", "end"),
     by: Keys = (),
-    case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
 ) -> pa.Table:
     """Unite the spans of a table that overlap, of each key by itself, in this process.
@@ -48,8 +47,6 @@ def merged(
         Columns of starts and ends, made by `spans`.
     by : str or sequence of str
         Columns whose values are united by themselves.
-    case_fold : bool
-        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     options : CorrelateOptions
         Units, tick, ``invalid`` and ``left_longest`` count here.
 
@@ -75,7 +72,7 @@ def merged(
     >>> merged([{"start": 0, "end": 5}, {"start": 3, "end": 9}, {"start": 12, "end": 14}]).to_pylist()
     [{'start': 0, 'end': 9, 'spans': 2}, {'start': 12, 'end': 14, 'spans': 1}]
     """
-    rows = read_spans(events, time, by, case_fold, options, gap=gap)
+    rows = read_spans(events, time, by, options, gap=gap)
     found = unions_of(rows, gap)
     return rows.stretches(found.first, *found.times(rows), spans=found.sizes)
 
@@ -115,14 +112,13 @@ def labelled(
     *,
     time: Spans = Spans("start", "end"),
     by: Keys = (),
-    case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
 ) -> pa.Table:
     """Say of each row which union of `merged` it belongs to, in this process.
 
     Parameters
     ----------
-    events, gap, time, by, case_fold, options
+    events, gap, time, by, options
         As in `coincide.merged`.
 
     Returns
@@ -147,7 +143,7 @@ def labelled(
     >>> found["union"].to_pylist()
     [1, 0, 0]
     """
-    rows = read_spans(events, time, by, case_fold, options, gap=gap, columns="*")
+    rows = read_spans(events, time, by, options, gap=gap, columns="*")
     found = unions_of(rows, gap)
     number = np.full(rows.table.num_rows, -1)
     number[rows.row] = np.repeat(np.arange(found.sizes.size), found.sizes)
@@ -166,7 +162,6 @@ def coverage(
     *,
     time: Spans = Spans("start", "end"),
     by: Keys = (),
-    case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
     bounds: tuple[Any, Any] | None = None,
     zeros: bool = False,
@@ -175,7 +170,7 @@ def coverage(
 
     Parameters
     ----------
-    events, time, by, case_fold, options
+    events, time, by, options
         As in `coincide.merged`.
     bounds : (time, time), optional
         Two times like those of starts: what lies outside them is left out.
@@ -208,7 +203,7 @@ def coverage(
     [(0, 3, 1), (3, 5, 2), (5, 9, 1)]
     """
     check_truth("zeros", zeros)
-    rows = read_spans(events, time, by, case_fold, options)
+    rows = read_spans(events, time, by, options)
     found, (starts, ends) = _stretches(rows, _bounds(rows, bounds, options), zeros)
     return rows.stretches(found.row, starts, ends, depth=found.depth)
 
@@ -220,14 +215,13 @@ def gaps(
     *,
     time: Spans = Spans("start", "end"),
     by: Keys = (),
-    case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
 ) -> pa.Table:
     """Find the time that no span of a table covers, of each key by itself, in this process.
 
     Parameters
     ----------
-    events, time, by, case_fold, options
+    events, time, by, options
         As in `coincide.merged`.
     bounds : (time, time), optional
         Two times like those of starts, between which gaps are sought. Default: between the spans of each
@@ -253,7 +247,7 @@ def gaps(
     >>> gaps([{"start": 0, "end": 5}, {"start": 8, "end": 9}], (-1, 9)).to_pylist()
     [{'start': -1, 'end': 0}, {'start': 5, 'end': 8}]
     """
-    rows = read_spans(events, time, by, case_fold, options)
+    rows = read_spans(events, time, by, options)
     found, times = _stretches(rows, _bounds(rows, bounds, options), zeros=True)
     is_gap = found.depth == 0
     starts, ends = (each.filter(pa.array(is_gap)) for each in times)

@@ -29,7 +29,6 @@ def difference(
     left_time: Spans = Spans("start", "end"),
     right_time: Spans = Spans("start", "end"),
     by: Keys = (),
-    case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
 ) -> pa.Table:
     """Find what no right span covers of each left one, of each key by itself, in this process.
@@ -41,8 +40,6 @@ def difference(
         Columns of starts and ends, made by `spans`.
     by : str or sequence of str and (str, str)
         Columns that are equal in a left span and the right ones that count, as for `correlate_tables`.
-    case_fold : bool
-        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     options : CorrelateOptions
         Units, tick, ``invalid``, ``left_longest`` and ``right_longest`` count here.
 
@@ -71,7 +68,7 @@ def difference(
     >>> [tuple(row.values()) for row in found.to_pylist()]
     [('a', 0, 2), ('a', 5, 9)]
     """
-    own, others = read_both(left, right, (left_time, right_time), by, case_fold, options)
+    own, others = read_both(left, right, (left_time, right_time), by, options)
     met = _Met.of(own, others)
     counts = met.stop - met.start + 1
     span = np.repeat(np.arange(own.row.size), counts)
@@ -109,14 +106,13 @@ def covered(
     left_time: Spans = Spans("start", "end"),
     right_time: Spans = Spans("start", "end"),
     by: Keys = (),
-    case_fold: bool = False,
     options: CorrelateOptions = CorrelateOptions(),
 ) -> pa.Table:
     """Find how much of each left span right ones cover, of each key by itself, in this process.
 
     Parameters
     ----------
-    left, right, left_time, right_time, by, case_fold, options
+    left, right, left_time, right_time, by, options
         As in `coincide.difference`.
 
     Returns
@@ -141,7 +137,7 @@ def covered(
     >>> covered(left, [{"start": 2, "end": 5}, {"start": 4, "end": 6}])["covered"].to_pylist()
     [4, 0]
     """
-    own, others = read_both(left, right, (left_time, right_time), by, case_fold, options)
+    own, others = read_both(left, right, (left_time, right_time), by, options)
     met = _Met.of(own, others)
     until = offsets_of(met.ends - met.begins)
     found = until[met.stop] - until[met.start]

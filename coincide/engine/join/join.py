@@ -17,7 +17,6 @@ from coincide.engine.events.keys import Keys
 from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import (
     can_be_key,
-    check_foldable,
     check_keys,
     check_present_keys,
     decoded,
@@ -187,7 +186,7 @@ class TablePlan:
 
     def nearest(self, left: Side, right: Side, is_all: bool = True) -> NearestMiss | None:
         """The pair of these events that is nearest to the window, of exact times."""
-        instants = instants_of(left, right, self.spec.case_fold)
+        instants = instants_of(left, right)
         if instants is None:
             return None
         others = None if self.spec.is_one_stream else instants[1]
@@ -195,7 +194,7 @@ class TablePlan:
 
     def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
         """How many keys these events share."""
-        return key_overlap(left, right, self.by[0], is_all=is_all, case_fold=self.spec.case_fold)
+        return key_overlap(left, right, self.by[0], is_all=is_all)
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
@@ -377,8 +376,6 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArgume
         for schema, side, names in zip(schemas, arguments.sides, by, strict=True)
     ]
     check_keys(by[0], *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
-    if arguments.case_fold:
-        check_foldable([str(kind) for kind in kinds[0]])
 
 
 def _kinds_tested(
@@ -479,7 +476,6 @@ def correlate_tables(
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),
-    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -529,8 +525,6 @@ def correlate_tables(
         Columns that must be equal on both sides, ``("station", "sta")`` for a key with another name on the
         right: the output has the left one. A null equals nothing; integers of any width are equal by
         value.
-    case_fold : bool
-        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     left_columns, right_columns : str or sequence of str
         Columns for the output, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys. Where a
         side has no column ``"id"``, the number of the row is its id: int64, from 0.
@@ -623,7 +617,7 @@ def correlate_tables(
     asked = MirroredArguments if is_best_of_right else JoinArguments
     arguments = asked(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
-        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns,
+        by=by, left_columns=left_columns, right_columns=right_columns,
         how="left" if is_best_of_right else how, emit=emit, probability=probability,
         pair_columns=pair_columns, backend=backend,
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,

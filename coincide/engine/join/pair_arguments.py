@@ -86,7 +86,6 @@ class PairArguments(ABC):
     kind_of_choice: ClassVar[type[MatchChoice]] = MatchChoice
 
     by: Keys = ()
-    case_fold: bool = False
     how: How = "inner"
     emit: Emit = "pairs"
     probability: bool = False
@@ -106,11 +105,6 @@ class PairArguments(ABC):
         check_choice("how", self.how, get_args(How))
         check_choice("emit", self.emit, get_args(Emit))
         key_pairs(self.by)
-        if self.case_fold and not self.keys:
-            raise ConditionError(
-                f"{argument('case_fold')} applies to keys, but keys are missing. Name them in"
-                f" {argument('by')}, or remove it."
-            )
         for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
             check_all_or_names(name, given)
         check_options(self.options, CorrelateOptions)
@@ -232,7 +226,7 @@ class PairArguments(ABC):
         self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
     ) -> dict[str, Any]:
         """What every spec has of the arguments."""
-        names = ("probability", "backend", "is_one_stream", "pairs_once", "case_fold", "choice")
+        names = ("probability", "backend", "is_one_stream", "pairs_once", "choice")
         own, others = times
         return {name: getattr(self, name) for name in names} | {
             "emit": self.emit if self.matching is None else "pairs",
@@ -406,7 +400,7 @@ class PairArguments(ABC):
         """The same without keys and a condition on pairs; the output columns are those of timestamps."""
         columns = self.timestamp_columns
         changes: dict[str, Any] = dict(zip(self._names_of_columns, columns, strict=True))
-        return replace(self, by=(), case_fold=False, where=None, **changes)
+        return replace(self, by=(), where=None, **changes)
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:

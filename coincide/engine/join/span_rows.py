@@ -87,7 +87,6 @@ def read_spans(
     events: Any,
     time: Spans,
     by: Keys,
-    case_fold: bool,
     options: CorrelateOptions,
     *,
     gap: Duration | None = None,
@@ -98,7 +97,7 @@ def read_spans(
     check_options(options, CorrelateOptions)
     check_no_most(options, "this answer has no pairs")
     arguments = _OneTable(
-        overlapping(gap=gap), left_time=time, by=by, case_fold=case_fold, options=options,
+        overlapping(gap=gap), left_time=time, by=by, options=options,
         left_columns=columns, how="semi", is_one_stream=True,
     )  # fmt: skip
     (table,) = given_tables(events, None, arguments)
@@ -113,7 +112,7 @@ def read_spans(
     side, _, counts = plan.read_stream(_numbered(table))
     summary = JoinSummary(counts, None, None, None, "in memory", plan.tick, sides=arguments.sides)
     JoinReport.tell(summary, None)
-    group = grouped_events(side, side, case_fold=case_fold)[0].group
+    group = grouped_events(side, side)[0].group
     return _in_order(table, side, group, arguments.keys, time, times[0].scales[0])
 
 
@@ -122,7 +121,6 @@ def read_both(
     right: Any,
     times: tuple[Spans, Spans],
     by: Keys,
-    case_fold: bool,
     options: CorrelateOptions,
 ) -> tuple[SpanRows, SpanRows]:
     """The spans of two tables, in one tick, and all columns of the left one."""
@@ -130,7 +128,7 @@ def read_both(
     check_options(options, CorrelateOptions)
     check_no_most(options, "this answer has no pairs")
     asked = JoinArguments(
-        overlapping(), left_time=times[0], right_time=times[1], by=by, case_fold=case_fold,
+        overlapping(), left_time=times[0], right_time=times[1], by=by,
         options=options, left_columns="*", right_columns=(), how="semi",
     )  # fmt: skip
     given = given_tables(left, right, asked)
@@ -146,7 +144,7 @@ def read_both(
         own_counts, other_counts, None, None, "in memory", plan.tick, sides=arguments.sides
     )
     JoinReport.tell(summary, None)
-    groups = grouped_events(one, other, case_fold=case_fold)
+    groups = grouped_events(one, other)
     found = [
         _in_order(table, side, events.group, names, time, scales.scales[0])
         for table, side, events, names, time, scales in zip(

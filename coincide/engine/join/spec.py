@@ -56,7 +56,6 @@ class AnySpec(ABC):
     is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity
     pairs_once: bool = False  # of one stream each pair counts in one order: that of `emit="pairs"`
     shift: int = 0  # ticks by which right times are moved, to count accidental pairs
-    case_fold: bool = False
     where: PairFilter | None = None
     choice: MatchChoice = MOST_PROBABLE
     merits: bool = False  # pairs have columns that tell by what the best match was chosen

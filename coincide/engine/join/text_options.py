@@ -43,7 +43,7 @@ _OPTIONS = (
 )  # fmt: skip
 _AS_GIVEN = (
     "how", "emit", "probability", "backend", "k", "ties", "matching", "largest_group",
-    "case_fold", "where",
+    "where",
 )  # fmt: skip
 _WINDOW = ("within", "mutual_deadline", "closed")
 _AMOUNTS = ("min_overlap", "share", "gap", "slack")

@@ -71,7 +71,7 @@ class TimingPairing(Pairing):
             spec = spec.but(window=spec.window.moved(spec.shift))
         super().__init__(left, right, spec)
         self._backend = load_task_backend(spec.backend)
-        events = grouped_events(left, right, case_fold=spec.case_fold)
+        events = grouped_events(left, right)
         self._model, *self._events = spec.pairs.for_events(*events)
         window, is_enough = spec.window, False
         if spec.pairs_once and spec.where is None and not isinstance(window, SpanWindow):

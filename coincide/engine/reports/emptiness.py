@@ -61,8 +61,6 @@ class KeyOverlap:
             text += f", such as {self.examples[0]} and {self.examples[1]}"
         if self.alike:
             text += ". {} and {} differ only in {}. Write both alike".format(*self.alike)
-            if self.alike[-1] == "case":
-                text += f", or say {argument('case_fold', True)}"
         return text
 
 
@@ -72,12 +70,11 @@ def key_overlap(
     names: Sequence[str],
     *,
     is_all: bool = True,
-    case_fold: bool = False,
 ) -> KeyOverlap | None:
     """Compare the keys of two sides; None without keys."""
     if not names:
         return None
-    events = grouped_events(left, right, case_fold=case_fold)
+    events = grouped_events(left, right)
     codes, rows = zip(*(np.unique(_known(e.group), return_index=True) for e in events), strict=True)
     codes, rows = zip(
         *(_without_null(*each) for each in zip(codes, rows, strict=True)), strict=True
@@ -89,7 +86,7 @@ def key_overlap(
         examples = _words(left, left_row), _words(right, right_row)
     return KeyOverlap(
         tuple(names), codes[0].size, codes[1].size, int((~own[0]).sum()), is_all, examples,
-        None if case_fold else next((a for a in map(_alike, left.keys, right.keys) if a), None),
+        next((a for a in map(_alike, left.keys, right.keys) if a), None),
     )  # fmt: skip
 
 
@@ -494,13 +491,13 @@ def _signed(ticks: int, tick: Tick) -> str:
     return f"{'-' if ticks < 0 else ''}{length_words(abs(ticks), tick, 9)}"
 
 
-def instants_of(left: Side, right: Side, case_fold: bool) -> tuple[Instants, Instants] | None:
+def instants_of(left: Side, right: Side) -> tuple[Instants, Instants] | None:
     """The exact times of both sides; None if some are uncertain."""
     sides = left, right
     if not all(side.are_instants for side in sides):
         return None
     found = []
-    for side, events in zip(sides, grouped_events(left, right, case_fold=case_fold), strict=True):
+    for side, events in zip(sides, grouped_events(left, right), strict=True):
         keys = np.zeros(len(side), np.int64) if events.group is None else events.group
         found.append(Instants(keys[keys >= 0], side.max_time[keys >= 0]))
     return found[0], found[1]

@@ -210,7 +210,6 @@ def stream_tables(
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),
-    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -245,7 +244,7 @@ def stream_tables(
         `right_delay` there is one stream, which is joined with itself as by ``correlate_tables(events)``:
         left is every event, right every other one, and pairs are given once. If two events have
         the same timestamp, the one that came first is left.
-    left_time, right_time, by, case_fold, left_columns, right_columns
+    left_time, right_time, by, left_columns, right_columns
         As in `coincide.correlate_tables`.
     how, emit
         As in `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are returned when the
@@ -298,7 +297,7 @@ def stream_tables(
         )
     try:
         join = JoinArguments(
-            asked, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
+            asked, left_time=left_time, right_time=right_time, by=by,
             left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
             probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
             where=where, prefer=prefer, k=k, matching=matching,

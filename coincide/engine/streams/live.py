@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import stored
-from coincide.engine.events.sides import Side, concatenated, folded
+from coincide.engine.events.sides import Side, concatenated
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.join import TablePlan
 from coincide.model.bands import DOUBT
@@ -249,12 +249,12 @@ _LONGEST = 256
 _POWERS = np.cumprod(np.full(_LONGEST, _FACTOR | np.uint64(1), np.uint64))
 
 
-def marks_of(keys: Sequence[pa.Array], rows: int, *, case_fold: bool = False) -> np.ndarray:
+def marks_of(keys: Sequence[pa.Array], rows: int) -> np.ndarray:
     """Marks of rows: uint16 array, shape (n,). They stay the same from process to process."""
     mixed = np.zeros(rows, np.uint64)
     for key in keys:
         encoded = pc.dictionary_encode(stored(key))
-        hashes = _hashes(folded(encoded.dictionary) if case_fold else encoded.dictionary)
+        hashes = _hashes(encoded.dictionary)
         mixed = mixed * _FACTOR + hashes[encoded.indices.to_numpy(zero_copy_only=False)]
     mixed ^= mixed >> np.uint64(29)
     return ((mixed * _FACTOR) >> np.uint64(48)).astype(np.uint16)

@@ -184,7 +184,7 @@ def read_arrivals(
         sides = [_chosen(side, ~(is_late | is_ahead)) for side in sides]
     ranks = np.arange(taken, taken + len(sides[0]))
     sides = [replace(side, ranks=ranks) for side in sides]
-    marks = marks_of(sides[0].keys, len(sides[0]), case_fold=plan.spec.case_fold)
+    marks = marks_of(sides[0].keys, len(sides[0]))
     events = tuple(Part(side, marks) for side in sides)
     return Arrivals(events, matchless, late, set_aside, after, counts, behind, furthest)
 

@@ -161,7 +161,7 @@ def _read(of_sides: Sequence[tuple[EventFrame, pa.Table]], spec: JoinSpec) -> li
     read = [_events(side, table, spec) for side, table in of_sides]
     groups: list[np.ndarray | None] = [None]
     if len(read) > 1:
-        grouped = grouped_events(read[0][0], read[1][0], case_fold=spec.case_fold)
+        grouped = grouped_events(read[0][0], read[1][0])
         groups = [getattr(events, "group", None) for events in grouped]
     found = []
     for (side, table), (events, counts), group in zip(of_sides, read, groups, strict=True):

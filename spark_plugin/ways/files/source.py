@@ -53,7 +53,7 @@ _TEXTS = (
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns", "pair_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "max_pairs", "threads", "k")
-_TRUTHS = ("probability", "case_fold", "open_ends")
+_TRUTHS = ("probability", "open_ends")
 OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_TRUTHS, "within", "confidence")
 """Options of the source, named as those of `coincide join`, with the same defaults."""
 _PARALLELISM = "8"

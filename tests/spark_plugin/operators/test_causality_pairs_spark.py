@@ -27,13 +27,11 @@ pytestmark = pytest.mark.spark
 
 
 def _events(seed: int, n: int) -> pa.Table:
-    """Keys as texts in either case, and as whole numbers of two widths."""
+    """Keys as texts, and as whole numbers of two widths."""
     events = random_events(seed, n)
-    keys = [None if key is None else key.upper() if i % 2 else key
-            for i, key in enumerate(events["key"].to_pylist())]  # fmt: skip
     numbers = [None if i % 9 == 0 else i % 3 for i in range(events.num_rows)]
     kind = pa.int16() if seed % 2 else pa.int64()
-    return events.append_column(f"k{seed}", pa.array(keys)).append_column(
+    return events.append_column(f"k{seed}", events["key"]).append_column(
         f"n{seed}", pa.array(numbers, kind)
     )
 
@@ -42,7 +40,7 @@ CAUSES, EFFECTS = _events(1, 130), _events(2, 160)
 NEAR = CausalityCondition([Spatial(4), Temporal(-7, 60)])
 SOMETIME = CausalityCondition([Spatial(2)])
 WHERE = "distance <= 1.0 + cause_x / 4 AND (cause_name <> effect_name OR delta BETWEEN 2 AND 30)"
-KEYS: dict[str, Any] = {"by": [("k1", "k2"), ("n1", "n2")], "case_fold": True}
+KEYS: dict[str, Any] = {"by": [("k1", "k2"), ("n1", "n2")]}
 BLOCKS = {"way": "exchange", "slice_rows": 40}
 CASES: list[Any] = [
     (NEAR, {"slices": 6}, {"cause_columns": "*", "effect_columns": "*"}),
@@ -143,7 +141,7 @@ def test_mutual_choice_needs_to_know_events_again(spark: SparkSession) -> None:
 def test_one_stream_and_shifts(spark: SparkSession) -> None:
     where = pc.field("cause_name") != pc.field("effect_name")
     given: dict[str, Any] = {
-        "cause_place": ("x", "y"), "where": where, "by": "k1", "case_fold": True,
+        "cause_place": ("x", "y"), "where": where, "by": "k1",
         "shifts": [150, -170], "cause_columns": "id",
     }  # fmt: skip
     events, reports = CAUSES.slice(0, 130), [JoinReport(), JoinReport()]

@@ -42,7 +42,7 @@ TEXTS = [
     "a\tb",
 ]
 GIVEN: dict[str, Any] = {
-    "by": [("station", "sta"), ("place", "PLACE")], "case_fold": True, "within": 40, "confidence": 0.5,
+    "by": [("station", "sta"), ("place", "PLACE")], "within": 40, "confidence": 0.5,
     "right_columns": ("id", "station"),
 }  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_dataframes(spark: SparkSession, options: dict[str, Any]) -> None:
 def test_buckets_of_keys(spark: SparkSession) -> None:
     """Keys that are equal to workers are in one slice, whatever Spark takes them for."""
     arguments = JoinArguments(
-        TimingCondition(within(-40, 40), 0.5), by=GIVEN["by"], case_fold=True,
+        TimingCondition(within(-40, 40), 0.5), by=GIVEN["by"],
         options=CorrelateOptions(slices=30, slice_rows=1),
     )  # fmt: skip
     planned = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), arguments)
@@ -105,20 +105,18 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     assert in_order(found) == in_order(EXPECTED)
 
 
-def test_why_nothing_is_found_counts_keys_in_any_case(
+def test_why_nothing_is_found_counts_keys(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evidence, "_MOST_KEYS", 1)
-    texts = {"left": ["ISTA", "ista", "Rome", "x"], "right": ["Ista", "rome", "ROME", "y"]}
+    texts = {"left": ["ISTA", "ISTA", "Rome", "x"], "right": ["ISTA", "Rome", "Rome", "y"]}
     left, right = (
         frame(spark, pa.table({"id": [0] * 4, "t": [at] * 4, "station": texts[name]}))
         for name, at in (("left", 0), ("right", 1000))
     )
     report = JoinReport()
     asked: dict[str, Any] = {"left_time": "t", "right_time": "t", "by": "station"}
-    correlate(
-        left, right, within=1, confidence=0.5, case_fold=True, report=report, **asked
-    ).collect()
+    correlate(left, right, within=1, confidence=0.5, report=report, **asked).collect()
     told = report.summary().no_pairs
     assert told is not None
     assert told.keys is not None

@@ -54,7 +54,7 @@ TIMES = spans("at", "until", closed="left")
 ASKED: dict[str, tuple[Callable[..., pa.Table], dict[str, Any]]] = {
     "merged": (merged, {"by": "key", "gap": 3}),
     "merged times": (merged, {"by": ["key", "number"], "time": TIMES, "gap": "2us"}),
-    "merged, whatever the case": (merged, {"by": "key", "case_fold": True, "time": OPEN}),
+    "merged, with open ends": (merged, {"by": "key", "time": OPEN}),
     "merged without keys": (merged, {}),
     "durations": (merged, {"by": "key", "time": spans("at", duration="lasted", open_ends=True)}),
     "coverage": (coverage, {"by": "number", "time": OPEN, "zeros": True, "bounds": (-5, 9_000)}),

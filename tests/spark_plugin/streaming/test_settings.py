@@ -32,7 +32,7 @@ def test_a_new_option_is_part_of_it() -> None:
 
 def test_what_is_asked_of_pairs_is_part_of_it() -> None:
     names = {each.name for each in fields(JoinArguments)} - set(planning._OF_PAIRS)
-    assert {"how", "emit", "prefer", "k", "ties", "case_fold", "matching"} <= names
+    assert {"how", "emit", "prefer", "k", "ties", "matching"} <= names
     effects = {each.name for each in fields(CausalityArguments)} - set(planning._OF_EFFECTS)
     assert effects - names == {"condition", "cause_place", "effect_place"}
 

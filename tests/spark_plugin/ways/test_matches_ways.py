@@ -248,7 +248,6 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"case_fold": True, "by": "key"}, "column of the keys in lower case"),
         (
             {"where": "left_more > 0"},
             "on Spark identifies events by their output columns. Add 'more'",
@@ -262,7 +261,7 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
             "on Spark identifies events by their output columns. Add 'key'",
         ),
     ],
-    ids=["case", "where", "histograms"],
+    ids=["where", "histograms"],
 )
 def test_events_that_cannot_be_known_again_are_not_matched(
     spark: SparkSession, asked: dict[str, Any], told: str
@@ -271,8 +270,6 @@ def test_events_that_cannot_be_known_again_are_not_matched(
     events = spark.createDataFrame(rows)
     with pytest.raises(ConditionError, match=told):
         correlate(events, events, within=(0, 5), confidence=0.5, matching="mutual", **asked)
-    if "case_fold" in asked:
-        return
     known = {**asked, "left_columns": ["id", "key", "more"]}
     assert correlate(
         events, events, within=(0, 5), confidence=0.1, matching="mutual", **known
