@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from coincide import (
     ConditionError,
+    CorrelateOptions,
     DataError,
     SchemaError,
     TimingCondition,
@@ -24,6 +25,7 @@ from coincide import (
     histograms,
     within,
 )
+from coincide.engine.join.timing import JoinSpec
 from cpu_fallback.reference.join import PREFERENCES, Asked, pairs, place
 from tests.helpers.match_cases import (
     COLUMNS,
@@ -325,3 +327,38 @@ def test_a_column_that_has_no_order_is_refused() -> None:
             correlate_tables(bursts(1, 1), right, CONDITION, emit="best", prefer=prefer)
     with pytest.raises(SchemaError, match="right has no column 'louder'"):
         correlate_tables(bursts(1, 1), bursts(1, 2), CONDITION, emit="best", prefer="louder")
+
+
+@pytest.mark.parametrize("how", ["right", "full"])
+@pytest.mark.parametrize("columns", [["id"], ["id", "name"]], ids=["direct", "gathered"])
+@pytest.mark.parametrize("where", [None, "left_id <> 3"])
+def test_right_events_without_a_match_are_last_in_their_order(
+    how: str, columns: list[str], where: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    sides = [
+        pa.table({
+            "id": np.arange(50), "t": pa.array(rng.integers(0, 200, 50), mask=rng.random(50) < 0.1),
+            "name": [f"n{k}" for k in range(50)],
+        })
+        for _ in range(2)
+    ]  # fmt: skip
+    asked: dict[str, Any] = {
+        "within": (0, 2), "confidence": 1, "left_time": "t", "right_time": "t", "where": where,
+        "left_columns": columns, "right_columns": columns,
+        "options": CorrelateOptions(threads=2, batch_pairs=3),
+    }  # fmt: skip
+    sorts: list[int] = []
+    joins = JoinSpec.pairing
+    monkeypatch.setattr(JoinSpec, "pairing", lambda *given: (sorts.append(1), joins(*given))[1])
+    found = correlate_tables(*sides, **asked, how=how)
+    assert len(sorts) == 1
+    pairs = correlate_tables(*sides, **asked)
+    met = set(pairs["right_id"].to_pylist())
+    assert 5 < len(met) < 45
+    alone = [i for i in range(50) if i not in met]
+    assert found["right_id"].to_pylist()[-len(alone) :] == alone
+    assert found.slice(found.num_rows - len(alone))["left_id"].null_count == len(alone)
+    assert found["left_id"].drop_null().unique().to_pylist() == (
+        list(range(50)) if how == "full" else pairs["left_id"].unique().to_pylist()
+    )

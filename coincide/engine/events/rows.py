@@ -58,6 +58,11 @@ class Gather:
             self._ordered = self.values[order]
         return self._ordered
 
+    def taken(self, rows: np.ndarray) -> np.ndarray:
+        """The rows' values: int64 array."""
+        assert self.values is not None
+        return self.values[rows]
+
     def wrap(self, values: np.ndarray) -> pa.Array:
         """An int64 array as a column of this type, without a copy."""
         return pa.array(values).view(self.column.type)

@@ -448,7 +448,34 @@ class Pairs(_OfAllPairs):
         if self._is_direct and self.join.offsets[-1]:
             tasks = [partial(side.ordered, order) for side, order in self._plain_sides]
             run_tasks(tasks, self._spec.threads)  # once, not by each of them
+        if self._spec.keeps_right:
+            _ = self._is_met  # before threads share it
         yield from super().__iter__()
+        if self._spec.keeps_right:
+            yield from self._right_alone()
+
+    @remembered
+    def _is_met(self) -> np.ndarray:
+        """Which right events are in a pair that was found so far, by row: bool array."""
+        return np.zeros(len(self._right), bool)
+
+    def _right_alone(self) -> Iterator[pa.RecordBatch]:
+        """Right events without a match, in the order of rows: their keys and columns, all else null."""
+        schema = self.schema
+        keys = [Gather(*each) for each in zip(self._right.keys, schema.types, strict=False)]
+        columns = dict(enumerate(keys)) | dict(
+            enumerate(self._right_columns, len(self._left_columns))
+        )
+        rows = np.flatnonzero(~self._is_met)
+        sizes = total_bytes(column.sizes for column in columns.values())
+        sizes = None if sizes is None else sizes[rows]
+        for start, stop in cuts(sizes, rows.size, row_sizes.BATCH_BYTES):
+            part = rows[start:stop]
+            arrays = [
+                columns[i](part) if i in columns else pa.nulls(part.size, kind)
+                for i, kind in enumerate(schema.types)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     @remembered
     def _are_alone(self) -> np.ndarray:
@@ -488,13 +515,20 @@ class Pairs(_OfAllPairs):
         """Left and right rows of pairs, and their measures."""
         join = self.join
         left_rows, right_rows, known = self._joined(start, stop, join.left_order, join.right_order)
+        if self._spec.keeps_right:
+            self._is_met[right_rows] = True
         return (left_rows, right_rows), self._measured((left_rows, right_rows), **known)
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
         sides = self._plain_sides
         values = [side.ordered(order) for side, order in sides]
+        if self._spec.keeps_right:
+            values[RIGHT] = self.join.right_order
         *pairs, known = self._joined(start, stop, *values)
+        if self._spec.keeps_right:
+            self._is_met[pairs[RIGHT]] = True
+            pairs[RIGHT] = sides[RIGHT][0].taken(pairs[RIGHT])
         columns = [side.wrap(each) for (side, _), each in zip(sides, pairs, strict=True)]
         columns += [self._pair_column(n, known[n]) for n in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -91,8 +91,9 @@ class TableJoin:
         arguments, self._tables = with_known_columns(given, arguments)
         schemas = self._tables[0].schema, self._tables[-1].schema
         self._plan = plan_tables(*schemas, arguments, self.plan_kind)
-        self._alone = plan_alone(*schemas, arguments, self._plan)
         self._plan = self._plan.by_rows.in_order
+        if arguments.keeps_right:
+            self._plan = self._plan.keeping_right
         self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
@@ -106,8 +107,6 @@ class TableJoin:
         emission = plan.join(left, right)
         self.limit.expect(emission.expected, is_last=True)
         yield from emission
-        if self._alone is not None:
-            yield from self._alone.join(right, left)
         accidental = plan.accidental(self._shifts, left, right)
         seconds = time.perf_counter() - started
         counters = emission.counters
@@ -168,6 +167,11 @@ class TablePlan:
         if self.spec.how != "left":
             return self
         return replace(self, spec=self.spec.but(in_order=True))
+
+    @property
+    def keeping_right(self) -> Self:
+        """The same after whose pairs come right events that are in none."""
+        return replace(self, spec=self.spec.but(keeps_right=True))
 
     @property
     def tick(self) -> Tick:

@@ -60,6 +60,7 @@ class AnySpec(ABC):
     choice: MatchChoice = MOST_PROBABLE
     merits: bool = False  # pairs have columns that tell by what the best match was chosen
     in_order: bool = False  # rows come in the order of left rows
+    keeps_right: bool = False  # after all pairs come right events that are in none
     ties_by_rows: bool = False  # of equal matches rows decide, else their output columns
 
     @property
