@@ -274,7 +274,7 @@ def test_without_places_there_is_no_distance() -> None:
         ({"where": "distance < 3"}, ConditionError, "'distance' is not a column of a pair"),
         ({"where": "left_id = 3"}, ConditionError, "Write cause_left_id or effect_left_id"),
         ({"where": "cause_n = 3"}, SchemaError, "no column 'cause_n' .found 'cause_id', 'cause_time'"),
-        ({"where": "delta = 'a'"}, SchemaError, r"these columns, delta is int64"),
+        ({"where": "delta = 'a'"}, SchemaError, r"these columns: delta = 'a' has no value"),
         ({"where": "delta + 1"}, ConditionError, "where must be true or false for a pair"),
         ({"where": 5}, ConditionError, "SQL text, such as 'cause_amount = effect_amount'"),
         (

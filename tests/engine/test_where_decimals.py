@@ -17,6 +17,7 @@ from bench.hunt.questions import decimals
 from coincide import (
     ConditionError,
     CorrelateOptions,
+    DataError,
     JoinReport,
     around,
     correlate_tables,
@@ -208,3 +209,39 @@ def test_columns_without_any_value_are_unknown(unknown: str) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_drawn_times(seed: int) -> None:
     assert decimals.wrong(np.random.default_rng(seed)) is None
+
+
+CASTS = pa.table(
+    {
+        "id": range(6),
+        "t": [0] * 6,
+        "float": [0.1, 1.005, -1.005, 12.344999, 1e-300, None],
+        "text": ["0.1", " 1.005", "-1.005 ", "12.344999", "0", None],
+        "whole": [0, 1, -1, 12, 0, None],
+        "decimal": pa.array(
+            [Decimal(w) for w in ("0.1", "1.005", "-1.005", "12.344999", "0")] + [None]
+        ),
+    }
+)
+
+
+@pytest.mark.parametrize("column", ["float", "text", "decimal", "whole"])
+def test_casts_to_decimals_are_exact(column: str) -> None:
+    """To the nearest, halves away from zero, of the decimal that a float reads as."""
+
+    def ids(where: str) -> list[int]:
+        where = where.replace("CAST", f"CAST(left_{column} AS DECIMAL(4, 2))")
+        close: dict[str, Any] = {"within": (0, 0), "left_time": "t", "right_time": "t"}
+        semi = correlate_tables(CASTS, CASTS, where=where, how="semi", **close)
+        return list(semi["left_id"].to_pylist())
+
+    of_whole = column == "whole"
+    wanted = ["0", "1", "-1", "12", "0"] if of_whole else ["0.10", "1.01", "-1.01", "12.34", "0.00"]
+    for i, value in enumerate(wanted):
+        assert ids(f"CAST = {value} AND left_id = {i}") == [i]
+    assert ids("CAST IS NULL") == [5]
+    if not of_whole:
+        # As a float the sum is 0.30000000000000004.
+        assert ids("CAST + 0.1 + 0.1 = 0.3") == [0]
+    with pytest.raises(DataError, match="where cannot be computed for some pairs"):
+        ids(f"cast(left_{column} AS DECIMAL(2, 1)) > 0")

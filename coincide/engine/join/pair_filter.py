@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,10 @@ GivenWhere: TypeAlias = "str | pc.Expression | None"
 Measure: TypeAlias = Callable[[Sequence[str], np.ndarray, np.ndarray], dict[str, np.ndarray]]
 """From names, left and right rows of pairs to those of their own columns, by name."""
 
+_NO_KERNEL = re.compile(
+    r"Function '(\w+?)(?:_checked|_kleene)?' has no kernel matching input types \((.*)\)"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Where:
@@ -36,6 +41,8 @@ class Where:
     times: frozenset[str] = (
         frozenset()
     )  # names of a pair's columns, decimals which are stored as floats
+    sql: str = ""  # what it was translated from, for columns of these types
+    fields: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def of_either_order(self) -> Where:
@@ -53,6 +60,13 @@ class Where:
         of_left, of_right = (f"{own}_{n}" for n in self.left), (f"{other}_{n}" for n in self.right)
         return [*of_left, *of_right, *self.measures]
 
+    def fitted(self, kinds: Mapping[str, pa.DataType]) -> Where:
+        """The same for columns of these types, which may be others than the first rows told."""
+        if not self.sql or all(self.fields[name] == kinds[name] for name in self.fields):
+            return self
+        expression, _ = _of_sql(self.sql, self.pair, kinds, self.times)
+        return replace(self, expression=expression, fields=kinds)
+
     def mirrored(self) -> Where:
         """The same of a join whose sides are swapped."""
         prefixes = self.pair.prefixes[1], self.pair.prefixes[0]
@@ -69,6 +83,8 @@ class PairFilter:
     kinds: tuple[list[pa.DataType], list[pa.DataType]]
 
     def __post_init__(self) -> None:
+        fields = dict(zip(self.where.names, self._all_kinds, strict=True))
+        object.__setattr__(self, "where", self.where.fitted(fields))
         nothing = [pa.nulls(1, kind) for kind in self._all_kinds]
         try:
             found = self._evaluated(nothing, 1).type
@@ -79,7 +95,7 @@ class PairFilter:
             )
             raise SchemaError(
                 f"{argument('where')} does not fit these columns, {columns}"
-                f" ({first_line(error)}). Cast one, or compare it with something of its type."
+                f" ({_plain(error)}). Cast one, or compare it with something of its type."
             ) from error
         if not pa.types.is_boolean(found):
             raise ConditionError(
@@ -147,6 +163,13 @@ class PairFilter:
         return found.combine_chunks()
 
 
+def _plain(error: pa.ArrowException) -> str:
+    """What Arrow says, in words that name no kernel."""
+    said = first_line(error)
+    found = _NO_KERNEL.fullmatch(said)
+    return f"{found[1]} takes no {found[2]}" if found else said
+
+
 def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column in its own type, as which it may have been coded in int64."""
     if column.type == kind:
@@ -181,11 +204,7 @@ def where_of(
         expression, used = _of_sql(given, pair, known, times)
         for name in used:
             if name not in known:
-                has = ", ".join(map(repr, known))
-                raise SchemaError(
-                    f"{argument('where')}: a pair has no column {name!r} (found {has}). Use one"
-                    " of these."
-                )
+                raise _no_column(name, known)
     else:
         expression, used = given, _used(given, known, pair)
     names = [
@@ -193,7 +212,16 @@ def where_of(
         for prefix, schema in zip(pair.prefixes, (left, right), strict=True)
     ]
     measures = tuple(name for name, _ in pair.measures if name in used)
-    return Where(expression, names[0], names[1], pair, measures, times)
+    sql = given if isinstance(given, str) else ""
+    fields = {name: known[name] for name in used}
+    return Where(expression, names[0], names[1], pair, measures, times, sql, fields)
+
+
+def _no_column(name: str, known: Iterable[str]) -> SchemaError:
+    alike = [each for each in known if each.lower() == name.lower()]
+    has = ", ".join(map(repr, alike or known))
+    cure = f"Write {alike[0]}: upper and lower case differ" if alike else "Use one of these"
+    return SchemaError(f"{argument('where')}: a pair has no column {name!r} (found {has}). {cure}.")
 
 
 def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
@@ -224,7 +252,7 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
             table = pa.table({name: pa.array([], fields[name]) for name in names})
             evaluated(given, table)
         except pa.ArrowException as error:
-            return first_line(error)
+            return _plain(error)
         return ""
 
     words = str(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from coincide.engine.events.ticks import written_time
 from coincide.engine.join.delta import DELTA_NAMES
 from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
+from coincide.engine.join.where_slips import Misfit, wrong_calls, wrong_quotes, wrong_signs
 from coincide.engine.join.where_types import (
     UNITS,
     Fields,
@@ -31,7 +32,7 @@ from coincide.engine.join.where_types import (
     quotient,
     unlike,
 )
-from coincide.model.errors import ConditionError, argument
+from coincide.model.errors import ConditionError, SchemaError, argument
 
 _UNDERSTOOD = (
     "Use comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper,"
@@ -68,9 +69,12 @@ def expression_of(
     """What a condition in SQL is in Arrow, and the names that it uses; times may be decimals."""
     # Nulls count as they do in SQL: a comparison with one is neither true nor false.
     try:
-        tree = _parsed(text, pair)
+        tree = _parsed(text)
         columns = [node.name for node in tree.find_all(exp.Column, bfs=False)]
-        found = _Translation(text, pair, fields or {}, times, columns).of(tree)
+        casts = any(node.to.is_type("decimal") for node in tree.find_all(exp.Cast))
+        translation = _Translation(text, pair, fields or {}, times, columns, casts)
+        found = translation.of(tree)
+        translation.check(tree, found)
     except RecursionError:
         raise ConditionError(
             f"{argument('where', text)} has too many nested parentheses. Use an Arrow expression."
@@ -78,42 +82,40 @@ def expression_of(
     return found, list(dict.fromkeys(columns))
 
 
-def _parsed(text: str, pair: PairColumns) -> exp.Expr:
+def _parsed(text: str) -> exp.Expr:
+    if slip := wrong_quotes(text):
+        raise _error(text, slip, "")
     try:
+        tokens = _Conditions().tokenize(text)
+        if slip := wrong_signs(tokens) or wrong_calls(tokens):
+            raise _error(text, slip, "")
         tree = parse_one(text, into=exp.Condition, dialect=_Conditions)
-        kinds = [token.token_type for token in _Conditions().tokenize(text)]
     except SqlglotError as error:
-        raise _error(text, _why(error, pair)) from None
+        raise _error(text, _why(error)) from None
+    kinds = [token.token_type for token in tokens]
     # The parser lets a function end without its parenthesis.
     if kinds.count(TokenType.L_PAREN) > kinds.count(TokenType.R_PAREN):
         raise _error(text, ") is missing")
     if any(node.comments for node in tree.walk()):
-        raise _error(text, "it has a comment, which -- or /* begins. Remove it")
+        raise _error(text, "it has a comment, which -- or /* begins. Remove it", "")
     return tree
 
 
-def _why(error: SqlglotError, pair: PairColumns) -> str:
+def _why(error: SqlglotError) -> str:
     """Where a text cannot be read."""
     known = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     if not known:
         return "it is empty, or a quote is missing"
     place, what = known["highlight"], known["description"]
-    if place == '"' or known["start_context"].endswith('"'):
-        return (
-            f"'\"' is not expected there. Columns of a pair are named {pair.words}. Write other names"
-            " than of letters, digits and _ in backticks, and texts in single quotes"
-        )
     if what.startswith("Expecting"):
         return f"{what.removeprefix('Expecting ')} is missing after {place!r}"
     if what.startswith("Required") and not known["end_context"].strip():
         return f"it ends too early, after {place!r}"
-    if what.startswith("The number of provided arguments"):
-        return f"a function has too many arguments, before {place!r}"
     return f"{place!r} is not expected there"
 
 
-def _error(text: str, what: str) -> ConditionError:
-    return ConditionError(f"{argument('where', text)}: {what}. {_UNDERSTOOD}")
+def _error(text: str, what: str, understood: str = f" {_UNDERSTOOD}") -> ConditionError:
+    return ConditionError(f"{argument('where', text)}: {what}.{understood}")
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ class _Translation:
     fields: Fields
     times: Container[str]
     columns: list[str]
+    casts: bool  # to decimals
 
     def of(self, node: exp.Expr) -> pc.Expression:
         """What a node of the tree is."""
@@ -139,6 +142,21 @@ class _Translation:
             raise self._error(f"{_words(node)} is not taken in that form")
         found = method(self, node)
         return ~found if node.args.get("negate") else found
+
+    def check(self, node: exp.Expr, found: pc.Expression) -> None:
+        """Refuse a condition of columns that Arrow cannot compute, by its smallest such part."""
+        are_known = bool(self.fields) and self.fields.keys() >= {*self.columns}
+        if not are_known or self._kinds(found) != [None]:
+            return
+        for part in _inner_first(node):
+            if type(part) in _METHODS and self._kind(part) is None:
+                misfit = Misfit(part, self._kind, _printed)
+                raise SchemaError(
+                    f"{argument('where')} does not fit these columns: {misfit.words()}."
+                )
+
+    def _kind(self, node: exp.Expr) -> Kind:
+        return self._kinds(self.of(node))[0]
 
     def _booleans(self, node: exp.Connector) -> list[pc.Expression]:
         return [self._typed(self.of(each), pa.bool_()) for each in node.flatten()]
@@ -189,8 +207,19 @@ class _Translation:
         given = [self.of(node) for node in nodes]
         kinds = self._kinds(*given)
         if why := unlike(kinds):
-            raise self._error(why)
+            raise _error(self.text, f"{why}. {self._cure_of_duration(nodes, kinds)}", "")
         return alike(given, kinds, pa.int64())
+
+    def _cure_of_duration(self, nodes: Sequence[exp.Expr], kinds: list[Kind]) -> str:
+        """What to write for a number that meets a duration."""
+        durations = [pa.types.is_duration(kind) for kind in kinds]
+        has_column = [node.find(exp.Column) is not None for node in nodes]
+        if not any(given for given, is_one in zip(has_column, durations, strict=True) if is_one):
+            number = nodes[durations.index(False)]
+            return f"Write the duration as a number in the unit of {_printed(number)}"
+        return (
+            "Write the number as INTERVAL '5' SECOND, or divide the duration by INTERVAL '1' SECOND"
+        )
 
     def _typed(self, given: pc.Expression, kind: pa.DataType) -> pc.Expression:
         """An expression as it is, but nulls of no type in one."""
@@ -209,7 +238,7 @@ class _Translation:
         has_point = re.search(r"[.eE]", word) is not None
         is_large = not (has_point or _is_in_64_bits(int(word)))
         # A large number goes with decimals alone; as long as no types are known, it may.
-        has_decimals = any(map(pa.types.is_decimal, self._used.values()))
+        has_decimals = self.casts or any(map(pa.types.is_decimal, self._used.values()))
         is_exact = has_decimals or (is_large and not self.fields)
         exact = decimal(word) if is_exact and (has_point or is_large) else None
         if exact is not None:
@@ -257,7 +286,8 @@ class _Translation:
 
     def _column(self, node: exp.Column) -> pc.Expression:
         name = node.name
-        if len(node.parts) > 1 or not self.pair.knows(name):
+        # Other letters than those of the data are refused where its columns are known.
+        if len(node.parts) > 1 or not self.pair.knows(name.lower()):
             known = [f"{prefix}_{name}" for prefix in self.pair.prefixes]
             known += self.pair.words_of_measures
             deltas = [measure for measure, _ in self.pair.measures if measure in DELTA_NAMES]
@@ -307,11 +337,22 @@ _MORE: dict[type[exp.Expr], tuple[str, ...]] = {
 """Arguments of nodes, next to their operands."""
 
 
+def _inner_first(node: exp.Expr) -> Iterator[exp.Expr]:
+    for inner in node.iter_expressions():
+        yield from _inner_first(inner)
+    yield node
+
+
 def _words(node: exp.Expr) -> str:
     """What a node that is not taken is called."""
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         return f"the function {node.name if isinstance(node, exp.Anonymous) else node.sql_name().lower()}"
-    return repr(node.sql(dialect=_Conditions))
+    return repr(_printed(node))
+
+
+def _printed(node: exp.Expr) -> str:
+    text = str(node.sql(dialect=_Conditions)).replace(" AS TEXT)", " AS STRING)")
+    return re.sub(r"CAST\(('(?:[^']|'')*') AS (DATE|TIMESTAMP)\)", r"\2 \1", text)
 
 
 def _is_text(node: exp.Expr | None) -> bool:

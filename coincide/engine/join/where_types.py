@@ -36,17 +36,28 @@ _TAKES = {
     "text": ("whole", "decimal", "boolean", "date", "text"),
     "boolean": ("boolean", "whole", "text"),
     "date": ("date", "timestamp", "text"),
+    "decimal": ("whole", "float", "decimal", "text"),
 }
 """From what a cast means the same in every SQL: floats and times are printed in many ways."""
+_CAST_CURES = {
+    "duration": "Divide it by INTERVAL '1' SECOND", "float": "Compare numbers",
+    "boolean": "Compare it with TRUE",
+}  # fmt: skip
 _NUMBERS = ("whole", "float", "decimal")
+_DECIMAL = re.compile(r"DECIMAL\((\d+)(?:, (\d+))?\)")
 _MOST_DIGITS = 76
+_MOST_CAST = 38
+"""Digits of a decimal in SQL."""
 _WHOLES = pa.decimal256(20, 0)
 """All whole numbers of 64 bits, with and without a sign."""
 
 
 def kind_of(expression: pc.Expression, fields: Fields) -> Kind:
     """The type of an expression over columns of these types; None if it has none."""
-    table = pa.table({name: pa.array([], kind) for name, kind in fields.items()} or {"": []})
+    # Of no row Arrow does not compare the zones of times.
+    table = pa.table(
+        {"": pa.nulls(1), **{name: pa.nulls(1, kind) for name, kind in fields.items()}}
+    )
     try:
         return evaluated(expression, table).type
     except pa.ArrowException:
@@ -87,19 +98,15 @@ def interval(number: str, unit: str) -> pa.Scalar | None:
 
 def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | None, str]:
     """An expression as another type; None, and what is wrong, where that has no one meaning."""
-    target = CASTS.get(word)
+    target = CASTS.get(word) or _decimal_of(word)
     if target is None:
-        return None, f"CAST takes {', '.join(CASTS)} (found {word})"
-    own = None if kind is None else _class_of(kind)
+        return None, f"CAST takes {', '.join(CASTS)} and DECIMAL(10, 2) (found {word})"
+    own = None if kind is None else class_of(kind)
     if own is None or own == "nothing":
         return given.cast(target), ""
-    wanted = _class_of(target)
+    wanted = class_of(target)
     if own not in _TAKES[str(wanted)]:
-        cure = "Compare times with TIMESTAMP '...'"
-        if own == "duration":
-            cure = "Divide it by INTERVAL '1' SECOND"
-        elif own == "float":
-            cure = "Compare numbers"
+        cure = _CAST_CURES.get(str(own), "Compare times with TIMESTAMP '...'")
         return None, f"a CAST of {kind} AS {word} is ambiguous. {cure}"
     if wanted == "whole" and own in ("float", "decimal"):
         given = pc.trunc(given)
@@ -107,7 +114,30 @@ def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | N
         given = _number(given, kind)
     if own == "text" and wanted != "text":
         given = pc.utf8_trim_whitespace(given)
+    if wanted == "decimal":
+        given = _rounded(given, own, target)
     return given.cast(target), ""
+
+
+def _decimal_of(word: str) -> pa.DataType | None:
+    """The type of such a word as ``DECIMAL(10, 2)``."""
+    found = _DECIMAL.fullmatch(word)
+    precision, scale = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    return pa.decimal256(precision, scale) if scale <= precision <= _MOST_CAST and found else None
+
+
+def _rounded(given: pc.Expression, own: str, target: pa.DataType) -> pc.Expression:
+    """With the decimals of a type, halves away from zero; a float is the decimal that it reads as."""
+    if own == "whole":
+        return given.cast(_WHOLES)
+    if own in ("float", "text"):
+        if own == "float":
+            # Digits far below the last one have no place in any decimal.
+            is_small = pc.abs(given) < 0.1 ** (target.scale + 2)
+            given = pc.if_else(is_small, pc.scalar(0.0).cast("float64"), given).cast("string")
+        places = _MOST_DIGITS - (target.precision - target.scale)
+        given = given.cast(pa.decimal256(_MOST_DIGITS, places))
+    return pc.round(given, target.scale, round_mode="half_towards_infinity")
 
 
 def product(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) -> pc.Expression:
@@ -187,18 +217,16 @@ def unlike(kinds: Sequence[Kind]) -> str:
     """What is wrong with comparing or adding a duration and a number; empty if they are none."""
     classes = _classes(kinds)
     if "duration" in classes and any(each in _NUMBERS for each in classes):
-        return (
-            f"{' and '.join(map(str, kinds))} are not two durations. Write the number as INTERVAL '5'"
-            " SECOND, or divide the duration by INTERVAL '1' SECOND"
-        )
+        return f"{' and '.join(map(str, kinds))} are not two durations"
     return ""
 
 
 def _classes(kinds: Sequence[Kind]) -> list[str | None]:
-    return [None if kind is None else _class_of(kind) for kind in kinds]
+    return [None if kind is None else class_of(kind) for kind in kinds]
 
 
-def _class_of(kind: pa.DataType) -> str | None:
+def class_of(kind: pa.DataType) -> str | None:
+    """What a type is, in a word; None where no comparison takes it."""
     return next((name for name, test in _TESTS.items() if test(kind)), None)
 
 

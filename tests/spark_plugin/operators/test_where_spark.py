@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import (
+    ConditionError,
     CorrelateOptions,
     JoinReport,
     SchemaError,
@@ -60,6 +61,7 @@ LEFT, RIGHT = side(1), side(2)
 WHERE = (
     "left_small <> right_small AND left_text < 't5' AND left_at <> right_at"
     " AND (right_day > DATE '2024-01-02' OR right_is_odd) AND left_price < 4.5"
+    " AND CAST(right_small AS DECIMAL(4, 2)) / 2 + 0.1 <> CAST(left_small AS DECIMAL(4, 1))"
 )
 GIVEN: dict[str, Any] = {"within": (-20, 30), "confidence": 0.6, "where": WHERE}
 
@@ -133,9 +135,11 @@ def test_it_is_checked_when_the_join_is_planned(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     for where, words in (
         ("left_size = 3", "a pair has no column 'left_size'"),
-        ("left_text = 3", r"where does not fit these columns, left_text is string \("),
+        ("LEFT_SMALL = 3", "Write left_small: upper and lower case differ"),
+        ("left_small =< 3", "'=<' is not a sign of SQL. Write <="),
+        ("left_text = 3", "where does not fit these columns: left_text = 3 has no value"),
     ):
-        with pytest.raises(SchemaError, match=words):
+        with pytest.raises((SchemaError, ConditionError), match=words):
             correlate(left, right, within=5, confidence=0.5, where=where)
 
 
