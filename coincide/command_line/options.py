@@ -81,10 +81,10 @@ _CSV = {
     "--csv-quote CHARACTER": 'Around cells that hold the delimiter. Default: "; or none.',
     "--csv-decimal CHARACTER": "Before decimals. Default: a point.",
     "--csv-null TEXT: list": "A cell that means nothing, such as NA, as empty cells do; repeatable.",
-    "--csv-type COLUMN=TYPE: list": "What a column holds: text, integer, float, boolean, date,"
-    " timestamp (with offsets), timestamp_ntz (without) or timestamp@ZONE (without, of clocks there);"
-    " repeatable. Default: from the cells, and numbers that do not print as they were written, such as"
-    " 007, are text.",
+    "--csv-type COLUMN=TYPE: list": "What a column holds: text, integer, float,"
+    " [cyan]'decimal(10,2)'[/cyan] (10 digits, 2 of them after the point), boolean, date, timestamp (with"
+    " offsets), timestamp_ntz (without) or timestamp@ZONE (without, of clocks there); repeatable. Default:"
+    " from the cells, and numbers that do not print as they were written, such as 007, are text.",
     "--csv-names A,B,…: list": "The columns' names, of files without a header.",
     "--csv-skip LINES: int = 0": "How many lines are above the header.",
     "--csv-comment CHARACTER": "Lines that begin with it are comments, such as # ….",

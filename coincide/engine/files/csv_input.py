@@ -288,14 +288,37 @@ class CsvFile:
                 stream, read_options=self.rules.read_options(block_size=block_bytes),
                 parse_options=self.rules.parse_options(lines.append), convert_options=convert,
             )  # fmt: skip
-        found = self._with_times(table, schema)
+        found = self._with_times(self._with_decimals(table), schema)
         instants = as_instants(found, schema, self._line, self.rules.repeated_hour)
         return instants, len(lines) + len(table) - len(found)
+
+    def _with_decimals(self, table: pa.Table) -> pa.Table:
+        """What was read, with decimals for texts. Arrow's reader lets digits overflow."""
+        for i, name in enumerate(table.column_names):
+            if self._is_decimal(name):
+                texts, kind = table.column(name), self.rules.types[name]
+                point = re.escape(self.rules.decimal)
+                plain = pc.utf8_trim(texts, BLANKS)
+                plain = pc.replace_substring_regex(plain, rf"({point}\d*?)0+$", r"\1")
+                digits = rf"0*\d{{0,{kind.precision - kind.scale}}}(?:{point}\d{{0,{kind.scale}}})?"
+                fits = pc.match_substring_regex(plain, rf"^[+-]?{digits}$")
+                fits = pc.and_(fits, pc.match_substring_regex(plain, r"\d"))
+                if (row := pc.index(fits, False).as_py()) >= 0:
+                    cure = self._cure_of_decimal(name, str(texts[row]), kind)
+                    raise DataError(f"{self._line(row)}, column {name!r}: {cure}.")
+                table = table.set_column(
+                    i, name, pc.replace_substring(plain, self.rules.decimal, ".").cast(kind)
+                )
+        return table
+
+    def _is_decimal(self, name: str) -> bool:
+        return pa.types.is_decimal(self.rules.types.get(name, pa.null()))
 
     def _shown(self, schema: pa.Schema) -> pa.Schema:
         """A schema to read by: wall-clock times of clocks, and texts of times that are not read as such."""
         schema = as_shown(schema)
-        return with_types(schema, dict.fromkeys(self._texts(schema), pa.string()))
+        texts = [f.name for f in schema if self._is_decimal(f.name)]
+        return with_types(schema, dict.fromkeys([*texts, *self._texts(schema)], pa.string()))
 
     def _texts(self, schema: pa.Schema) -> list[str]:
         """The times that are read as texts."""
@@ -471,6 +494,15 @@ class CsvFile:
             line = f"line {self._line_of(int(at)):,}"
             return f"{line}, column {name!r}: {self._cure(name, kind, why)}"
         return None
+
+    def _cure_of_decimal(self, name: str, text: str, typed: pa.DataType) -> str:
+        """What to do about a cell that is no decimal of its column."""
+        shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+        return (
+            f"{shown} is not a number of at most {typed.precision} digits, {typed.scale} of them after"
+            f" the point. Correct it, use a wider decimal than --csv-type {name}={type_word(typed)}, or"
+            f" --csv-null {text!r} if it means nothing"
+        )
 
     def _cure(self, name: str, kind: str, why: str) -> str:
         if "UTF8" in why:

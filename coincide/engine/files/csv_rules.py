@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,10 @@ _TYPES = {
 }
 """What `--csv-type` knows: a timestamp is an instant, with an offset; without one it is a wall clock's.
 
-``timestamp@ZONE`` are times without an offset, of clocks of a zone."""
+``timestamp@ZONE`` are times without an offset, of clocks of a zone; ``decimal(10,2)`` has 10 digits,
+2 of them after the point."""
+_DECIMAL = re.compile(r"(?:decimal|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_MOST_DIGITS = 38
 _ALIASES = {"string": "text", "int": "integer", "double": "float", "bool": "boolean"}
 _WORDS = {"tab": TAB, "\\t": TAB, "space": " ", "comma": COMMA, "semicolon": ";", "bar": "|"}
 _PREFIX = "csv_"
@@ -157,12 +161,26 @@ def _typed(word: str) -> tuple[str, pa.DataType]:
     if sign and clock.lower() == "timestamp":
         return name, clock_type(f"--csv-type {name}", zone)
     kind = _ALIASES.get(kind.lower(), kind.lower())
-    check_choice(f"--csv-type {name}", kind, tuple(_TYPES))
+    if found := _DECIMAL.fullmatch(kind):
+        return name, _decimal(word, name, *found.groups())
+    check_choice(f"--csv-type {name}", kind, (*_TYPES, "decimal(10,2)"))
     return name, _TYPES[kind]
 
 
+def _decimal(word: str, name: str, digits: str | None, places: str | None) -> pa.DataType:
+    precision, scale = int(digits or 0), int(places or 0)
+    if not (1 <= precision <= _MOST_DIGITS and scale <= precision):
+        raise ConditionError(
+            f"--csv-type takes a decimal with its digits, 1 to {_MOST_DIGITS}, and how many of them are"
+            f" after the point (found {word!r}). Write {name}=decimal(10,2), in quotes."
+        )
+    return pa.decimal128(precision, scale)
+
+
 def type_word(kind: pa.DataType) -> str:
-    """How a type of times is said by ``--csv-type``."""
+    """How a type of times or decimals is said by ``--csv-type``."""
+    if pa.types.is_decimal(kind):
+        return f"'decimal({kind.precision},{kind.scale})'"
     found = next((word for word, each in _TYPES.items() if each == kind), None)
     return found or f"timestamp@{kind.tz}"
 
