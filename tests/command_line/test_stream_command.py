@@ -208,14 +208,20 @@ def far(time: int) -> pa.Table:
     return events(id=[9] * 4, min_time=[time] * 4, max_time=[time] * 4)
 
 
-@pytest.mark.spark
-def test_folders_once_and_again_from_the_checkpoint(
-    streams: Streams, command_spark: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def state_store(command_spark: Any) -> None:
+    """The store of states that a restart needs, as a job of streams sets it."""
     from spark_plugin.ways.streaming.arguments import STATE_STORE
 
     for key, value in STATE_STORE.items():
         command_spark.conf.set(key, value)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("state_store")
+def test_folders_once_and_again_from_the_checkpoint(
+    streams: Streams, command_spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     streams.add(far(10**7), far(10**7 + 100))
     words = streams.words("--once", "--json", "--how", "left", "--probability")
     assert run(words) == 0
@@ -238,13 +244,10 @@ def test_folders_once_and_again_from_the_checkpoint(
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("state_store")
 def test_a_row_far_ahead_is_set_aside(
     streams: Streams, command_spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from spark_plugin.ways.streaming.arguments import STATE_STORE
-
-    for key, value in STATE_STORE.items():
-        command_spark.conf.set(key, value)
     whole = [pq.read_table(folder / "0.parquet") for folder in (streams.left, streams.right)]
     streams.add(far(10**9), far(10**7).slice(0, 0))
     streams.add(far(10**7), far(10**7 + 100))
@@ -259,13 +262,10 @@ def test_a_row_far_ahead_is_set_aside(
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["spans", "clocks", "spans of clocks", "wide clocks"])
+@pytest.mark.usefixtures("state_store")
 def test_spans_and_corrected_clocks_are_joined_as_by_join(
     kind: str, streams: Streams, command_spark: Any, tmp_path: Path, capsys: Any
 ) -> None:
-    from spark_plugin.ways.streaming.arguments import STATE_STORE
-
-    for key, value in STATE_STORE.items():
-        command_spark.conf.set(key, value)
     errors = tmp_path / "errors.parquet"
     line = {"start": [-(10**9)], "end": [10**9], "offset": [4], "drift": [0.0], "spread": [1.5]}
     pq.write_table(pa.table({"status": ["found"], **line}), errors)
