@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import transition_tables
+from coincide import TransitionReport, transition_tables
 from coincide.command_line import run
 from tests.helpers.border_tables import sorted_rows
 from tests.helpers.transition_cases import GARAGE, event_table
@@ -60,6 +60,15 @@ def test_the_summary_in_words(place: Path, capsys: Any) -> None:
     assert told["events"] == "10 rows"
     assert (told["I>!O"], told["undecided"]) == ("4", "0")
     assert "out/found.parquet" in told["output"]
+
+
+def test_the_summary_says_what_decides_last_events(place: Path, capsys: Any) -> None:
+    cure = "a later until, such as the time of the last reading, decides them"
+    assert transitions(place, *WITHIN, *EXACT) == 0
+    assert f"2; {cure.replace('until', '--until')}\n" in capsys.readouterr().out
+    report = TransitionReport()
+    transition_tables(EVENTS, within="3min", time="min_time", report=report)
+    assert f"2; {cure}" in str(report.summary())
 
 
 def test_csv_and_times_as_numbers(place: Path) -> None:

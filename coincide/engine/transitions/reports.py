@@ -11,7 +11,7 @@ from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.engine.transitions.arguments import SIDE
 from coincide.model.counters import Sums
-from coincide.model.errors import AmbiguousCrossingsWarning
+from coincide.model.errors import AmbiguousCrossingsWarning, argument
 from coincide.model.transitions import TRANSITIONS, Found
 from coincide.model.units import Tick
 
@@ -80,8 +80,15 @@ class TransitionSummary(Told):
             *((word, f"{count:,}") for word, count in counts.found.items()),
             ("neither", f"{counts.neither:,}"),
             *([("both", f"{counts.both:,} {TWICE}")] if counts.both else []),
-            ("undecided", f"{self.undecided:,}"),
+            ("undecided", f"{self.undecided:,}{self._cure}"),
         ]
+
+    @property
+    def _cure(self) -> str:
+        """What decides last events that are not decided."""
+        if not self.undecided:
+            return ""
+        return f"; a later {argument('until')}, such as the time of the last reading, decides them"
 
 
 COUNTED = tuple(numbers_of(TransitionSummary()))
