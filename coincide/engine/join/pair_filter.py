@@ -89,19 +89,25 @@ class PairFilter:
         try:
             found = self._evaluated(nothing, 1).type
         except pa.ArrowException as error:
-            columns = ", ".join(
-                f"{name} is {kind}"
-                for name, kind in zip(self.where.names, self._all_kinds, strict=True)
-            )
-            raise SchemaError(
-                f"{argument('where')} does not fit these columns, {columns}"
-                f" ({_plain(error)}). Cast one, or compare it with something of its type."
-            ) from error
+            raise self._misfit(fields, error) from error
         if not pa.types.is_boolean(found):
             raise ConditionError(
                 f"{argument('where')} must be true or false for a pair (found {found}). Compare"
                 " it with something."
             )
+
+    def _misfit(self, fields: dict[str, pa.DataType], error: pa.ArrowException) -> SchemaError:
+        where = self.where
+        if where.sql:
+            from coincide.engine.join.where import misfit  # as for `_of_sql`
+
+            if words := misfit(where.sql, where.pair, fields, where.times):
+                return SchemaError(f"{argument('where')} does not fit these columns: {words}.")
+        columns = ", ".join(f"{name} is {kind}" for name, kind in fields.items())
+        return SchemaError(
+            f"{argument('where')} does not fit these columns, {columns} ({_plain(error)}). Cast one,"
+            " or compare it with something of its type."
+        )
 
     @property
     def _all_kinds(self) -> list[pa.DataType]:

@@ -32,7 +32,7 @@ from coincide.engine.join.where_types import (
     quotient,
     unlike,
 )
-from coincide.model.errors import ConditionError, SchemaError, argument
+from coincide.model.errors import ConditionError, argument
 
 _UNDERSTOOD = (
     "Use comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper,"
@@ -68,18 +68,39 @@ def expression_of(
 ) -> tuple[pc.Expression, list[str]]:
     """What a condition in SQL is in Arrow, and the names that it uses; times may be decimals."""
     # Nulls count as they do in SQL: a comparison with one is neither true nor false.
+    tree, translation = _translation(text, pair, fields, times)
+    try:
+        found = translation.of(tree)
+    except RecursionError:
+        raise _too_deep(text) from None
+    return found, list(dict.fromkeys(translation.columns))
+
+
+def misfit(text: str, *known: Any) -> str:
+    """Which part of a condition Arrow cannot compute, and what to write; empty if it can compute all."""
+    tree, translation = _translation(text, *known)
+    return translation.misfit(tree)
+
+
+def _translation(
+    text: str,
+    pair: PairColumns,
+    fields: Fields | None,
+    times: Container[str],
+) -> tuple[exp.Expr, _Translation]:
     try:
         tree = _parsed(text)
         columns = [node.name for node in tree.find_all(exp.Column, bfs=False)]
         casts = any(node.to.is_type("decimal") for node in tree.find_all(exp.Cast))
-        translation = _Translation(text, pair, fields or {}, times, columns, casts)
-        found = translation.of(tree)
-        translation.check(tree, found)
     except RecursionError:
-        raise ConditionError(
-            f"{argument('where', text)} has too many nested parentheses. Use an Arrow expression."
-        ) from None
-    return found, list(dict.fromkeys(columns))
+        raise _too_deep(text) from None
+    return tree, _Translation(text, pair, fields or {}, times, columns, casts)
+
+
+def _too_deep(text: str) -> ConditionError:
+    return ConditionError(
+        f"{argument('where', text)} has too many nested parentheses. Use an Arrow expression."
+    )
 
 
 def _parsed(text: str) -> exp.Expr:
@@ -143,17 +164,12 @@ class _Translation:
         found = method(self, node)
         return ~found if node.args.get("negate") else found
 
-    def check(self, node: exp.Expr, found: pc.Expression) -> None:
-        """Refuse a condition of columns that Arrow cannot compute, by its smallest such part."""
-        are_known = bool(self.fields) and self.fields.keys() >= {*self.columns}
-        if not are_known or self._kinds(found) != [None]:
-            return
+    def misfit(self, node: exp.Expr) -> str:
+        """What is wrong with the smallest part that has no value for its types."""
         for part in _inner_first(node):
             if type(part) in _METHODS and self._kind(part) is None:
-                misfit = Misfit(part, self._kind, _printed)
-                raise SchemaError(
-                    f"{argument('where')} does not fit these columns: {misfit.words()}."
-                )
+                return Misfit(part, self._kind, _printed).words()
+        return ""
 
     def _kind(self, node: exp.Expr) -> Kind:
         return self._kinds(self.of(node))[0]
