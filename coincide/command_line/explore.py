@@ -22,12 +22,13 @@ from coincide.engine.exploration.exploring import (
     Exploration,
     ExploreArguments,
     TableExploration,
+    check_both_ends,
 )
 from coincide.engine.exploration.lags import clock_words
 from coincide.engine.exploration.pages import checked_place, is_page
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.text_options import numbers
+from coincide.engine.join.text_options import numbers, worded_window
 from coincide.engine.reports.lines import under
 
 
@@ -54,6 +55,7 @@ def request(**words: Any) -> ExploreRequest:
     own = {"most_pairs": words["most_pairs"]}
     if words["confidences"] is not None:
         own["confidences"] = tuple(numbers("--confidences", words["confidences"]))
+    check_both_ends(worded_window(words))
     # What the join is asked beyond, is as without an option.
     asked = {each.name: words.get(each.name, each.default) for each in JOIN}
     request = join_request(**asked)

@@ -269,6 +269,12 @@ class MatchChoice:
 
     def _check_prefer(self) -> None:
         words, given = self.preferences, self.prefer
+        parts = [each.strip() for each in given.split(",")] if isinstance(given, str) else []
+        if len(parts) == 2 and parts[0] in words and self.then is None:
+            raise ConditionError(
+                f"{argument('prefer')} takes two preferences as a list (found {given!r}). Write"
+                f" {argument('prefer', parts)}."
+            )
         if isinstance(given, str) and given.strip("+-") and not self._is_slip:
             return
         found = f"(found {given!r})."

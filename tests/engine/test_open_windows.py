@@ -83,6 +83,15 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     said = capsys.readouterr().err
     assert "Give both ends, such as --within -1h 0s, or ask for the last match alone:" in said
     assert "--emit best, --prefer last" in said
+    assert run([*words, "--left-around", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "those of left are uncertain" in said
+    assert "Give both ends, such as --within -1h 0s, and --confidence 0.5." in said
+    explored = ["explore", *map(str, paths), "-o", str(tmp_path / "page.html"), *words[5:-2]]
+    assert run(explored) == 2
+    said = capsys.readouterr().err
+    assert "has two ends then (found delta <= 0). Give both, such as --within -1h 0s." in said
+    assert "--emit" not in said
     assert run([*words, "--emit", "best", "--prefer", "last", "--how", "left"]) == 0
     rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
     assert sorted(tuple(row.values()) for row in rows) == BEFORE
@@ -96,6 +105,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "the last of all": ({"within": (0, None)}, "ask for the first match alone"),
     "a condition on pairs": ({"where": "left_id <> right_id"}, "without where"),
     "uncertain times": ({"right_time": around("t", 2)}, "those of right are uncertain"),
+    "uncertain times of no confidence": (
+        {"right_time": around("t", 2), "confidence": None}, "those of right .* and confidence=0.5"
+    ),
+    "two preferences in one text": ({"prefer": "last,-seq"}, r"Write prefer=\['last', '-seq'\]"),
     "no end at all": ({"within": (None, None)}, "at least one bound"),
 }  # fmt: skip
 
@@ -112,5 +125,7 @@ def test_other_questions_need_both_ends() -> None:
     window = {"within": (None, 0), "left_time": "t", "right_time": "t"}
     with pytest.raises(ConditionError, match="a stream keeps events as long as its window reaches"):
         stream_tables(**window, emit="best", prefer="last", left_delay=0, right_delay=0)
-    with pytest.raises(ConditionError, match="holds for most pairs"):
+    with pytest.raises(
+        ConditionError, match="an exploration counts all pairs of a window, which has two ends"
+    ):
         explore_tables(TRADES, QUOTES, **window)

@@ -52,6 +52,7 @@ from coincide.engine.reports.warnings import warn, warn_of_losses
 from coincide.model.condition import (
     Confidence,
     TimingCondition,
+    Within,
     checked_confidence,
 )
 from coincide.model.docstrings import documented
@@ -324,8 +325,10 @@ def explore_tables(
     """
     cure = "Name one column of each side, such as the start."
     check_no_spans("explore_tables", cure, within, left_time, right_time)
+    window = window_of(within)
+    check_both_ends(window)
     join = JoinArguments(
-        TimingCondition(window_of(within), checked_confidence(confidence)),
+        TimingCondition(window, checked_confidence(confidence)),
         left_time=left_time, right_time=right_time,
         by=by, left_columns=(), right_columns=(), probability=True,
         backend=backend, options=options, shifts=shifts, where=where, is_one_stream=right is None,
@@ -334,6 +337,15 @@ def explore_tables(
     found = TableExploration(given_tables(left, right, join), arguments).explore()
     _warn_of(found)
     return found
+
+
+def check_both_ends(window: Within) -> None:
+    """Refuse a window whose pairs may be any distance apart."""
+    if window.is_open:
+        raise ConditionError(
+            f"an exploration counts all pairs of a window, which has two ends then (found {window})."
+            f" Give both, such as {argument('within', ('-1h', '0s'))}."
+        )
 
 
 def _warn_of(found: Exploration) -> None:

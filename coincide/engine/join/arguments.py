@@ -23,7 +23,12 @@ from coincide.engine.events.timestamp_names import (
 )
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.delta import DELTA, delta_columns, in_unit
-from coincide.engine.join.pair_arguments import OneStreamError, PairArguments, is_exact
+from coincide.engine.join.pair_arguments import (
+    OneStreamError,
+    PairArguments,
+    check_open_exact,
+    is_exact,
+)
 from coincide.engine.join.pair_columns import PairColumns
 from coincide.engine.join.pair_filter import Where
 from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS, outputs_matches
@@ -115,6 +120,7 @@ class JoinArguments(PairArguments):
         """Refuse all pairs, however far apart, and matches that no one search finds."""
         assert isinstance(self.condition, TimingCondition)
         predicate, choice = self.condition.predicate, self.choice
+        check_open_exact(predicate, (self.left_time, self.right_time))
         word, bound = ("last", predicate.hi) if predicate.lo is None else ("first", predicate.lo)
         assert bound is not None
         is_one_way = size_of(bound) <= 0 if predicate.lo is None else size_of(bound) >= 0
@@ -128,13 +134,6 @@ class JoinArguments(PairArguments):
                 f" {argument('emit', 'best')}, {argument('prefer', word)}, of two sides and without"
                 f" {argument('where')}, {argument('matching')} and {argument('shifts')}."
             )
-        for side, given in zip(SIDES, (self.left_time, self.right_time), strict=True):
-            if not is_exact(side, given):
-                raise ConditionError(
-                    f"a window without an end takes exact times, but those of {side} are uncertain"
-                    f" (found {brief(given)}). Give both ends, such as"
-                    f" {argument('within', ('-1h', '0s'))}."
-                )
 
     def _check_spans(self) -> None:
         """Refuse spans without a relation, a relation without spans, and what has no meaning of them."""

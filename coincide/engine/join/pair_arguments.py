@@ -467,11 +467,14 @@ def condition_of(
         )
     if window is not None and confidence is None and can_be_alone:
         confidence = 1.0
+    if window is not None:
+        with said_of("within"):
+            window = window_of(window)
+        if not any(isinstance(given, Spans) for given in times):
+            check_open_exact(window, times)
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
         raise ConditionError(f"{argument(lacking)} is missing. Give both, for example {_EXAMPLE}.")
-    with said_of("within"):
-        window = window_of(window)
     return TimingCondition(window, checked_confidence(confidence))
 
 
@@ -507,6 +510,17 @@ def is_exact(side: str, given: GivenTimes) -> bool:
         return given.is_exact
     names = timestamp_names(f"{side}_time", given)
     return isinstance(names, IntervalNames) and names.lower == names.upper
+
+
+def check_open_exact(window: Within, times: Sequence[GivenTimes]) -> None:
+    """Refuse a window without an end for uncertain times, which no confidence makes right."""
+    for side, given in zip(SIDES, times, strict=True) if window.is_open else ():
+        if not is_exact(side, given):
+            raise ConditionError(
+                f"a window without an end takes exact times, but those of {side} are uncertain"
+                f" (found {brief(given)}). Give both ends, such as"
+                f" {argument('within', ('-1h', '0s'))}, and {argument('confidence', 0.5)}."
+            )
 
 
 def window_of(window: GivenWindow) -> Within:

@@ -13,7 +13,7 @@ from coincide.engine.events.spans import spans
 from coincide.engine.events.time_arguments import around, histograms, resolution
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.pair_arguments import are_exact
+from coincide.engine.join.pair_arguments import are_exact, check_open_exact
 from coincide.model import condition
 from coincide.model.condition import Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
@@ -189,8 +189,9 @@ def _of_instants(words: dict[str, Any]) -> _Asked:
                 f"{argument(name)} applies to spans. Add {argument('relation', 'overlapping')}, or"
                 f" remove {argument(name)}."
             )
-    predicate = _predicate(**{name: words[name] for name in _WINDOW if name in words})
+    predicate = worded_window(words)
     times = _of_sides(words, lambda side: timestamps(f"{side}_", words))
+    check_open_exact(predicate, times)
     return TimingCondition(predicate, _confidence(words.get("confidence"), times)), times
 
 
@@ -370,6 +371,11 @@ def _both_durations(option: str, text: str, both: str) -> tuple[Duration, Durati
     if len(parts) > 2 or "" in parts:
         raise ConditionError(f"{argument(option)} takes a duration, or {both} (found {text!r}).")
     return duration(option, parts[0]), duration(option, parts[-1])
+
+
+def worded_window(words: dict[str, Any]) -> Within:
+    """The window that words say."""
+    return _predicate(**{name: words[name] for name in _WINDOW if name in words})
 
 
 def _predicate(
