@@ -18,7 +18,7 @@ from coincide.command_line.requests import EventRequest, InProcess, checked
 from coincide.command_line.summary import Counted, plain_counts
 from coincide.engine.clocks.arguments import ClockArguments
 from coincide.engine.clocks.tables import ClockAnswers, ClockPlan, errors_of_tables
-from coincide.engine.events.ticks import length_words
+from coincide.engine.events.ticks import length_words, number_words
 from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import PairArguments
@@ -189,7 +189,8 @@ def _words(found: Found, tick: Tick) -> str:
     drift, its_error = (PARTS_PER_MILLION * each for each in (first.line.drift, first.drift_error))
     and_more = f"; the output has {several(len(more), 'more segment')}" if more else ""
     return (
-        f"offset {offset} (± {error}), drift {drift:.4g} ppm (± {its_error:.2g}), spread {spread},"
+        f"offset {offset} (± {error}), drift {number_words(drift, 4)} ppm (±"
+        f" {number_words(its_error, 2)}), spread {spread},"
         f" {first.pairs:,.0f} pairs{and_more}"
     )
 

@@ -101,11 +101,11 @@ def counted_pairs(join: JoinSummary) -> Counted:
     return Counted(values, join.lines)
 
 
-_OFTEN_NONE = "rounded", "too_long", "longest_match"
+_OFTEN_NONE = "rounded", "too_long", "longest_match", "lacking"
 
 
 def plain_counts(counts: SideCounts | None) -> dict[str, object] | None:
-    """Counts for JSON; that nothing was rounded or too long goes without saying."""
+    """Counts for JSON; that nothing was rounded, too long or lacking goes without saying."""
     if counts is None:
         return None
     found = asdict(counts).items()

@@ -175,7 +175,19 @@ class EventFrame:
     @property
     def counted_columns(self) -> list[str]:
         """What `counted` needs besides `columns`."""
-        return [] if self.observation is None else [f"{self.rounding} AS rounded"]
+        if self.observation is None:
+            return []
+        lacks = (f"({test}) AS {why}" for why, test in self.lacks.items())
+        return [f"{self.rounding} AS rounded", *lacks]
+
+    @property
+    def lacks(self) -> dict[str, str]:
+        """By each of `LACKING` that can be: SQL over the source of whether a row lacks it."""
+        return dict(self._sql.lacking)
+
+    def is_lacking(self, why: str) -> str:
+        """Whether a row matches nothing for that alone, over `columns` and its own one: boolean."""
+        return f"{why} AND NOT null_key AND {self.reason} = {REASONS.index('null')}"
 
     @property
     def is_in_part(self) -> str | None:
@@ -200,6 +212,7 @@ class EventFrame:
             totals |= self._of_progress
         if self.longest_match is not None:
             totals["too_long"] = f"count_if({self.is_ok} AND {self.is_too_long})"
+        totals |= {why: f"count_if({self.is_lacking(why)})" for why in self.lacks}
         return rows.observe(
             self.observation, *(F.expr(text).alias(name) for name, text in totals.items())
         )

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.invalid_rows import SideCounts, example_row
-from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.time_columns import INVALID_REASONS, LACKING
 from coincide.engine.events.timestamps import describe_invalid
 from coincide.model.errors import DataError
 from spark_plugin.cluster.jobs import at_once
@@ -84,11 +84,12 @@ def measure(
         left = right = replace(left, payload=left.identity, tested=[])
     streams = (left,) if is_one_stream else (left, right)
     sizes = [about_bytes(events) for events in streams]
-    wanted = _wanted(streams, has_own_bytes=any(own for _, own in sizes))
+    lacked = [why for why in LACKING if any(why in events.lacks for events in streams)]
+    wanted = _wanted(streams, lacked, has_own_bytes=any(own for _, own in sizes))
     # Grouped before the union, which would have every row written and read between two stages.
     grouped = at_once(
         left.spark,
-        [partial(_grouped, events, side, wanted) for side, events in enumerate(streams)],
+        [partial(_grouped, events, side, wanted, lacked) for side, events in enumerate(streams)],
     )
     note_query(f"{' and '.join(events.called for events in streams)} looked at")
     with spark_errors_as_ours():
@@ -100,7 +101,9 @@ def measure(
     return found[0], found[-1]
 
 
-def _wanted(streams: Sequence[EventFrame], *, has_own_bytes: bool) -> list[Column]:
+def _wanted(
+    streams: Sequence[EventFrame], lacked: Sequence[str], *, has_own_bytes: bool
+) -> list[Column]:
     """What is asked of each group of rows; nothing that is the same of all."""
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["min(first) AS first", "max(last) AS last", "max(midpoint) AS midpoint"]
@@ -108,21 +111,25 @@ def _wanted(streams: Sequence[EventFrame], *, has_own_bytes: bool) -> list[Colum
     wanted += ["max(rounded) AS rounded"] if any(each.has_floats for each in streams) else []
     can_be_too_long = any(each.longest_match is not None for each in streams)
     wanted += ["count_if(is_too_long) AS too_long"] if can_be_too_long else []
+    wanted += [f"count_if({why}) AS {why}" for why in lacked]
     wanted += ["max(hash) AS hash"] if streams[0].by else []
     wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"] if has_own_bytes else []
     return list(map(F.expr, wanted))
 
 
-def _grouped(events: EventFrame, side: int, wanted: Sequence[Column]) -> DataFrame:
-    return _keyed(events, side).groupBy("code").agg(*wanted)
+def _grouped(
+    events: EventFrame, side: int, wanted: Sequence[Column], lacked: Sequence[str]
+) -> DataFrame:
+    return _keyed(events, side, lacked).groupBy("code").agg(*wanted)
 
 
-def _keyed(events: EventFrame, side: int) -> DataFrame:
+def _keyed(events: EventFrame, side: int, lacked: Sequence[str]) -> DataFrame:
     """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
     own_bytes = f"CAST({about_bytes(events)[1] or '0'} AS BIGINT) AS own_bytes"
     number = "monotonically_increasing_id() AS number"
     rounded = f"{events.rounding} AS rounded"
-    numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
+    lacks = (f"({events.lacks.get(why, 'false')}) AS {why}" for why in lacked)
+    numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded, *lacks)
     beyond = f"{_beyond_sample('number')} AS beyond"
     rows = numbered.selectExpr("*", beyond, f"({events.is_ok}) AS is_ok")
     sampled = _spread("(number - beyond)")
@@ -132,6 +139,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         # Rows that are not valid have groups of their own, of which nothing but rows and bytes counts.
         "high - low AS length",
         f"(is_ok AND {events.is_too_long}) AS is_too_long",
+        *(f"({events.is_lacking(why)}) AS {why}" for why in lacked),
         *(f"{name} AS {alias}" for name, alias in _OF_EVENTS),
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.shape} END AS shape",
@@ -201,6 +209,9 @@ def _of_side(
             rounded=float(data["rounded"][sampled].max(initial=0.0)) if "rounded" in data else 0.0,
             too_long=too_long,
             longest_match=(longest_match or 0) if too_long else 0,
+            lacking={
+                why: count for why in LACKING if why in data and (count := int(data[why].sum()))
+            },
         ),
         shortest=int(data["shortest"][sampled].min()) if sampled.any() else 0,
         longest=int(data["longest"][sampled].max(initial=0)),

@@ -67,6 +67,7 @@ class TimestampSql:
     places: tuple[tuple[str, str], ...] = ()
     is_somewhere: str = "true"
     shortest: int = 0  # Length of a valid event at least, ticks
+    lacking: tuple[tuple[str, str], ...] = ()  # Which rows lack what, over the source
 
 
 @singledispatch
@@ -98,7 +99,29 @@ def _(columns: IntervalColumns) -> TimestampSql:
         (columns.disorder, too_short),
         ("length", too_long),
     )
-    return TimestampSql(low, high, (), "high - low", "low + high", faults, shortest=shortest)
+    lacking = _lacking(columns, low) if isinstance(columns, SpanColumns) else ()
+    return TimestampSql(
+        low, high, (), "high - low", "low + high", faults, shortest=shortest, lacking=lacking
+    )
+
+
+def _lacking(columns: SpanColumns, low: str) -> tuple[tuple[str, str], ...]:
+    """Spans without a time that have a start: as `ReadSpans` has it."""
+    lost = [
+        _is_lost(clock, name)
+        for name, clock in zip((_LOW, _HIGH), columns.clocks, strict=True)
+        if clock is not None
+    ]
+    found = [("no_segment", " OR ".join(lost))] if lost else []
+    if not columns.open_ends:
+        end = columns.of_ends[1].column.name
+        found.append(("no_end", f"{low} IS NOT NULL AND {quoted(end)} IS NULL"))
+    return tuple(found)
+
+
+def _is_lost(columns: CorrectedColumns, time: str) -> str:
+    """SQL of whether a stamp has no time by its clock."""
+    return f"({quoted(columns.scale.column.name)} IS NOT NULL AND {time} IS NULL)"
 
 
 def _end_of_span(columns: SpanColumns, end: str) -> str:
@@ -134,7 +157,8 @@ def _(columns: AroundColumns) -> TimestampSql:
 
 @timestamp_sql.register
 def _(columns: CorrectedColumns) -> TimestampSql:
-    return _about_stamps(columns, _LOW, _HIGH)
+    found = _about_stamps(columns, _LOW, _HIGH)
+    return replace(found, lacking=(("no_segment", _is_lost(columns, _LOW)),))
 
 
 def _about_stamps(columns: TimestampColumns, low: str, high: str) -> TimestampSql:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
+from coincide.engine.events.time_columns import LACKING
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.shifts import ShiftPlan, Shifts
@@ -153,6 +154,7 @@ class Correlation:
         return SideCounts(
             found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0,
             too_long, (events.longest_match or 0) if too_long else 0,
+            {why: count for why in LACKING if (count := found.get(why))},
         )  # fmt: skip
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,24 @@ def test_events_that_go_on_or_have_a_duration(tmp_path: Path, capfd: Any) -> Non
     said, told = capfd.readouterr()
     assert code == 0, told
     assert "pairs found" in told or "no pair" in told
+
+
+def test_spans_without_a_time_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those without an end with the option by which they go on, and those that no clock tells."""
+    (tmp_path / "own.csv").write_text("id,start,end\n1,10,20\n2,30,\n3,9000,9001\n")
+    (tmp_path / "others.csv").write_text("id,start,end\n9,0,50\n")
+    (tmp_path / "errors.csv").write_text("status,start,end,offset,drift\nfound,0,5000,1.5,0.0\n")
+    files = [str(tmp_path / f"{side}.csv") for side in ("own", "others")]
+    asked = ["join", *files, "-o", "-", "--relation", "overlapping", *TIMES]
+    assert run(asked) == 0
+    said = capsys.readouterr().err
+    assert "3 rows; 1 without time or key (1 without an end, which go on with --open-ends)" in said
+    clock = ["--open-ends", "--left-clock", str(tmp_path / "errors.csv"), "--json"]
+    assert run([*asked, *clock]) == 0
+    told = json.loads(capsys.readouterr().err.splitlines()[-1])
+    assert told["left"] == {
+        "rows": 3, "unmatchable": 1, "invalid": {}, "lacking": {"no_segment": 1}
+    }  # fmt: skip
 
 
 def test_one_column_is_an_instant(join: Any) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
+from bench.hunt.clock_lines import Clocks
+from bench.hunt.questions import corrected as drawn
 from coincide import (
     ConditionError,
-    CorrelateOptions,
     DataError,
+    JoinReport,
     SchemaError,
     UnmatchableRowsWarning,
     border_crossing_tables,
@@ -30,147 +31,45 @@ from coincide import (
     spans,
     transition_tables,
 )
-from tests.helpers.clock_tables import Clocks
+from coincide.engine.events.invalid_rows import SideCounts
 
 CASES = int(os.environ.get("COINCIDE_CASES", "40"))
-BY = [("unit", "device")]
-KINDS = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")]
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::coincide.UnmatchableRowsWarning", "ignore::coincide.NoPairsWarning"
 )
 
 
-def in_kind(values: list[int | None], kind: pa.DataType) -> pa.Array:
-    return pa.array(values, pa.int64()).view(kind)
-
-
-def errors_in(clocks: Clocks, kind: pa.DataType) -> pa.Table:
-    """The errors of numbers or of timestamps; of the latter lengths are texts, as CSV has them."""
-    table = clocks.table
-    if kind == pa.int64():
-        return table
-    for name in ("start", "end"):
-        table = table.set_column(
-            table.column_names.index(name), name, in_kind(table[name].to_pylist(), kind)
-        )
-    for name in ("offset", "spread"):
-        texts = [f"{each * 1000:.0f}ns" for each in table[name].to_pylist()]
-        table = table.set_column(table.column_names.index(name), name, pa.array(texts))
-    return table
-
-
-def drawn_stamps(rng: np.random.Generator, size: int) -> list[int | None]:
-    return [None if x < 0 else int(x) for x in rng.integers(-100, 4100, size)]
-
-
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_width_makes_the_intervals_that_the_lines_say(seed: int) -> None:
     """The join is that of a table whose ends are computed by hand, in whole numbers."""
-    rng = np.random.default_rng(seed)
-    clocks, kind = Clocks.drawn(rng), KINDS[seed % 3]
-    around: Any = ["fitted", 0, 7, None, "fitted", 40][seed % 6]
-    units, stamps = rng.choice(list("abcx"), 60).tolist(), drawn_stamps(rng, 60)
-    ends = [clocks.ends(*each, around) for each in zip(units, stamps, strict=True)]
-    own = pa.table({
-        "id": range(60), "unit": units, "t": in_kind(stamps, kind),
-        "low": in_kind([low for low, _ in ends], kind), "high": in_kind([high for _, high in ends], kind),
-    })  # fmt: skip
-    others = pa.table({"id": range(80), "s": in_kind(drawn_stamps(rng, 80), kind)})
-    is_number = kind == pa.int64()
-    said = around if is_number or not isinstance(around, int) else f"{around}us"
-    clock = corrected_clock("t", errors_in(clocks, kind), by=BY, around=said)
-    given: dict[str, Any] = {
-        "within": (-30, 45) if is_number else ("-30us", "45us"), "confidence": 0.2,
-        "probability": True, "how": ["full", "left", "inner"][seed // 3 % 3],
-    }  # fmt: skip
-    found, wanted = (
-        correlate_tables(own, others, left_time=time, right_time="s", **given)
-        for time in (clock, ("low", "high"))
-    )
-    assert found.equals(wanted)
-    found, wanted = (
-        correlate_tables(others, own, right_time=time, left_time="s", **given)
-        for time in (clock, ("low", "high"))
-    )
-    assert found.equals(wanted)
-    pairs = found.filter(pc.is_valid(found["probability"]))
-    assert pairs.num_rows or around == 0 or around is None or seed % 6 == 2
+    assert drawn.wrong(np.random.default_rng(seed)) is None
 
 
 def test_drawn_cases_have_pairs() -> None:
-    """Of the test above: most cases have pairs, and some of them are between two segments."""
-    between = 0
+    """Of the test above: joins have pairs, and some times are between two segments."""
+    between, pairs = 0, 0
+
+    def counted(*given: Any, **asked: Any) -> pa.Table:
+        nonlocal pairs
+        found = correlate_tables(*given, **asked)
+        pairs += found.num_rows - found["right_id"].null_count
+        return found
+
     for seed in range(20):
-        rng = np.random.default_rng(seed)
-        clocks = Clocks.drawn(rng)
-        stamps = drawn_stamps(rng, 60)
-        ends = [clocks.ends("a", stamp) for stamp in stamps]
+        clocks = Clocks.drawn(rng := np.random.default_rng(seed))
+        ends = [clocks.ends("a", stamp) for stamp in drawn.drawn_stamps(rng, 60)]
         between += sum(low is not None and low != high for low, high in ends)
+        assert drawn.wrong(np.random.default_rng(seed), counted) is None
+        assert drawn.wrong_spans(np.random.default_rng(seed), counted) is None
     assert between > 50
+    assert pairs > 2000
 
 
-@pytest.mark.parametrize("seed", range(CASES))
-def test_spans_of_corrected_clocks_are_those_that_the_lines_say(seed: int) -> None:
-    rng = np.random.default_rng(1000 + seed)
-    clocks, kind = Clocks.drawn(rng), KINDS[seed % 3]
-    is_open, size = seed % 4 == 1, 60
-    units = rng.choice(list("abcx"), size).tolist()
-    starts = drawn_stamps(rng, size)
-    lengths = [None if x < 0 else int(x) for x in rng.integers(-20, 500, size)]
-    stamps_of = list(zip(starts, lengths, strict=True))
-    raw_ends = [None if t is None or d is None else t + d for t, d in stamps_of]
-    own_start = [clocks.instant(*each) for each in zip(units, starts, strict=True)]
-    own_end = [clocks.instant(*each) for each in zip(units, raw_ends, strict=True)]
-    by_length = [
-        None if t is None or d is None else t + d for t, d in zip(own_start, lengths, strict=True)
-    ]
-    # An end that is unknown goes on only where the stamp itself is missing.
-    is_lost = [raw is not None and end is None for raw, end in zip(raw_ends, own_end, strict=True)]
-    kept = [None if lost else start for start, lost in zip(own_start, is_lost, strict=True)]
-    own = pa.table({
-        "id": range(size), "unit": units, "start": in_kind(starts, kind), "end": in_kind(raw_ends, kind),
-        "lasts": pa.array(lengths, pa.int64()), "low": in_kind(own_start, kind),
-        "kept": in_kind(kept, kind),
-        "high": in_kind(own_end, kind), "later": in_kind(by_length, kind),
-    })  # fmt: skip
-    begin = np.array([x or 0 for x in drawn_stamps(rng, 70)])
-    others = pa.table({
-        "id": range(70), "s": in_kind(begin.tolist(), kind),
-        "e": in_kind((begin + rng.integers(0, 300, 70)).tolist(), kind),
-    })  # fmt: skip
-    errors = errors_in(clocks, kind)
-    start, end = (corrected_clock(name, errors, by=BY) for name in ("start", "end"))
-    closed: Any = ["both", "left", "neither"][seed % 3]
-    shared: dict[str, Any] = {"closed": closed, "open_ends": is_open}
-    unit = {} if kind == pa.int64() else {"unit": "us"}
-    forms = [
-        (spans(start, end, **shared), spans("kept" if is_open else "low", "high", **shared)),
-        (spans(start, duration="lasts", **unit, **shared), spans("low", "later", **shared)),
-        (spans(start, "end", closed=closed), spans("low", "end", closed=closed)),
-        (spans("start", end, closed=closed), spans("start", "high", closed=closed)),
-    ]
-    if is_open:
-        forms = forms[:1]
-    for time, by_hand in forms:
-        found, wanted = (
-            correlate_tables(
-                own, others, condition=overlapping(), left_time=each, right_time=spans("s", "e"),
-                options=CorrelateOptions(invalid="drop"), emit="lists", how="left",
-            )
-            for each in (time, by_hand)
-        )  # fmt: skip
-        assert found.equals(wanted)
-    width = 9 if kind == pa.int64() else "9us"
-    wide = [corrected_clock(name, errors, by=BY, around=width) for name in ("start", "end")]
-    found, wanted = (
-        correlate_tables(
-            others, own, condition=overlapping(), left_time=spans("s", "e"), right_time=each,
-            options=CorrelateOptions(invalid="drop"), confidence=0.4, probability=True,
-        )
-        for each in (spans(*wide), spans("low", "high", around=width))
-    )  # fmt: skip
-    assert found.equals(wanted)
+@pytest.mark.parametrize("form", drawn.FORMS)
+@pytest.mark.parametrize("seed", range(CASES // 4))
+def test_spans_of_corrected_clocks_are_those_that_the_lines_say(seed: int, form: str) -> None:
+    assert drawn.wrong_spans(np.random.default_rng([1, seed]), form=form) is None
 
 
 LINE = {"status": ["found"], "start": [0], "end": [5000], "offset": [50.25], "drift": [1953.125]}
@@ -240,6 +139,28 @@ def test_what_widths_may_not_be() -> None:
             correlate_tables(own, own, left_time=clock, **given)
 
 
+@pytest.mark.parametrize("kinds", [("UTC", None), (None, "UTC")])
+def test_errors_of_local_times_are_not_those_of_instants(
+    kinds: tuple[str | None, str | None],
+) -> None:
+    own, lines = (
+        {
+            name: pa.array([each], pa.int64()).cast(pa.timestamp("us", zone))
+            for name, each in columns.items()
+        }
+        for zone, columns in zip(kinds, ({"t": 20}, {"start": 0, "end": 50}), strict=True)
+    )
+    table = pa.table({"id": [1], **own})
+    line = pa.table({"status": ["found"], **lines, "offset": ["5us"], "drift": [0.0]})
+    for time in (corrected_clock("t", line), corrected_clock("t", line, around="5us")):
+        with pytest.raises(
+            SchemaError, match=r"errors.start and left.t must both have a time zone, or"
+        ):
+            correlate_tables(
+                table, table, within="9us", confidence=0.5, left_time=time, right_time="t"
+            )  # fmt: skip
+
+
 def test_what_spans_of_clocks_may_not_be() -> None:
     wide = corrected_clock("t", LINE, around=5)
     fitted = corrected_clock("t", {**LINE, "spread": [1.0]}, around="fitted")
@@ -269,7 +190,8 @@ def test_unknown_clocks_of_spans_are_counted() -> None:
     own = {"id": [1, 2, 3], "s": [10, 20, 9000], "e": [15, 7000, None]}
     others = {"id": [9], "s": [0], "e": [10_000]}
     start, end = (corrected_clock(name, LINE) for name in "se")
-    for is_open, matched, said in ((False, [1], "2 without"), (True, [1], "2 without")):
+    said = r"left, 3 rows: 2 without time or key \(2 at times that no segment of their clock covers\)\."
+    for is_open, matched in ((False, [1]), (True, [1])):
         with pytest.warns(UnmatchableRowsWarning, match=said):
             found = correlate_tables(
                 own, others, condition=overlapping(), right_time=spans("s", "e"),
@@ -282,6 +204,72 @@ def test_unknown_clocks_of_spans_are_counted() -> None:
         left_time=spans(start, end, open_ends=True),
     )  # fmt: skip
     assert found["left_id"].to_pylist() == [1]
+
+
+OTHERS = {"id": [9], "s": [0], "e": [10_000]}
+
+
+def counts_of(own: dict[str, Any], time: Any, by: str | None = None) -> tuple[SideCounts, str]:
+    """What the rows of spans were, in numbers and in words."""
+    report = JoinReport()
+    others = OTHERS if by is None else {**OTHERS, by: ["k"]}
+    correlate_tables(
+        own, others, condition=overlapping(), left_time=time, right_time=spans("s", "e"),
+        by=[] if by is None else [by], report=report,
+    )  # fmt: skip
+    counts = report.summary().left
+    assert counts is not None
+    return counts, str(report).splitlines()[0]
+
+
+def test_what_rows_lack_is_told_apart() -> None:
+    """A stamp beyond the segments, an end that has not come, a missing start and a missing key."""
+    own = {
+        "id": range(6),
+        "k": ["k"] * 5 + [None],
+        "s": [1, 10, 20, None, 9000, 40],
+        "e": [5, 7000, None, 9, 9, None],
+    }
+    clocks = [corrected_clock(name, LINE) for name in "se"]
+    counts, words = counts_of(own, spans(*clocks), "k")
+    assert (counts.unmatchable, counts.lacking) == (5, {"no_segment": 2, "no_end": 1})
+    assert words.split(maxsplit=1)[1] == (
+        "6 rows; 5 without time or key (2 at times that no segment of their clock covers; 1 without an end,"
+        " which go on with open_ends=True)"
+    )
+    counts, words = counts_of(own, spans(*clocks, open_ends=True), "k")
+    assert (counts.unmatchable, counts.lacking) == (4, {"no_segment": 2})
+    counts, _ = counts_of({**own, "e": [5, 7000, None, 9, 9999, None]}, spans("s", "e"), "k")
+    assert (counts.unmatchable, counts.lacking) == (3, {"no_end": 1})
+    counts, _ = counts_of({"id": [1, 2], "s": [1, 2], "d": [5, None]}, spans("s", duration="d"))
+    assert (counts.unmatchable, counts.lacking) == (1, {"no_end": 1})
+    report = JoinReport()
+    correlate_tables(
+        {"id": [1, 2, 3], "t": [5, 6000, None]}, {"id": [1], "t": [50]}, within=(-9, 9), confidence=0.5,
+        left_time=corrected_clock("t", LINE), right_time="t", report=report,
+    )  # fmt: skip
+    assert report.summary().left == SideCounts(3, 2, lacking={"no_segment": 1})
+
+
+@pytest.mark.parametrize(
+    ("spreads", "said"),
+    [
+        ([10.0, 4.25], r"Give around=18, the largest that is fitted, or another"),
+        (pa.array([10, 4], pa.duration("ms")), "Give around='18ms', the largest that is fitted"),
+        (["4ms", "9.9us"], "Give around='6929us', the largest that is fitted"),
+    ],
+)
+def test_a_fitted_width_of_spans_is_named(spreads: Any, said: str) -> None:
+    lines = {
+        "status": ["found"] * 2,
+        "start": [0, 50],
+        "end": [40, 90],
+        "offset": [1.0, 2.0],
+        "drift": [0.0] * 2,
+    }
+    fitted = corrected_clock("t", {**lines, "spread": spreads}, around="fitted")
+    with pytest.raises(ConditionError, match=said):
+        spans("s", fitted)
 
 
 def test_impossible_stamps_of_spans_are_refused_whatever_the_clock() -> None:

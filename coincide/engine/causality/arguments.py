@@ -24,6 +24,7 @@ from coincide.engine.events.timestamp_names import (
 )
 from coincide.engine.events.timestamps import (
     Faults,
+    Lacking,
     ReadTimes,
     SideModel,
     TimestampColumns,
@@ -161,6 +162,9 @@ class ReadPlaced:
             and not any(np.isnan(column).any() for column in self._columns)
             and not any(mask.any() for mask in self._impossible)
         )
+
+    def lacking(self) -> Lacking:  # noqa: D102
+        return self._times.lacking()
 
     @remembered
     def null(self) -> np.ndarray:  # noqa: D102

@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from coincide.engine.events.corrected import CorrectedColumns, corrected_clock
 from coincide.engine.events.frames import arrow_table, own_names
+from coincide.engine.events.invalid_rows import example_of
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.schemas import arrow_time_column, as_times, computed_time, type_of
 from coincide.engine.events.sides import read_side
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.reports.warnings import warn
-from coincide.model.errors import SchemaError, UnmatchableRowsWarning, several
+from coincide.model.errors import SchemaError, UnmatchableRowsWarning
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import SIDES
 from coincide.model.units import TIME_LIMIT
@@ -56,8 +57,9 @@ def corrected(
     -------
     pa.Table
         All columns in their order, those of `time` corrected. A stamp before the first segment, after the
-        last or between two has no one time: it is null. Dates become timestamps. Numbers keep their unit:
-        they are int64 where a tick is one unit, and float64 where it is not.
+        last or between two has no one time: such rows are left out. A null stays null. Dates become
+        timestamps. Numbers keep their unit: they are int64 where a tick is one unit, and float64 where it
+        is not.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def corrected(
     Warns
     -----
     UnmatchableRowsWarning
-        If stamps have become null.
+        If rows are left out.
     """
     side = SIDES[0]
     if hasattr(table, "sparkSession"):
@@ -84,23 +86,25 @@ def corrected(
     found = arrow_table(side, table, list(dict.fromkeys([*own_names(table, side), *names, *own])))
     columns = [arrow_time_column(side, name, type_of(found.schema, side, name)) for name in names]
     tick = resolve_tick(columns, options)
-    made, lost = {}, 0
+    given, lost = found, np.zeros(len(found), bool)
     for column, clock in zip(columns, clocks, strict=True):
         scale = scale_of(column, tick, options)
-        events, _ = read_side(found, CorrectedColumns(scale, clock), [], [], "raise")
+        events, _ = read_side(given, CorrectedColumns(scale, clock), [], [], "raise")
         is_known = np.ones(len(events), bool) if events.matchable is None else events.matchable
         is_known = is_known & (np.asarray(events.shapes) == 0)
-        lost += int((~is_known).sum()) - found[column.name].null_count
+        lost |= ~is_known & given[column.name].is_valid().to_numpy()
         kind = found.schema.field(column.name).type
-        made[column.name] = _as_given(events.max_time, ~is_known, kind, scale)
-    for name, values in made.items():
-        found = found.set_column(found.column_names.index(name), name, values)
-    if lost:
-        warn(
-            f"{several(lost, 'stamp')} in no segment of a clock, or between two, became null.",
-            UnmatchableRowsWarning,
-        )
-    return found
+        values = _as_given(events.max_time, ~is_known, kind, scale)
+        found = found.set_column(found.column_names.index(column.name), column.name, values)
+    if not lost.any():
+        return found
+    # A null would say of an end that it has not come, which is not known of a stamp without a time.
+    warn(
+        f"table, {len(given):,} rows: skipped {int(lost.sum()):,} with {' or '.join(names)} at a time that"
+        f" no segment of the clock covers (found {example_of(given, lost, names)}).",
+        UnmatchableRowsWarning,
+    )
+    return found.filter(pa.array(~lost))
 
 
 def _as_given(ticks: np.ndarray, null: np.ndarray, kind: pa.DataType, scale: TimeScale) -> pa.Array:

@@ -28,7 +28,7 @@ from coincide.engine.events.span_ends import OPEN_END, AnyTicks
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import INTERVALS, IntervalModel
+from coincide.engine.events.timestamps import INTERVALS, IntervalModel, Lacking
 from coincide.engine.reports.warnings import warn
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
@@ -187,6 +187,28 @@ def _width(called: str, given: Duration | None) -> Duration | None:
             f"{argument(called)} must not be negative (found {brief(given)}). Give the ± width."
         )
     return plain(given)
+
+
+def widest_fitted(clock: CorrectedClock) -> Duration | None:
+    """The largest width of a fitted clock, as one says it; None where none is known."""
+    if clock.around != FITTED:
+        return None
+    column = one_array(clock.errors["spread"]).drop_null()
+    if not len(column):
+        return None
+    if pa.types.is_duration(column.type):
+        # A tick of the join may be as coarse as the unit of the column.
+        return f"{_fitted(column.view(pa.int64()).to_numpy()).max()}{column.type.unit}"
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        nanoseconds = max(map(parse_duration, column.to_pylist()))
+        return f"{_fitted(np.array([float(nanoseconds / 1000)])).max()}us"
+    spreads = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return int(_fitted(spreads[np.isfinite(spreads)]).max(initial=0))
+
+
+def _fitted(spreads: np.ndarray) -> np.ndarray:
+    """The half of the uniform interval that has a standard deviation, rounded up: int64 array."""
+    return np.ceil(math.sqrt(3) * spreads).astype(np.int64)
 
 
 def clocks_of(names: object) -> Sequence[CorrectedClock]:
@@ -381,7 +403,7 @@ class CorrectedColumns:
                 f"{SIDE}.spread must be a length, from 0 to 2^57 ticks (found {spreads[wrong][0]:g}"
                 " ticks). Fix the table."
             )
-        return np.ceil(math.sqrt(3) * spreads).astype(np.int64)
+        return _fitted(spreads)
 
     def read(self, table: pa.Table) -> ReadCorrected:  # noqa: D102
         stamps = Ticks(column_of(table, self.scale.column.side, self.scale.column.name), self.scale)
@@ -427,6 +449,9 @@ class ReadCorrected(ReadAround):
         """An unknown error excuses no impossible time."""
         return self._stamps.null
 
+    def lacking(self) -> Lacking:  # noqa: D102
+        yield "no_segment", ~self._stamps.null & ~self._is_known
+
 
 class PutRight:
     """Starts or ends of spans put right, which a `ReadIntervals` takes as it takes `Ticks`."""
@@ -445,7 +470,8 @@ class PutRight:
         # What goes on is put off by no clock.
         stays = is_wrong | (is_open & (given.ticks == OPEN_END))
         self.ticks = np.where(stays, given.ticks, earliest)
-        self.null = given.null | ~(stays | (is_known & (earliest == latest)))
+        self.lost = ~(given.null | stays | (is_known & (earliest == latest)))
+        self.null = given.null | self.lost
         self.not_finite, self.rounding = given.not_finite, given.rounding
         self.out_of_range = is_wrong | (~self.null & (np.abs(self.ticks) >= TIME_LIMIT))
 
@@ -512,6 +538,11 @@ def _ticks_of(errors: pa.Table, name: str, scale: TimeScale) -> np.ndarray:
         raise SchemaError(
             f"{SIDE}.{name} and {scale.column.side}.{scale.column.name} must both be timestamps,"
             f" or both be numbers (found {column.type}). Find the errors of times like these."
+        )
+    if {own.family, scale.column.family} == {"timestamp", "timestamp_ntz"}:
+        raise SchemaError(
+            f"{SIDE}.{name} and {scale.column.side}.{scale.column.name} must both have a time zone, or"
+            f" neither (found {column.type}). Find the errors of times like these, or cast one column."
         )
     factor = Fraction(own.nanoseconds or 1, scale.tick.nanoseconds if own.nanoseconds else 1)
     _check_given(errors, name)

@@ -12,7 +12,13 @@ from coincide.engine.events.schemas import column_of
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import Faults, TemplateModel, most_rounded
+from coincide.engine.events.timestamps import (
+    NOTHING_LACKS,
+    Faults,
+    Lacking,
+    TemplateModel,
+    most_rounded,
+)
 from coincide.model.errors import ConditionError, argument
 from coincide.model.remembered import remembered
 from coincide.model.templates.template import TemplateTable
@@ -118,6 +124,9 @@ class ReadHistograms:
         yield "range", self._times.out_of_range
         yield "template", self.shapes < 0
         yield "range", (self._min_time <= -TIME_LIMIT) | (self.max_time >= TIME_LIMIT)
+
+    def lacking(self) -> Lacking:  # noqa: D102
+        return NOTHING_LACKS
 
     @remembered
     def _min_time(self) -> np.ndarray:

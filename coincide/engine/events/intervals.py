@@ -15,7 +15,14 @@ from coincide.engine.events.span_ends import AnyTicks
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import Around, AroundByRow
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, scale_of
-from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, most_rounded
+from coincide.engine.events.timestamps import (
+    INTERVALS,
+    NOTHING_LACKS,
+    Faults,
+    IntervalModel,
+    Lacking,
+    most_rounded,
+)
 from coincide.model.errors import (
     ConditionError,
     DataError,
@@ -132,6 +139,9 @@ class ReadIntervals:
         yield "range", lower.out_of_range | upper.out_of_range
         yield self._disorder, self.shapes < self._shortest
         yield "length", self.shapes > self._longest
+
+    def lacking(self) -> Lacking:  # noqa: D102
+        return NOTHING_LACKS
 
     @property
     def max_time(self) -> np.ndarray:  # noqa: D102
@@ -287,6 +297,9 @@ class ReadAround:
         if self._stamps.not_finite.size:
             yield "not_finite", self._stamps.not_finite
         yield "range", self._is_far
+
+    def lacking(self) -> Lacking:  # noqa: D102
+        return NOTHING_LACKS
 
     @property
     def _is_far(self) -> np.ndarray:

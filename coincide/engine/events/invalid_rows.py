@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.ticks import not_finite_decimal
-from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.time_columns import INVALID_REASONS, LACKING
 from coincide.engine.events.timestamps import Faults
 from coincide.model.counters import Sums
 from coincide.model.errors import DataError
@@ -29,6 +29,8 @@ class SideCounts(Sums):
     rounded: float = 0.0
     too_long: int = 0  # Rows that match nothing, as no match can be so long
     longest_match: int = 0  # How long one can be, ticks, if there are such
+    # Unmatchable rows that have a stamp or a start, and keys, by what they lack
+    lacking: dict[str, int] = field(default_factory=dict, metadata={"names": LACKING})
 
     @property
     def dropped(self) -> int:

@@ -279,8 +279,10 @@ def read_side(
         names = list(dict.fromkeys([*columns.names, *table.column_names]))
         raise invalid_rows(table, names, reasons, partial(describe_invalid, columns))
     null = times.null.copy()
+    keyless = np.zeros(null.size, bool)
     for key in keys:
-        null |= pc.is_null(key).to_numpy(zero_copy_only=False)
+        keyless |= pc.is_null(key).to_numpy(zero_copy_only=False)
+    null |= keyless
     wrong = np.logical_or.reduce([np.zeros(null.size, bool), *reasons.values()])
     # A null key does not excuse an invalid time: such a row counts once, as invalid.
     unmatchable = int((null & ~wrong).sum())
@@ -289,6 +291,11 @@ def read_side(
         unmatchable,
         {reason: int(mask.sum()) for reason, mask in reasons.items()},
         times.rounded(~(null | wrong)),
+        lacking={
+            reason: count
+            for reason, mask in times.lacking()
+            if (count := int((mask & ~(keyless | wrong)).sum()))
+        },
     )
     counts = _with_too_long(counts, times.shapes[~(null | wrong)], longest)
     matchable = ~null if null.any() else None

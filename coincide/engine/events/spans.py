@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.corrected import (
@@ -13,6 +14,7 @@ from coincide.engine.events.corrected import (
     CorrectedClock,
     CorrectedColumns,
     PutRight,
+    widest_fitted,
 )
 from coincide.engine.events.intervals import IntervalColumns, IntervalNames, ReadIntervals
 from coincide.engine.events.schemas import column_of
@@ -20,7 +22,7 @@ from coincide.engine.events.span_ends import AnyTicks, duration_scale, read_ends
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
-from coincide.engine.events.timestamps import LengthModel, Pairs, SideModel
+from coincide.engine.events.timestamps import Lacking, LengthModel, Pairs, SideModel
 from coincide.model.condition import Closed, Window
 from coincide.model.errors import ConditionError, argument, brief, call, option, said_of
 from coincide.model.options import check_choice, check_truth
@@ -188,11 +190,17 @@ def _widths_of(
 
 def _check_widths(around: object, clocks: Sequence[CorrectedClock | None]) -> None:
     """Refuse widths that differ by segment, and two of one end."""
-    widths = [clock.around for clock in clocks if clock is not None and clock.around is not None]
+    wide = [clock for clock in clocks if clock is not None and clock.around is not None]
+    widths = [clock.around for clock in wide]
     if FITTED in widths:
+        fitted = [width for clock in wide if (width := widest_fitted(clock)) is not None]
+        cure = f"a duration, such as {argument('around', '10ms')}"
+        if fitted:
+            largest = max(fitted, key=size_of)
+            cure = f"{argument('around', largest)}, the largest that is fitted, or another duration"
         raise ConditionError(
             f"starts and ends of spans are all off by the same width (found {argument('around', FITTED)} in"
-            f" corrected_clock). Give a duration, such as {argument('around', '10ms')}."
+            f" corrected_clock). Give {cure}."
         )
     if widths and around is not None:
         raise ConditionError(
@@ -308,9 +316,7 @@ class SpanColumns(IntervalColumns):
         """How starts and ends, or lengths, become ticks."""
         return self.scales if self.length is None else (self.scales[0], self.length)
 
-    def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
-        if self.length is None and not self.open_ends and self.clocks == (None, None):
-            return super().read(table)
+    def read(self, table: pa.Table) -> ReadSpans:  # noqa: D102
         start, (own, its) = self.scales[0], self.clocks
         starts: AnyTicks = Ticks(column_of(table, start.column.side, start.column.name), start)
         if own is not None:
@@ -322,11 +328,24 @@ class SpanColumns(IntervalColumns):
         if its is not None:
             ends = PutRight(ends, its, table, is_open=self.open_ends)
         longest = 2 * TIME_LIMIT if self.longest is None else self.longest
-        return ReadIntervals(starts, ends, longest, self.shortest, self.disorder)
+        return ReadSpans(starts, ends, longest, self.shortest, self.disorder)
 
     @property
     def model(self) -> SpanModel:  # type: ignore[override]  # noqa: D102
         return SpanModel(self.closed)
+
+
+class ReadSpans(ReadIntervals):
+    """Spans of rows: `coincide.engine.events.timestamps.ReadTimes`."""
+
+    def lacking(self) -> Lacking:  # noqa: D102
+        start, end = self._lower, self._upper
+        lost = np.zeros(start.ticks.size, bool)
+        for each in (start, end):
+            if isinstance(each, PutRight):
+                lost |= each.lost
+        yield "no_segment", lost
+        yield "no_end", end.null & ~(start.null | lost)
 
 
 @dataclass(frozen=True)

@@ -251,4 +251,9 @@ def length_words(ticks: Fraction | float, tick: Tick, digits: int = 6) -> str:
     size = Fraction(ticks) * tick.nanoseconds
     fitting = [unit for unit, step in NANOSECONDS_PER_UNIT.items() if step <= abs(size)]
     unit = fitting[-1] if fitting else next(iter(NANOSECONDS_PER_UNIT))
-    return f"{float(size / NANOSECONDS_PER_UNIT[unit]):.{digits}g} {unit}"
+    return f"{number_words(float(size / NANOSECONDS_PER_UNIT[unit]), digits)} {unit}"
+
+
+def number_words(number: float, digits: int) -> str:
+    """A number, rounded to so many digits, without an exponent."""
+    return f"{Decimal(f'{number:.{digits}g}'):f}"

@@ -29,6 +29,8 @@ INVALID_REASONS = {
     "place": "infinite coordinates (above 1e100), or on a sphere |latitude| > 90 or |longitude| > 360, in",
 }
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
+LACKING = ("no_segment", "no_end")
+"""Why a row with a stamp, or a start, has no time: its clock has no segment then, or it has no end."""
 
 _CSV_OPTIONS = {
     "left": "left_csv", "right": "right_csv", "cause": "causes_csv", "effect": "effects_csv",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -190,6 +190,8 @@ def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
 
 
 Faults = Iterator[tuple[str, np.ndarray]]
+Lacking = Iterable[tuple[str, np.ndarray]]
+NOTHING_LACKS: Lacking = ()
 
 
 class ReadTimes(Protocol):
@@ -210,6 +212,9 @@ class ReadTimes(Protocol):
     def faults(self) -> Faults:
         """Reasons of `INVALID_REASONS`, in their order, and for each a bool array, shape (n,)."""
         # Rows that are `excused` may be among them.
+
+    def lacking(self) -> Lacking:
+        """Reasons of `LACKING` why rows are `null` that have a stamp or a start, and which: bool arrays."""
 
     @property
     def max_time(self) -> np.ndarray:

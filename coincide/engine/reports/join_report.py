@@ -7,12 +7,12 @@ from statistics import fmean, stdev
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.ticks import length_words
-from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
+from coincide.engine.events.time_columns import INVALID_REASONS, LACKING, range_hint
 from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.lines import Line, Told, under
 from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, warn_of_losses
 from coincide.model.counters import JoinCounters, Sums
-from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words, marked
+from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words, argument, marked
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick
 
@@ -210,11 +210,23 @@ def side_warnings(counts: SideCounts, tick: Tick, matchless: str = "time or key"
     """What the user of a side should know, in words, with the category of each."""
     found: list[Loss] = []
     if counts.unmatchable:
-        found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without {matchless}"))
+        found.append((UnmatchableRowsWarning, _unmatchable_words(counts, matchless)))
     if counts.too_long:
         found.append((UnmatchableRowsWarning, too_long_words(counts, tick)))
     hint = range_hint(tick) if counts.invalid.get("range") else ""
     return found + losses(counts.invalid, _SHORT_REASONS, counts.rounded, tick, hint)
+
+
+def _unmatchable_words(counts: SideCounts, matchless: str) -> str:
+    """How many rows have no time or key, and why not where their columns hold one."""
+    words = {
+        "no_segment": "at times that no segment of their clock covers",
+        "no_end": f"without an end, which go on with {argument('open_ends', True)}",
+    }
+    reasons = "; ".join(
+        f"{counts.lacking[why]:,} {words[why]}" for why in LACKING if counts.lacking.get(why)
+    )
+    return f"{counts.unmatchable:,} without {matchless}{reasons and f' ({reasons})'}"
 
 
 def too_long_words(counts: SideCounts, tick: Tick) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from bench.clocks import SECOND, Truth, made
+from bench.hunt.questions import corrected as drawn
 from coincide import (
     ClockLimitsWarning,
     CorrelateOptions,
@@ -35,6 +37,7 @@ from coincide import (
 )
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.histogram_tables import in_order
+from tests.helpers.spark_cases import frame
 from tests.helpers.spark_streams import appended, stream_of, streamed, write_files
 
 if TYPE_CHECKING:
@@ -269,6 +272,64 @@ def test_spans_of_corrected_clocks(spark: SparkSession, form: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::coincide.UnmatchableRowsWarning")
+@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "auto"])
+def test_drawn_clocks_that_were_put_right(spark: SparkSession, way: Any) -> None:
+    def joined(left: pa.Table, right: pa.Table, *given: Any, **asked: Any) -> pa.Table:
+        frames = (frame(spark, table) for table in (left, right))
+        options = replace(asked.pop("options", CorrelateOptions()), way=way)
+        return correlate(*frames, *given, **asked, options=options).toArrow()
+
+    for seed in range(2):
+        random = np.random.default_rng([seed, *way.encode()])
+        assert drawn.wrong(random, joined) is None
+        assert drawn.wrong_spans(random, joined) is None
+
+
+@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-both"])
+def test_what_rows_lack_is_counted(spark: SparkSession, tmp_path: Path, way: Any) -> None:
+    """With a planning job and without one; of files by tasks."""
+    line = {"status": ["found"], "start": [0], "end": [5000], "offset": [50.0], "drift": [0.0]}
+    rows = [
+        (1, "k", 10, 20), (2, "k", 10, 7000), (3, "k", 20, None), (4, "k", None, 9),
+        (5, "k", 9000, 9), (6, None, 40, None), (7, "k", 30, 90),
+    ]  # fmt: skip
+    columns = dict(zip(("id", "k", "s", "e"), zip(*rows, strict=True), strict=True))
+    own = pa.table({name: pa.array(values) for name, values in columns.items()})
+    others = pa.table({"id": [9], "k": ["k"], "s": [0], "e": [10_000]})
+    start, end = (corrected_clock(name, line) for name in "se")
+    of_spans: dict[str, Any] = {
+        "condition": overlapping(),
+        "by": "k",
+        "right_time": spans("s", "e"),
+    }
+    of_stamps: dict[str, Any] = {"within": (-9, 9), "confidence": 0.5, "by": "k", "right_time": "s"}
+    for asked, time, lacking in (
+        (of_spans, spans(start, end), {"no_segment": 2, "no_end": 1}),
+        (of_spans, spans("s", "e"), {"no_end": 1}),
+        (of_spans, spans(start, end, open_ends=True), {"no_segment": 2}),
+        (of_stamps, start, {"no_segment": 1}),
+    ):
+        report, plain = JoinReport(), JoinReport()
+        sides = map(spark.createDataFrame, (own, others))
+        options = CorrelateOptions(way=way, invalid="drop")
+        correlate(*sides, **asked, left_time=time, options=options, report=report).count()
+        correlate_tables(
+            own, others, **asked, left_time=time, report=plain, options=CorrelateOptions(invalid="drop")
+        )  # fmt: skip
+        found, due = report.summary().left, plain.summary().left
+        assert found is not None
+        assert due is not None
+        assert (found.unmatchable, found.lacking) == (due.unmatchable, due.lacking)
+        assert found.lacking == lacking
+    for name, table in (("own", own), ("others", others)):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    report = JoinReport()
+    files = tmp_path / "own.parquet", tmp_path / "others.parquet"
+    correlate_files(spark, *files, **of_stamps, left_time=start, report=report).count()
+    assert report.summary().way == "files"
+    assert report.summary().left.lacking == {"no_segment": 1}  # type: ignore[union-attr]
+
+
 def test_files_of_spans_of_corrected_clocks(spark: SparkSession, tmp_path: Path) -> None:
     own, others = stays(LEFT, 3, "unit"), stays(RIGHT, 4, "device")
     for name, table in (("left", own), ("right", others)):
