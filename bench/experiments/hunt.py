@@ -34,8 +34,8 @@ keys, files, options, faults, conditions on pairs, choices of matches, one strea
 joins it, and the exact arithmetic of `cpu_fallback.reference` judges the answer. Probabilities must agree
 to 3·10⁻¹⁶, those of histograms to the bound of their sums, counts of bad rows exactly. Each error must be
 the one that is due. Questions of other kinds draw data of their own: float times in `where`, counters that
-wrap, nested columns, spans that go on, names of clocks, streams with fast clocks. Any case can run again
-alone: `run hunt --seed S --case K`.
+wrap, nested columns, spans that go on, streams with fast clocks, names, corrections and errors of clocks.
+Any case can run again alone: `run hunt --seed S --case K`.
 """
 
 EXPERIMENT = Experiment(

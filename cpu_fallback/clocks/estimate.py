@@ -15,7 +15,7 @@ from coincide.model.clocks.significance import deviance
 from cpu_fallback.clocks.bands import band_size, count_residuals
 from cpu_fallback.clocks.correlogram import Peak, deviances_of
 from cpu_fallback.clocks.fitting import CORE, Fit, FitRule, fit_line
-from cpu_fallback.clocks.search import Work, rows_between, search
+from cpu_fallback.clocks.search import Work, rows_between, search, widest_bins
 from cpu_fallback.clocks.tracking import Track, follow
 from cpu_fallback.clocks.zoom import Narrowed, narrowed
 
@@ -78,10 +78,10 @@ def _error_within(events: ClockEvents, limits: Limits, threads: int) -> Found:
     peak = search(whole)
     if peak is None:
         return Found("too few")
-    segments, unclear = _all_segments(whole, peak)
+    segments, log_chance, unclear = _all_segments(whole, peak)
     if segments:
         segments = [_from_origin(s, events.origin) for s in segments]
-        return Found("found", segments, peak.log_chance)
+        return Found("found", segments, log_chance)
     if unclear is not None:
         return Found("ambiguous", [], peak.log_chance, *unclear)
     return Found("not found", [], peak.log_chance, _middle(peak))
@@ -89,13 +89,21 @@ def _error_within(events: ClockEvents, limits: Limits, threads: int) -> Found:
 
 def _all_segments(
     whole: Work, peak: Peak | None
-) -> tuple[list[Segment], tuple[Line, float] | None]:
-    """The segments of all the time, of which a peak is the first line; or two offsets that are as good."""
-    segments, waiting, work = list[Segment](), list[Work](), whole
+) -> tuple[list[Segment], float, tuple[Line, float] | None]:
+    """The segments of all the time, a peak being the first line; or two offsets that are as good.
+
+    Between them the log of the chance of the first that is found.
+    """
+    segments, waiting, work, log_chance = list[Segment](), list[Work](), whole, 0.0
     unclear: tuple[Line, float] | None = None
     while True:
         if peak is not None and peak.log_chance < whole.limits.log_chance:
-            found, rest = _segments(work, narrowed(work, peak))
+            lines = _segments(work, narrowed(work, peak))
+            if lines is None:
+                work = work.narrower(peak.width)
+                peak = search(work)
+                continue
+            found, rest = lines
             if not found and work.end - work.begin > _SHORTEST * (whole.end - whole.begin):
                 # Several lines that together make one wide peak have none of its own.
                 middle = (work.begin + work.end) // 2
@@ -104,12 +112,13 @@ def _all_segments(
             if rival is not None:
                 unclear = unclear or (found[0].line, rival)
             else:
+                log_chance = log_chance if segments else peak.log_chance
                 segments += found
                 waiting += rest if whole.limits.jumps else []
         elif peak is not None and _has_rival(peak, whole.limits):
             unclear = unclear or (_middle(peak), peak.rival)
         if not waiting or len(segments) >= _MOST_SEGMENTS:
-            return sorted(segments, key=lambda segment: segment.start), unclear
+            return sorted(segments, key=lambda segment: segment.start), log_chance, unclear
         work = waiting.pop()
         peak = search(work)
 
@@ -134,13 +143,20 @@ def _from_origin(segment: Segment, origin: int) -> Segment:
     )
 
 
-def _segments(work: Work, start: Narrowed) -> tuple[list[Segment], list[Work]]:
-    """The segments of a line, and the time before and after it."""
+def _segments(work: Work, start: Narrowed) -> tuple[list[Segment], list[Work]] | None:
+    """The segments of a line, and the time before and after it; None of pairs that are too far apart."""
     events, limits = work.events, work.limits
     least = _BEST_KNOWN * events.step
     rule = FitRule(least, max(_WIDER * start.width, least), max(limits.max_drift, 1e-9))
     rows = rows_between(events, start.begin, start.end)
     first = fit_line(events.streams, rows, start.line, start.width, rule)
+    # A bell that is cut off at its widest says little of where its line is, and nothing of the error.
+    widest = _WIDER * widest_bins(work)
+    while first is not None and rule.cuts_off(first) and rule.widest < widest:
+        rule = replace(rule, widest=min(2 * rule.widest, widest))
+        first = fit_line(events.streams, rows, start.line, start.width, rule)
+    if first is not None and rule.cuts_off(first):
+        return None
     if first is None or not _is_within(first, limits):
         return [], []
     track = follow(work, first, (start.begin, start.end))
@@ -184,7 +200,7 @@ def _segment(
     if fit is not None and fit.is_sampled:
         all_pairs = replace(rule, most_pairs=_MOST_PAIRS, is_last=True)
         fit = fit_line(streams, rows, fit.line, fit.spread, all_pairs)
-    if fit is None or not _is_within(fit, work.limits):
+    if fit is None or rule.cuts_off(fit) or not _is_within(fit, work.limits):
         return None
     chance = max(2 * CORE * fit.spread * fit.background, 1e-3)
     if deviance(fit.pairs + chance, chance) / 2 < -work.limits.log_chance:

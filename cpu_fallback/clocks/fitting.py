@@ -167,6 +167,10 @@ class FitRule:
     is_last: bool = False
     """Whether the line is near enough for one step of Newton's."""
 
+    def cuts_off(self, fit: Fit) -> bool:
+        """Whether pairs are spread farther than a fit may be."""
+        return fit.spread >= self.widest
+
 
 def _round(
     streams: Streams, events: tuple[int, int], line: Line, spread: float, rule: FitRule

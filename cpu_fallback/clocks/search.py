@@ -44,10 +44,15 @@ class Work(NamedTuple):
     begin: int
     end: int
     threads: int
+    below: float = math.inf  # Bins are narrower, ticks
 
     def between(self, begin: int, end: int) -> Work:
         """The same of some of the time."""
         return self._replace(begin=begin, end=end)
+
+    def narrower(self, width: int) -> Work:
+        """The same by bins that are narrower than some ticks."""
+        return self._replace(below=width)
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -92,6 +97,11 @@ def _pieces(work: Work, share: float) -> list[Work]:
     return [work.between(begin, begin + max(1, int(span * share))) for begin in begins]
 
 
+def widest_bins(work: Work) -> int:
+    """Ticks of the widest bins of a search, whatever it has looked through."""
+    return _widths(work)[0]
+
+
 def _widths(work: Work) -> list[int]:
     """Widths of bins, coarse to fine: multiples of two steps, so that all bins have as many times."""
     step, found = 2 * work.events.step, list[int]()
@@ -120,6 +130,8 @@ def _search_piece(work: Work, extra: float) -> Peak | None:
     judged, best = 0, None
     candidate: tuple[Table, Peak] | None = None
     for table in tables:
+        if table.width >= work.below:
+            continue
         found = best_line(
             work.events, table, (work.begin, work.end), work.limits, extra, work.threads
         )

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from bench.clocks import (
@@ -22,6 +25,8 @@ from bench.clocks import (
     shared_bursts,
     unrelated,
 )
+from bench.hunt.questions import clock_errors
+from coincide import clock_error_tables
 from coincide.model.clocks.errors import Found, Limits
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.clocks.pieces import straight_pieces
@@ -82,6 +87,49 @@ def test_common_events_of_shared_bursts_are_found() -> None:
     found = [(case, found_of(case)) for case in cases]
     right = [each.status == "found" and max(errors_of(case, each)) < 0.05 for case, each in found]
     assert sum(right) >= 0.9 * BURSTS
+
+
+def test_short_bursts_hide_no_common_events() -> None:
+    """Their peak is too wide for a line; narrower bins show the line of common events."""
+    rng = np.random.default_rng(23)
+    strangers = [found_of(shared_bursts(rng, length=5.0)) for _ in range(BURSTS)]
+    cases = [shared_bursts(rng, 0.3, length=5.0) for _ in range(BURSTS)]
+    assert [found.status for found in strangers].count("found") <= BURSTS // 16
+    found = [(case, found_of(case)) for case in cases]
+    right = [each.status == "found" and max(errors_of(case, each)) < 0.05 for case, each in found]
+    assert sum(right) >= 0.9 * BURSTS
+
+
+def test_a_spread_is_not_cut_off() -> None:
+    """A fit begins with the bins of a peak, which may be narrower than the noise."""
+    rng = np.random.default_rng(5)
+    cases = [made(rng, 180, 300, 300, Truth(12.0, 5e-5, 1.0, 80_000.0)) for _ in range(8)]
+    spreads = [s.spread / SECOND for case in cases for s in found_of(case).segments]
+    assert len(spreads) >= 6
+    assert np.median(spreads) == pytest.approx(1.0, rel=0.15)
+
+
+@pytest.mark.parametrize("kind", clock_errors.KINDS)
+def test_drawn_errors_are_right_or_not_found(kind: str) -> None:
+    wrong = [
+        clock_errors.wrong(np.random.default_rng([3, seed]), kind=kind)
+        for seed in range(2 if kind == "both ends" else 8)
+    ]
+    assert wrong == [None] * len(wrong)
+
+
+def test_a_wrong_error_is_told() -> None:
+    """Of the test above: what is off by more than the stated error does not pass."""
+
+    def off(*given: pa.Table, **asked: Any) -> pa.Table:
+        found = clock_error_tables(*given, **asked)
+        by = pa.scalar(20, found["offset_error"].type)
+        moved = pc.add(found["offset"], pc.multiply(found["offset_error"], by))
+        return found.set_column(found.column_names.index("offset"), "offset", moved)
+
+    told = clock_errors.wrong(np.random.default_rng(1), off, kind="clear")
+    assert told is not None
+    assert told.startswith("wrong")
 
 
 def test_stretches_are_moved_as_a_whole() -> None:

@@ -15,7 +15,9 @@ from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.judging import judge_error
 from bench.hunt.questions import (
     ahead,
+    clock_errors,
     clock_keys,
+    corrected,
     counters,
     decimals,
     lasting,
@@ -55,6 +57,9 @@ WAYS = [
         "spans that go on": lasting.wrong,
         "windows without an end": open_windows.wrong,
         "names of clocks": clock_keys.wrong,
+        "corrected clocks": corrected.wrong,
+        "spans of corrected clocks": corrected.wrong_spans,
+        "errors of clocks": clock_errors.wrong,
         "streams with fast clocks": ahead.wrong,
     }.items()
 ]
@@ -66,6 +71,8 @@ def spark_ways(sessions: Sessions) -> list[Way]:
         "float times in where": decimals.wrong,
         "spans that go on": lasting.wrong,
         "windows without an end": open_windows.wrong,
+        "corrected clocks": corrected.wrong,
+        "spans of corrected clocks": corrected.wrong_spans,
     }
     return [
         Way(f"{name} of DataFrames", partial(_on_spark, sessions, wrong), weight=_WEIGHT)
@@ -83,6 +90,8 @@ def _on_spark(
 def _joined(
     spark: SparkSession, way: str, left: pa.Table, right: pa.Table, *given: Any, **asked: Any
 ) -> pa.Table:
+    from bench.hunt.ways.spark_frames import frame_of
+
     options = replace(asked.pop("options", CorrelateOptions()), way=way)
-    frames = (spark.createDataFrame(table) for table in (left, right))
+    frames = (frame_of(spark, table) for table in (left, right))
     return correlate(*frames, *given, options=options, **asked).toArrow()
