@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -75,6 +75,15 @@ class Asking:
             self.closed in ("left", "neither")
         )
 
+    def swapped(self) -> Asking:
+        """The same pairs of swapped sides, of which left ones that have none are kept."""
+        ends = {"left": "right", "right": "left"}
+        return replace(
+            self, left=self.right, right=self.left, lo=-self.hi, hi=-self.lo,
+            closed=ends.get(self.closed, self.closed), given={**self.given, "how": "left"},
+            admits=lambda right, left: self.admits(left, right),
+        )  # fmt: skip
+
 
 def draw_asking(case: Case) -> Asking:
     """A join of the events of a case."""
@@ -120,7 +129,7 @@ def draw_asking(case: Case) -> Asking:
                for s in sides]  # fmt: skip
     least = (2 * max(abs(lo), abs(hi)) if is_one else hi - lo) + 2 * sum(lengths) + 1
     can_shift = not (is_one and given.get("emit", "pairs") == "pairs") and case.job.how == "inner"
-    can_shift &= least < _LIMIT
+    can_shift &= least < _LIMIT and (shape.get("how"), shape.get("emit")) != ("right", "best")
     shifts = [least, -least - 1] if can_shift and chance.happens(25) else []
     return Asking(
         sides[0], sides[1], (tables[0], None if is_one else tables[1]), given,
@@ -142,7 +151,7 @@ def _draw_shape(chance: Chance, is_one: bool) -> dict[str, Any]:
     of_one = [shape for shape in SHAPES if shape[0] not in ("right", "full")]
     how, emit, probability = chance.choice(of_one if is_one else SHAPES)
     found: dict[str, Any] = {"how": how, "emit": emit, "probability": probability}
-    if emit == "best" and how in ("inner", "left"):
+    if emit == "best":
         found |= {"prefer": chance.choice(_PREFERENCES), "k": chance.choice((1, 1, 2, 5))}
     return found
 

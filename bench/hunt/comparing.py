@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -65,7 +65,23 @@ def compare(found: Found, data: DataSet, job: Job, oracle: Oracle) -> str | None
     wanted = _columns(data, job)
     if found.table.column_names != wanted:
         return f"columns {found.table.column_names}, expected {wanted}"
-    return _Comparison(data, job, oracle).of(found.table.to_pylist())
+    table = found.table
+    if job.is_best_of_right:
+        table, data, job, oracle = _swapped(table, data, job, oracle)
+    return _Comparison(data, job, oracle).of(table.to_pylist())
+
+
+def _swapped(
+    table: pa.Table, data: DataSet, job: Job, oracle: Oracle
+) -> tuple[pa.Table, DataSet, Job, Oracle]:
+    """The same question of swapped sides, and the answer with the columns of sides in their places."""
+    keys = len(data.names.keys)
+    own, others = (keys + 1 + extra for extra in job.has_extra)
+    names, right = table.column_names, own + others - keys
+    table = table.select([*names[:keys], *names[own:right], *names[keys:own], *names[right:]])
+    data = replace(data, left=data.right, right=data.left, lo=-data.hi, hi=-data.lo)
+    job = replace(job, how="left", has_extra=job.has_extra[::-1])
+    return table, data, job, oracle.swapped(data)
 
 
 def _compare_counts(side: str, counts: Counts | None, meaning: Meaning) -> str | None:

@@ -21,6 +21,7 @@ SHAPES = [
     *((how, "counts", False) for how in ("inner", "left")),
     *((how, "pairs", False) for how in ("semi", "anti")),
     *((how, "pairs", p) for how in ("right", "full") for p in (False, True)),
+    *(("right", "best", p) for p in (False, True)),
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 
@@ -44,6 +45,11 @@ class Job:
     def longest(self) -> tuple[int | None, int | None]:
         """Declared longest lengths, ticks."""
         return self.options.get("left_longest"), self.options.get("right_longest")
+
+    @property
+    def is_best_of_right(self) -> bool:
+        """Whether rows are of right events, with their best left matches."""
+        return (self.how, self.emit) == ("right", "best")
 
     @property
     def per_event(self) -> bool:

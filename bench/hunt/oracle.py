@@ -28,6 +28,10 @@ class Oracle:
         """Whether this is the oracle of that data set and of these lengths."""
         return self.data is data and self._longest == longest
 
+    def swapped(self, data: DataSet) -> Oracle:
+        """The oracle of a data set whose sides are those of this one swapped."""
+        return Oracle(data, self._longest[::-1])
+
     @cached_property
     def sides(self) -> tuple[Meaning, Meaning]:
         """What the rows of both sides mean."""

@@ -129,8 +129,8 @@ def _checked_before_spark(
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     request.job(arguments, tables[: len(request.inputs)])
-    right = tables[len(request.inputs) - 1].schema
-    check_preferred_in_tasks(arguments.choice, arguments.sides[1], right)
+    at = min(arguments.side_of_matches, len(request.inputs) - 1)
+    check_preferred_in_tasks(arguments.choice, arguments.sides[at], tables[at].schema)
     return types
 
 

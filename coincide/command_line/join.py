@@ -120,7 +120,7 @@ class JoinRequest(EventRequest):
             why = closed
             if plan.plan.way.startswith("broadcast"):
                 not_direct = "" if self.way.startswith("broadcast") else f"; not by files: {closed}"
-                why = plan.plan.describe() + not_direct
+                why = plan.why + not_direct
             return self._counted(plan.summary(), why)
 
         return self.planned(plan, counted)

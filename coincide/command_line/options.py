@@ -383,6 +383,7 @@ JOIN = [
         "matches",
         how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and left events without a match."
         " [cyan]right[/cyan]: pairs, and right events without one. [cyan]full[/cyan]: both."
+        " [cyan]right[/cyan] with --emit best: a row per right event, with its best left match."
         " [cyan]semi[/cyan]: left events that have a match. [cyan]anti[/cyan]: those that have none.",
         row="a pair",
         ties={

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.engine.join.spec import AnySpec, check_output_names
+from coincide.engine.events.sides import like_width
+from coincide.engine.join.spec import AnySpec, check_output_names, swapped_sides
 from coincide.model.errors import ConditionError
+from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import MidnightType
 from spark_plugin.frames.events import EventFrame
@@ -111,6 +113,30 @@ def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -
     return pairs.unionAll(
         rights.selectExpr(*(f"{value} AS {frames.quoted(n)}" for value, n in named))
     )
+
+
+def put_back(
+    found: DataFrame, keys: Named, left: Sequence[str], right: Sequence[str], spec: AnySpec
+) -> DataFrame:
+    """Rows of a join with its sides swapped, under the names and in the places that were asked for."""
+    values = swapped_sides(found.columns, len(keys), len(right), len(left))
+    names = [name for name, _ in keys]
+    names += [*(f"{SIDES[LEFT]}_{n}" for n in left), *(f"{SIDES[RIGHT]}_{n}" for n in right)]
+    names += spec.measures
+    check_output_names(names)
+    given = dict(zip(names, map(frames.quoted, values), strict=True))
+    for (name, kind), field in zip(keys, found.schema.fields, strict=False):
+        if field.dataType != kind:
+            given[name] = f"CAST({given[name]} AS {kind.simpleString()})"
+    if spec.delta_name is not None:
+        given[spec.delta_name] = f"-{given[spec.delta_name]}"
+    return found.selectExpr(*(f"{value} AS {frames.quoted(n)}" for n, value in given.items()))
+
+
+def like_key(left: T.DataType, right: T.DataType) -> T.DataType:
+    """The type of a column that has keys of right events: that of both, of integers the wider one."""
+    of_both = like_width(frames.arrow_type(left), frames.arrow_type(right))
+    return right if left == right else frames.spark_type("by", of_both)
 
 
 class ResultColumns:

@@ -93,7 +93,8 @@ def correlate(
         As in `coincide.correlate_tables`. Rows of DataFrames have no number, so that a side
         without ``"id"`` needs names here.
     how
-        As in `coincide.correlate_tables`. With ``right`` and ``full`` both sides are computed once more.
+        As in `coincide.correlate_tables`. With ``right`` and ``full`` both sides are computed once more,
+        but for ``emit="best"``.
     emit, probability, pair_columns, backend, options
         As in `coincide.correlate_tables`.
     report : JoinReport, optional

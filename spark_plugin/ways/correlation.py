@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
 from coincide.engine.events.time_columns import LACKING
-from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.arguments import JoinArguments, MirroredArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.shifts import ShiftPlan, Shifts
 from coincide.engine.join.spec import AnySpec
@@ -23,6 +23,7 @@ from coincide.engine.reports.metrics import with_numbers
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import CorrelateOptions
+from coincide.model.sides import LEFT, RIGHT
 from spark_plugin.cluster.jobs import advise_batch_size
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
@@ -30,7 +31,14 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.estimates import are_narrow
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.evidence import FrameEvidence
-from spark_plugin.frames.output_columns import ResultColumns, decoded, metrics_name, with_rights
+from spark_plugin.frames.output_columns import (
+    ResultColumns,
+    decoded,
+    like_key,
+    metrics_name,
+    put_back,
+    with_rights,
+)
 from spark_plugin.frames.queries import queries_logged
 from spark_plugin.frames.stage import (
     Counted,
@@ -80,6 +88,7 @@ class Correlation:
     matchless: str
     accidental: AccidentalPairs | None = None
     alone: Correlation | None = None
+    is_swapped: bool = False
 
     @property
     def left(self) -> SideCounts | None:
@@ -91,6 +100,12 @@ class Correlation:
         """Those of the right one; of one stream they are told of once."""
         is_told = self.statistics[1] is None or self.evidence.spec.is_one_stream
         return None if is_told or self.statistics[1] is None else self.statistics[1].counts
+
+    @property
+    def why(self) -> str:
+        """The plan in words, in which sides are those that tasks join."""
+        told = self.plan.describe()
+        return f"with left and right swapped, {told}" if self.is_swapped else told
 
     def counters(self) -> JoinCounters | None:
         """What the workers looked at and found; waits for an action. None if some tasks were left out."""
@@ -136,7 +151,7 @@ class Correlation:
         tick = left.times.scales[0].tick
         return JoinSummary(
             self.left, self.right, None, None, self.plan.way, tick, slices=self.plan.count,
-            replication=self.plan.replication, why=self.plan.describe(),
+            replication=None if self.is_swapped else self.plan.replication, why=self.why,
             sides=(left.called, right.called), matchless=self.matchless,
             accidental=self.accidental,
         )  # fmt: skip
@@ -185,6 +200,10 @@ def plan_correlation(
     if arguments.keeps_right:
         check_static(sources, arguments.how)
     arguments = settled(arguments, *sources)
+    mirrored = arguments.mirrored
+    if mirrored is not None:
+        sides = event_frames((sources[1], sources[0]), mirrored)
+        return _put_back(planned_pairs(sides, mirrored, observe), mirrored)
     planned = planned_pairs(event_frames(sources, arguments), arguments, observe)
     alone = arguments.alone
     if alone is None:
@@ -194,6 +213,22 @@ def plan_correlation(
     measures = int(arguments.probability) + len(names_of(arguments.pair_columns))
     frame = with_rights(planned.dataframe, rights.dataframe, len(arguments.keys), measures)
     return replace(planned, dataframe=frame, alone=rights)
+
+
+def _put_back(planned: Correlation, mirrored: MirroredArguments) -> Correlation:
+    """A join with its sides swapped, as it was asked for."""
+    evidence, payload = planned.evidence, mirrored.payload
+    right, left = evidence.sides
+    kinds = [like_key(left.kind_of(own), right.kind_of(other)) for own, other in mirrored.key_names]
+    keys = list(zip(mirrored.right_keys, kinds, strict=True))
+    frame = put_back(planned.dataframe, keys, payload[RIGHT], payload[LEFT], evidence.spec)
+    spec = mirrored.from_left.spec([left.times, right.times], 1, BATCH_PAIRS)
+    of_right, of_left = planned.statistics
+    known = None if of_right is None or of_left is None else (of_left, of_right)
+    return replace(
+        planned, dataframe=frame, statistics=(of_left, of_right),
+        evidence=FrameEvidence((left, right), spec, known), is_swapped=True,
+    )  # fmt: skip
 
 
 def planned_pairs(

@@ -75,6 +75,8 @@ def drawn_words(random: np.random.Generator, right_key: str, is_one: bool) -> di
         words_and_columns = ["probability", "nearest", "first", "last", "x", "-x", "+size", "-id"]
         prefer = str(random.choice(words_and_columns))
         words |= {"emit": "best", "prefer": prefer, "k": int(random.integers(1, 4))}
+        if shape == 2 and not is_one:
+            words["how"] = "right"
     elif shape == 3:
         words |= {"emit": "counts", "how": "left", "probability": False}
     elif shape == 4:
@@ -163,5 +165,5 @@ def test_every_way(
         how, is_pairs = words.get("how"), "emit" not in words
         is_looked_at = small == "left" and how in ("left", "full") and is_pairs
         assert is_looked_at or any(plans), words
-        joins = 1 + (words.get("how") in ("right", "full"))
+        joins = 1 + (words.get("how") in ("right", "full") and is_pairs)
         assert len(cells) == joins * (words["confidence"] >= 0.5), words

@@ -30,6 +30,7 @@ SHAPES = [
     *((how, emit, True) for how in ("inner", "left") for emit in ("pairs", "lists", "best")),
     *((how, "pairs", False) for how in ("semi", "anti")),
     ("right", "pairs", False), ("right", "pairs", True), ("full", "pairs", True),
+    ("right", "best", False), ("right", "best", True),
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 OF_ONE_STREAM = [shape for shape in SHAPES if shape[0] not in ("right", "full")]
@@ -93,6 +94,15 @@ def assert_answer(
 
     Equal matches go by rows, or by what Spark has, their columns.
     """
+    if (how, emit) == ("right", "best"):
+        heads = [*case.by, "left_id", "right_id", *["probability"] * probability]
+        assert all(list(row) == heads for row in found)
+        swapped = case._replace(left=case.right, right=case.left, lo=-case.hi, hi=-case.lo)
+        assert_answer(
+            [_swapped(row) for row in found], swapped, "left", emit, probability, tolerance,
+            lambda right, left: admits(left, right), is_one_stream, by_rows,
+        )  # fmt: skip
+        return
     if by_rows:
         sides = ([{**row, "row": i} for i, row in enumerate(side)] for side in case[:2])
         case = JoinCase(*sides, *case[2:])
@@ -115,6 +125,11 @@ def assert_answer(
         _assert_pairs(_exploded(found), _exploded(expected), tolerance)
     else:
         _assert_pairs(found, expected, tolerance)
+
+
+def _swapped(row: Row) -> Row:
+    names = {"left_id": "right_id", "right_id": "left_id"}
+    return {name: row[names.get(name, name)] for name in row}
 
 
 def _counted(rows: Iterable[Row], names: Sequence[str]) -> Counter[tuple[Any, ...]]:

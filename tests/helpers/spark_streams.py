@@ -199,7 +199,8 @@ def random_streams(seed: int, *, shapes: int = 2, batches: int = 4, rows: int = 
     }  # fmt: skip
     if not is_one_stream:
         join["right_time"] = times[chosen[1]]
-    possible = OF_ONE_STREAM if is_one_stream else SHAPES
+    of_two = [shape for shape in SHAPES if shape[:2] != ("right", "best")]
+    possible = OF_ONE_STREAM if is_one_stream else of_two
     drawn = [possible[i] for i in random.integers(0, len(possible), shapes - 1)]
     case = Streams(
         tuple(arriving(random, int(random.integers(0, rows + 1)), delay, batches) for delay in delays),

@@ -75,6 +75,10 @@ class _Judge:
         given = self.asking.given
         if "matching" in given:
             return self._matching(rows)
+        if given["emit"] == "best" and given["how"] == "right":
+            names = {"left_id": "right_id", "right_id": "left_id"}
+            rows = [{names.get(name, name): row[name] for name in row} for row in rows]
+            return replace(self, asking=self.asking.swapped())._best(rows)
         if given["emit"] == "best":
             return self._best(rows)
         asked = self.asked

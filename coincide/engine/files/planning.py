@@ -81,6 +81,11 @@ def plan_files(
             " files. Use a broadcast, an exchange, or a join of tables in memory."
         )
     arguments = settled(arguments, left, right)
+    if right is not None and arguments.mirrored is not None:
+        return plan_files(
+            right, left, arguments.mirrored,
+            parallelism=parallelism, compares_slices=compares_slices, names=names[::-1],
+        )  # fmt: skip
     needed, times = arguments.columns, arguments.time_columns
     called = arguments.sides
     files = (replace(find_files(called[0], left), names=names[0]),) * 2
@@ -267,10 +272,12 @@ _MOST_ROWS = 2_000_000
 
 def direct_summary(join: DirectJoin, tally: JoinTally) -> JoinSummary:
     """What a join by the direct way did, and, if it found nothing, why."""
-    right = None if join.tables.spec.is_one_stream else tally.right
+    tables = join.tables
+    left, right = tables.as_asked((tally.left, tally.right))
+    own, other = tables.as_asked(called(join))
     return JoinSummary(
-        tally.left, right, tally.counters, None, "files", join.tables.tick,
-        _no_pairs(join, tally), sides=called(join),
+        left, None if tables.spec.is_one_stream else right, tally.counters, None, "files",
+        tables.tick, _no_pairs(join, tally), sides=(own, other),
     )  # fmt: skip
 
 
@@ -288,16 +295,17 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
         sides = [_sampled(join, side) for side in (LEFT, RIGHT)]
     except (CoincideError, OSError):
         return None
-    evidence = [
-        replace(found, events=counts.rows - counts.unmatchable - counts.dropped)
-        for (_, found), counts in zip(sides, (tally.left, tally.right), strict=True)
+    both = [
+        (events, replace(found, events=counts.rows - counts.unmatchable - counts.dropped))
+        for (events, found), counts in zip(sides, (tally.left, tally.right), strict=True)
     ]
-    is_all = all(found.is_all for _, found in sides)
-    keys = None
-    if not join.tables.spec.is_one_stream:
-        keys = join.tables.key_overlap(sides[0][0], sides[1][0], is_all)
-    nearest = join.tables.nearest(sides[0][0], sides[1][0], is_all)
-    return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys, nearest)
+    is_all = all(found.is_all for _, found in both)
+    (left, own), (right, others) = join.tables.as_asked(both)
+    tables, keys = join.tables.explained, None
+    if not tables.spec.is_one_stream:
+        keys = tables.key_overlap(left, right, is_all)
+    nearest = tables.nearest(left, right, is_all)
+    return explain_emptiness(own, others, tables.spec, keys, nearest)
 
 
 def _sampled(join: DirectJoin, side: int) -> tuple[Side, Evidence]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -30,7 +30,7 @@ from coincide.engine.join.pair_arguments import (
     is_exact,
 )
 from coincide.engine.join.pair_columns import PairColumns
-from coincide.engine.join.pair_filter import Where
+from coincide.engine.join.pair_filter import GivenWhere, Where
 from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS, outputs_matches
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.warnings import delay_argument, warn
@@ -43,10 +43,10 @@ from coincide.model.errors import (
     brief,
     found_instead,
 )
-from coincide.model.options import How, Way
+from coincide.model.options import CorrelateOptions, How, Way
 from coincide.model.relations import SpanRelation
 from coincide.model.remembered import remembered
-from coincide.model.sides import SIDES
+from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.uncertain_ends import Widths
 from coincide.model.units import Duration, Tick, size_of
 
@@ -82,6 +82,8 @@ class JoinArguments(PairArguments):
         if self.is_one_stream:
             self._take_from_left()
         self._check_spans()
+        if self.side_of_matches == LEFT:
+            self._check_of_right()
         if self.has_open_window:
             self._check_open_window()
         for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
@@ -110,6 +112,16 @@ class JoinArguments(PairArguments):
                 f"{argument(name, getattr(self, name))} gives no pairs, so there is no {asked[0]}."
                 f" Remove {argument('pair_columns')}."
             )
+
+    def _check_of_right(self) -> None:
+        """Refuse what the join of swapped sides would not answer as it was asked."""
+        given = {"shifts": self.shifts, "a window without one of its ends": self.has_open_window}
+        for what, is_given in given.items():
+            if is_given:
+                raise ConditionError(
+                    f"{argument('how', 'right')} with {argument('emit', 'best')} does not take {what}."
+                    " Swap the sides and mirror the window."
+                )
 
     @property
     def has_open_window(self) -> bool:
@@ -276,17 +288,26 @@ class JoinArguments(PairArguments):
     def alone(self) -> MirroredArguments | None:
         """The join that finds right events without a match, where they are asked for."""
         # Where it is `settled`, so is this.
-        if not self.keeps_right:
+        if not self.keeps_right or self.mirrored is not None:
             return None
+        return self._seen_from_right(
+            how="anti", emit="pairs", probability=False, shifts=None, pair_columns=()
+        )
+
+    @property
+    def mirrored(self) -> MirroredArguments | None:
+        """The join that answers this one with its sides swapped: of the best matches of right events."""
+        # Where it is `settled`, so is this.
+        return self._seen_from_right(how="left") if self.side_of_matches == LEFT else None
+
+    def _seen_from_right(self, **changes: Any) -> MirroredArguments:
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        options = replace(self.options, way=_OTHER_WAY.get(self.options.way, self.options.way))
-        where = self.where.mirrored() if isinstance(self.where, Where) else self.where
-        return MirroredArguments(
-            **given | {
-                "how": "anti", "emit": "pairs", "probability": False, "shifts": None,
-                "options": options, "where": where, "pair_columns": (),
-            }
-        )  # fmt: skip
+        return MirroredArguments(**given | _turned(self.options, self.where) | changes)
+
+    @property
+    def side_of_matches(self) -> int:
+        """As in `PairArguments`."""
+        return LEFT if (self.how, self.emit) == ("right", "best") else RIGHT
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -325,6 +346,10 @@ class JoinArguments(PairArguments):
         self._window(tick, ())
         self.longest(tick)
 
+    def _as_given(self, times: Sequence[TimestampColumns]) -> Sequence[TimestampColumns]:
+        """Timestamps of both sides, left ones first."""
+        return times
+
     def _window(self, tick: Tick, times: Sequence[TimestampColumns]) -> Window:
         if isinstance(self.condition, TimingCondition):
             return self.condition.open_window(tick)
@@ -340,7 +365,8 @@ class JoinArguments(PairArguments):
         asked = names_of(self.pair_columns)
         column = in_unit(OVERLAP if self.is_of_spans else DELTA, tick)
         ends = tuple(name for name in OVERLAP_ENDS if name in asked)
-        scales = [each.of_ends for each in times if isinstance(each, SpanColumns)]
+        given = self._as_given(times)
+        scales = [each.of_ends for each in given if isinstance(each, SpanColumns)]
         kind, scale = kind_of_ends(list(chain(*scales))) if ends else (pa.int64(), Fraction(1))
         return JoinSpec(
             window, self.options.classes, how=_OF_LEFT.get(self.how, self.how),
@@ -382,6 +408,13 @@ def negative(delay: str) -> str:
     return delay.replace("'", "'-", 1) if "'" in delay else f"-{delay}"
 
 
+def _turned(options: CorrelateOptions, where: GivenWhere | Where) -> dict[str, Any]:
+    """What is said of sides, as it is said of them swapped."""
+    way = _OTHER_WAY.get(options.way, options.way)
+    mirrored = where.mirrored() if isinstance(where, Where) else where
+    return {"options": replace(options, way=way), "where": mirrored}
+
+
 class MirroredArguments(JoinArguments):
     """A join seen from its right side, whose events are the left ones there.
 
@@ -389,6 +422,20 @@ class MirroredArguments(JoinArguments):
     """
 
     prefixes: ClassVar[tuple[str, str]] = (SIDES[1], SIDES[0])
+
+    @property
+    def from_left(self) -> JoinArguments:
+        """The same pairs from left to right, whichever of them are chosen."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        prefer = "probability" if self.choice.is_by_column else self.choice.prefer
+        return JoinArguments(
+            **given | _turned(self.options, self.where) | {"prefer": prefer, "how": "left"}
+        )
+
+    @property
+    def puts_back(self) -> bool:
+        """Whether rows are of pairs, and come out with left columns first."""
+        return self.emit == "best"
 
     @property
     def outputs_either_key(self) -> bool:
@@ -413,8 +460,11 @@ class MirroredArguments(JoinArguments):
         left, right = super()._longest
         return right, left
 
+    def _as_given(self, times: Sequence[TimestampColumns]) -> Sequence[TimestampColumns]:
+        return times[::-1]
+
     def _window(self, tick: Tick, times: Sequence[TimestampColumns]) -> Window:
-        return super()._window(tick, times[::-1]).mirrored()
+        return super()._window(tick, self._as_given(times)).mirrored()
 
     def _warn_of_early(self, window: Window, times: Sequence[TimestampColumns], tick: Tick) -> None:
         """Nothing: the user has not asked for these events alone."""

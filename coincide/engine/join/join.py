@@ -39,7 +39,7 @@ from coincide.engine.join.pair_arguments import (
 )
 from coincide.engine.join.pair_filter import GivenWhere, PairFilter, Where
 from coincide.engine.join.shifts import ShiftPlan, check_report, check_shifted
-from coincide.engine.join.spec import check_output_names, output_schema
+from coincide.engine.join.spec import output_schema, swapped_sides
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     KeyOverlap,
@@ -55,7 +55,7 @@ from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, Joi
 from coincide.engine.room import Expected, PairLimit
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
-from coincide.model.errors import ConditionError, SchemaError, argument
+from coincide.model.errors import SchemaError
 from coincide.model.options import (
     LARGEST_GROUP,
     Backend,
@@ -74,7 +74,8 @@ from coincide.model.threads import all_cores
 from coincide.model.units import Tick
 
 _BATCH_PAIRS = 1_000_000
-A = TypeVar("A", bound=PairArguments)
+A = TypeVar("A")
+P = TypeVar("P", bound=PairArguments)
 
 
 class TableJoin:
@@ -89,12 +90,14 @@ class TableJoin:
     def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
         given = [left] if right is None else [left, right]
         arguments, self._tables = with_known_columns(given, arguments)
+        self._sides, self._matchless = arguments.sides, arguments.matchless
+        if isinstance(arguments, JoinArguments) and arguments.mirrored is not None:
+            arguments, self._tables = arguments.mirrored, self._tables[::-1]
         schemas = self._tables[0].schema, self._tables[-1].schema
         self._plan = plan_tables(*schemas, arguments, self.plan_kind)
         self._plan = self._plan.by_rows.in_order
         if arguments.keeps_right:
             self._plan = self._plan.keeping_right
-        self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
         self.limit = PairLimit(arguments.options.max_pairs)
@@ -111,8 +114,9 @@ class TableJoin:
         seconds = time.perf_counter() - started
         counters = emission.counters
         no_pairs = None if counters.pairs else self._no_pairs(left, right)
+        own, others = plan.as_asked(counts)
         self.summary = JoinSummary(
-            counts[0], counts[1], counters, seconds, "in memory", plan.tick, no_pairs,
+            own, others, counters, seconds, "in memory", plan.tick, no_pairs,
             sides=self._sides, matchless=self._matchless, accidental=accidental,
         )  # fmt: skip
 
@@ -177,6 +181,15 @@ class TablePlan:
     def tick(self) -> Tick:
         """In what times are counted."""
         return self.times[0].scales[0].tick
+
+    @property
+    def explained(self) -> TablePlan:
+        """The plan by which users are told why there is no pair."""
+        return self
+
+    def as_asked(self, both: Sequence[A]) -> Sequence[A]:
+        """Something of both sides, that of the left one as it was asked for first."""
+        return both
 
     def no_pairs(self, left: Side, right: Side) -> NoPairs:
         """Why a join of these events finds nothing."""
@@ -256,7 +269,7 @@ def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list
     return (list(islice(rest, len(part))) for part in parts)
 
 
-def with_known_columns(tables: Sequence[pa.Table], arguments: A) -> tuple[A, list[pa.Table]]:
+def with_known_columns(tables: Sequence[pa.Table], arguments: P) -> tuple[P, list[pa.Table]]:
     """The arguments of a join once its columns are known, and the tables, text keys of one type."""
     arguments = arguments.settled(tables[0].schema, tables[-1].schema)
     keys = arguments.keys, arguments.right_keys
@@ -301,6 +314,69 @@ class AlonePlan(TablePlan):
 
 
 @dataclass(frozen=True)
+class MirroredPlan(TablePlan):
+    """A join with its sides swapped, which finds the best left matches of right events.
+
+    Its left events are the right ones that were given. The columns of its rows are in the places and
+    have the names that were asked for.
+    """
+
+    from_left: TablePlan | None = None
+
+    @property
+    def explained(self) -> TablePlan:
+        """As in `TablePlan`: from left to right."""
+        assert self.from_left is not None
+        return self.from_left
+
+    def as_asked(self, both: Sequence[A]) -> Sequence[A]:
+        """As in `TablePlan`."""
+        return both[::-1]
+
+    def no_pairs(self, left: Side, right: Side) -> NoPairs:
+        """As in `TablePlan`."""
+        return self.explained.no_pairs(right, left)
+
+    def join(self, left: Side, right: Side) -> Joined:
+        """Their rows, as they were asked for."""
+        return _PutBack(self.bare.join(left, right), self)
+
+    @property
+    def bare(self) -> TablePlan:
+        """The same whose rows have the columns of its own left side first."""
+        given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
+        own, others = map(len, self.payload)
+        columns = swapped_sides([*self.schema], len(self.by[0]), others, own)
+        return TablePlan(**given | {"schema": pa.schema(columns)})
+
+
+@dataclass(frozen=True)
+class _PutBack:
+    """Batches of a join with its sides swapped, as they were asked for."""
+
+    joined: Joined
+    plan: MirroredPlan
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        schema, spec = self.plan.schema, self.plan.spec
+        counts = len(self.plan.by[0]), *map(len, self.plan.payload)
+        delta = None if spec.delta_name is None else schema.get_field_index(spec.delta_name)
+        for batch in self.joined:
+            columns = swapped_sides(batch.columns, *counts)
+            if delta is not None:
+                columns[delta] = pc.negate(columns[delta])
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def counters(self) -> JoinCounters:
+        return self.joined.counters
+
+    @property
+    def expected(self) -> Expected | None:
+        return self.joined.expected
+
+
+@dataclass(frozen=True)
 class _AmongPairs:
     """Batches of keys and right columns, with nulls in the place of all other columns of a pair."""
 
@@ -341,11 +417,15 @@ def plan_tables(
 ) -> TablePlan:
     """Resolve the arguments of a join against two schemas."""
     spec, times = resolved(left, right, arguments)
-    return kind(
-        (arguments.keys, arguments.right_keys), arguments.payload, times, arguments.options.invalid,
-        spec, output_schema(spec, *_fields((left, right), arguments, arguments.payload)),
-        arguments.tested,
-    )  # fmt: skip
+    by = arguments.keys, arguments.right_keys
+    keys, own, others = _fields((left, right), arguments, arguments.payload)
+    rest = arguments.tested
+    given = by, arguments.payload, times, arguments.options.invalid, spec
+    if isinstance(arguments, MirroredArguments) and arguments.puts_back:
+        keys = [each.with_name(name) for each, name in zip(keys, by[1], strict=True)]
+        from_left = plan_tables(right, left, arguments.from_left)
+        return MirroredPlan(*given, output_schema(spec, keys, others, own), rest, from_left)
+    return kind(*given, output_schema(spec, keys, own, others), rest)
 
 
 def resolved(
@@ -421,53 +501,6 @@ def _fields(
 
 
 _TO_ARROW = "Use .collect() of a LazyFrame, or .toArrow() of a Spark DataFrame."
-
-
-class BestOfRightJoin(TableJoin):
-    """The best left matches of each right event: the sides change places, and then their columns."""
-
-    def __init__(self, right: pa.Table, left: pa.Table | None, arguments: PairArguments) -> None:
-        assert isinstance(arguments, MirroredArguments)
-        for name, is_given in (("shifts", arguments.shifts), ("within", arguments.has_open_window)):
-            if is_given:
-                what = "shifts" if name == "shifts" else "a window without one of its ends"
-                raise ConditionError(
-                    f"{argument('how', 'right')} with {argument('emit', 'best')} does not take {what}."
-                    " Swap the sides and mirror the window."
-                )
-        super().__init__(right, left, arguments)
-        self._arguments = arguments
-        made, spec = self._plan.schema, self._plan.spec
-        keys, own = (len(each[0]) for each in (self._plan.by, self._plan.payload))
-        others = keys + own + len(self._plan.payload[1])
-        places = [*range(keys), *range(keys + own, others), *range(keys, keys + own)]
-        self._places = [*places, *range(others, len(made))]
-        names = [*self._plan.by[1], *(made.names[place] for place in self._places[keys:])]
-        check_output_names(names)
-        delta = None if spec.delta_name is None else made.get_field_index(spec.delta_name)
-        self._delta = None if delta is None else self._places.index(delta)
-        self.schema = pa.schema(
-            made.field(place).with_name(name)
-            for place, name in zip(self._places, names, strict=True)
-        )
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """As of `TableJoin`."""
-        for batch in super().batches():
-            columns = [batch.column(place) for place in self._places]
-            if self._delta is not None:
-                columns[self._delta] = pc.negate(columns[self._delta])
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        assert self.summary is not None
-        self.summary = replace(
-            self.summary, left=self.summary.right, right=self.summary.left, sides=SIDES
-        )
-
-    def _no_pairs(self, left: Side, right: Side) -> NoPairs:
-        """As from left to right."""
-        given = {each.name: getattr(self._arguments, each.name) for each in fields(JoinArguments)}
-        own, others = (table.schema for table in self._tables)
-        return plan_tables(others, own, JoinArguments(**given)).no_pairs(right, left)
 
 
 def correlate_tables(
@@ -617,19 +650,15 @@ def correlate_tables(
     JoinReport.check(report)
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
-    is_best_of_right = (how, emit) == ("right", "best") and right is not None
-    asked = MirroredArguments if is_best_of_right else JoinArguments
-    arguments = asked(
+    arguments = JoinArguments(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
         by=by, left_columns=left_columns, right_columns=right_columns,
-        how="left" if is_best_of_right else how, emit=emit, probability=probability,
+        how=how, emit=emit, probability=probability,
         pair_columns=pair_columns, backend=backend,
         options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, ties=ties,
     )  # fmt: skip
     check_report(shifts, report)
-    if is_best_of_right:
-        return joined(BestOfRightJoin, right, left, arguments, report)
     return joined(TableJoin, left, right, arguments, report)
 
 

@@ -59,7 +59,7 @@ from coincide.model.options import (
 )
 from coincide.model.relations import RELATIONS, SpanRelation
 from coincide.model.remembered import remembered
-from coincide.model.sides import SIDES
+from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import Duration, Tick
 
 EVENT = "event"
@@ -124,7 +124,8 @@ class PairArguments(ABC):
 
     def _check_emission(self) -> None:
         """Refuse combinations that have no meaning."""
-        if self.how in ("right", "full") and self.emit != "pairs":
+        is_of_right = self.side_of_matches == LEFT
+        if self.how in ("right", "full") and self.emit != "pairs" and not is_of_right:
             raise ConditionError(
                 f"{argument('how', self.how)} adds right events without a match to pairs, but"
                 f" {argument('emit', self.emit)} gives a row for each left event. Remove one. For"
@@ -348,7 +349,14 @@ class PairArguments(ABC):
         """The columns that `where` needs, left and right, once `settled`; then those of `prefer`."""
         where = self.where
         left, right = (where.left, where.right) if isinstance(where, Where) else ((), ())
-        return [*left], [*right, *(each.column for each in self.choice.columns)]
+        found = [*left], [*right]
+        found[self.side_of_matches].extend(each.column for each in self.choice.columns)
+        return found
+
+    @property
+    def side_of_matches(self) -> int:
+        """The side of the matches among which `choice` chooses."""
+        return RIGHT
 
     @property
     def alone(self) -> PairArguments | None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ from coincide.model.sides import LEFT, SIDES
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
+
+C = TypeVar("C")
 
 NO_NUMBER = int(np.iinfo(np.int64).min)
 """What a column of pairs holds where its value is null."""
@@ -325,6 +327,13 @@ class Pairing(ABC):
 def outputs_matches(how: str, emit: str) -> bool:
     """Whether right columns are in the output: not of semi, anti and counts, which do not need any."""
     return how not in ("semi", "anti") and emit != "counts"
+
+
+def swapped_sides(columns: Sequence[C], keys: int, first: int, second: int) -> list[C]:
+    """Columns of an output of which those of two sides have changed places."""
+    ends = keys + first, keys + first + second
+    own, others = columns[keys : ends[0]], columns[ends[0] : ends[1]]
+    return [*columns[:keys], *others, *own, *columns[ends[1] :]]
 
 
 def output_schema(

@@ -38,7 +38,7 @@ from coincide.engine.files.planning import (
 from coincide.engine.files.publishing import Output
 from coincide.engine.files.slice_join import DirectJoin
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.join import AlonePlan
+from coincide.engine.join.join import AlonePlan, MirroredPlan
 from coincide.engine.reports.join_report import JoinReport, JoinSummary, StepSeconds
 from coincide.engine.reports.metrics import JoinTally, with_numbers
 from coincide.engine.reports.warnings import warn
@@ -57,6 +57,7 @@ from spark_plugin.frames.output_columns import (
     decoded,
     metrics_name,
     output_columns,
+    put_back,
     wire_schema,
     with_rights,
 )
@@ -155,7 +156,7 @@ class FilesJoin:
         self._check_most(summary)
         folder.publish()
         seconds = time.perf_counter() - started
-        why = f"{plan.plan.describe()}; not by files: {why}"
+        why = f"{plan.why}; not by files: {why}"
         return replace(summary, rows=rows, size=size, seconds=seconds, why=why)
 
 
@@ -195,6 +196,17 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     if tables.spec.overlap_ends:
         check_microseconds(tables.times[LEFT].scales[0])
     observed_by = _observation(spark, join, report)
+    if not isinstance(tables, MirroredPlan):
+        return _computed(spark, join, observed_by)
+    found = _computed(spark, replace(join, tables=tables.bare), observed_by)
+    kinds = [spark_type(name, tables.schema.field(name).type) for name in tables.by[RIGHT]]
+    keys = list(zip(tables.by[RIGHT], kinds, strict=True))
+    return put_back(found, keys, tables.payload[RIGHT], tables.payload[LEFT], tables.spec)
+
+
+def _computed(spark: SparkSession, join: DirectJoin, observed_by: Observation | None) -> DataFrame:
+    """The rows that tasks find, in the columns of their plan."""
+    tables = join.tables
     by, left, right = (
         tuple(
             (name, spark_type(name, type_of(join.schemas[side], called(join)[side], name)))
@@ -231,7 +243,8 @@ def _observation(
     spark: SparkSession, join: DirectJoin, report: JoinReport | None
 ) -> Observation | None:
     """What collects the counts of a DataFrame for a report, which learns how to ask for them."""
-    known = JoinSummary(None, None, None, None, "files", join.tables.tick, sides=called(join))
+    left, right = join.tables.as_asked(called(join))
+    known = JoinSummary(None, None, None, None, "files", join.tables.tick, sides=(left, right))
     if report is None:
         if join.tables.invalid == "drop":
             warn(

@@ -199,6 +199,12 @@ def check_join(arguments: PairArguments) -> None:
             f" {arguments.prefixes[LEFT]} event use {argument('emit', 'best')}, and for matches one"
             " to one tables."
         )
+    if arguments.side_of_matches == LEFT:
+        raise ConditionError(
+            f"slices of streams are closed for left events, but {argument('how', arguments.how)} with"
+            f" {argument('emit', arguments.emit)} asks for right ones. Swap the sides, mirror the"
+            f" window, and use {argument('how', 'left')}."
+        )
     if arguments.shifts is not None:
         raise ConditionError(
             f"planning counts {argument('shifts')}, but streams have no rows yet. Remove"
