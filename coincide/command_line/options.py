@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from coincide.model.options import PREFERENCES, EffectChoice, MatchChoice
+
 _KINDS: dict[str | None, Any] = {
     None: str,
     "int": int,
@@ -257,11 +259,14 @@ def _results(
     *,
     how: str,
     row: str,
-    best: str = "",
+    choice: type[MatchChoice] = MatchChoice,
     ties: Mapping[str, str] = {},
 ) -> list[Parameter]:
     """Which rows there are, with which columns, and which match of an event is the best one."""
     right = [*sides.values()][1]
+    words = ". ".join(
+        f"[cyan]{name}[/cyan]: {PREFERENCES[name].takes}" for name in choice.preferences
+    )
     rows = {
         "--how KIND = inner": how,
         "--emit pairs|lists|counts|best = pairs": f"A row is {row}; or a {event} with arrays of its"
@@ -273,10 +278,8 @@ def _results(
         f" times of {right} moved by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the"
         " window. Their mean is what to expect among the pairs found, their standard deviation its spread.",
         "--prefer WHICH = probability": f"With --emit best or --matching, which {match} is the best one."
-        f" [cyan]probability[/cyan]: the most probable. [cyan]nearest[/cyan]: that with the nearest"
-        f" midpoint.{best} [cyan]first[/cyan], [cyan]last[/cyan]: the earliest, the latest;"
-        " of rows of equal time first takes the earlier row, last the later one (on Spark output"
-        " columns decide)."
+        f" {words}. Of rows of equal time first takes the earlier row, last the later one (on Spark"
+        " output columns decide)."
         " [cyan]snr[/cyan], [cyan]-snr[/cyan]: that with the least, or the greatest, value of this column"
         f" of {right}. [cyan]last,-seq[/cyan]: of equally late ones that with the greatest seq.",
         "--k K: int = 1": f"With --emit best, how many {matches} of each {event}, ranked from 1.",
@@ -530,7 +533,7 @@ CAUSALITY = [
         how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and causes without an effect."
         " [cyan]semi[/cyan]: causes that have an effect. [cyan]anti[/cyan]: those that have none.",
         row="a pair, with delta_us (of microseconds) and distance",
-        best=" [cyan]distance[/cyan]: the nearest in space.",
+        choice=EffectChoice,
     ),
     *_group(
         "How it runs",

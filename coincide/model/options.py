@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 from coincide.model.errors import ConditionError, argument, brief, option
 from coincide.model.sides import unit_option
@@ -173,6 +173,26 @@ Prefer = PreferWord | str | Sequence[str]
 PreferEffectWord = Literal["probability", "nearest", "first", "last", "distance"]
 PreferEffect = PreferEffectWord | str | Sequence[str]
 """What makes an effect the best one: also where it is."""
+
+
+class PreferenceWord(NamedTuple):
+    """A word of `prefer`: what it asks for, and what takes it."""
+
+    takes: str  # which match is the best one, in words
+    is_alike: bool = False  # of both events of a pair, so that a matching of one stream takes it
+    is_a_sum: bool = False  # whose best value an optimal matching finds
+    needs_places: bool = False
+
+
+PREFERENCES: dict[str, PreferenceWord] = {
+    "probability": PreferenceWord("the most probable", is_alike=True, is_a_sum=True),
+    "nearest": PreferenceWord("that with the nearest midpoint", is_alike=True, is_a_sum=True),
+    "first": PreferenceWord("the earliest"),
+    "last": PreferenceWord("the latest"),
+    "distance": PreferenceWord("the nearest in space", is_alike=True, needs_places=True),
+}
+"""All words that say which match is the best one: refusals and help come from here."""
+_A_COLUMN = PreferenceWord("that with the best value of a column")
 Ties = Literal["order", "all"]
 """Whether the order of rows decides among equal matches, or all of them count."""
 Matching = Literal["mutual", "optimal", "unambiguous"]
@@ -184,6 +204,12 @@ LARGEST_GROUP = 2_000
 """Events of a connected group, unless said otherwise: assigned in a second or two."""
 MOST_IN_GROUP = 20_000
 """Its table of pairs takes up to 0.8 GB."""
+
+
+def words_of(has: Callable[[PreferenceWord], bool]) -> str:
+    """The words of `prefer` that have something, as messages list them."""
+    first, *others = (name for name, word in PREFERENCES.items() if has(word))
+    return " or ".join([argument("prefer", first), *map(repr, others)])
 
 
 @dataclass(frozen=True)
@@ -222,7 +248,9 @@ class MatchChoice:
     ties: Ties = "order"
     then: str | None = None  # The column that decides among matches equal in what `prefer` says
 
-    preferences: ClassVar[tuple[str, ...]] = get_args(PreferWord)
+    preferences: ClassVar[tuple[str, ...]] = tuple(
+        name for name, word in PREFERENCES.items() if not word.needs_places
+    )
 
     def __post_init__(self) -> None:
         self._check_prefer()
@@ -259,10 +287,10 @@ class MatchChoice:
                 f"{argument('matching', 'unambiguous')} takes pairs whose events have no other"
                 f" match, so there is no choice to make. Remove {argument('prefer', self.asked)}."
             )
-        if self.matching == "optimal" and self.asked not in ("probability", "nearest"):
+        if self.matching == "optimal" and (self.then or not self.word.is_a_sum):
+            sums = words_of(lambda word: word.is_a_sum)
             raise ConditionError(
-                f"{argument('matching', 'optimal')} optimizes a sum, so it takes"
-                f" {argument('prefer', 'probability')} or 'nearest' (found"
+                f"{argument('matching', 'optimal')} optimizes a sum, so it takes {sums} (found"
                 f" {argument('prefer', self.asked)}). Use one of these, or"
                 f" {argument('matching', 'mutual')}."
             )
@@ -314,6 +342,11 @@ class MatchChoice:
         return self.prefer if self.then is None else [self.prefer, self.then]
 
     @property
+    def word(self) -> PreferenceWord:
+        """What is preferred first, and what takes it."""
+        return _A_COLUMN if self.is_by_column else PREFERENCES[self.prefer]
+
+    @property
     def is_by_column(self) -> bool:
         """Whether a column is preferred first, and no word."""
         return self.prefer not in self.preferences
@@ -363,7 +396,7 @@ class MatchChoice:
 class EffectChoice(MatchChoice):
     """Which effects of a cause a join returns: as `MatchChoice`, also by their distance in space."""
 
-    preferences: ClassVar[tuple[str, ...]] = get_args(PreferEffectWord)
+    preferences: ClassVar[tuple[str, ...]] = tuple(PREFERENCES)
 
 
 MOST_PROBABLE = MatchChoice()

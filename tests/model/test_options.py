@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, get_args
 
 import pytest
 
 from coincide import CorrelateOptions
 from coincide.model.errors import ConditionError
-from coincide.model.options import MAX_CLASSES, MOST_SLICES
+from coincide.model.options import (
+    MAX_CLASSES,
+    MOST_SLICES,
+    PREFERENCES,
+    EffectChoice,
+    MatchChoice,
+    PreferEffectWord,
+    PreferWord,
+)
+from cpu_fallback.reference.join import PREFERENCES as REFERENCE
 
 
 def test_defaults_are_valid_and_values() -> None:
@@ -60,3 +70,18 @@ def test_refused(options: dict[str, Any]) -> None:
 def test_allowed_extremes() -> None:
     CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1)
     CorrelateOptions(slices=MOST_SLICES)
+
+
+def test_words_of_prefer_are_one_table() -> None:
+    assert get_args(PreferWord) == MatchChoice.preferences
+    assert get_args(PreferEffectWord) == EffectChoice.preferences == tuple(PREFERENCES)
+    assert {*REFERENCE} == {*MatchChoice.preferences}
+    for choice in (MatchChoice, EffectChoice):
+        for name in choice.preferences:
+            allowed = PREFERENCES[name].is_a_sum
+            with (
+                nullcontext() if allowed else pytest.raises(ConditionError, match="optimizes a sum")
+            ):
+                choice(name, matching="optimal")
+    assert MatchChoice("distance").is_by_column
+    assert not MatchChoice("distance").word.needs_places

@@ -249,9 +249,9 @@ class CausalityArguments(PairArguments):
         check_places(
             self.condition, " and ".join(map(argument, dict.fromkeys(self.place_arguments))), own
         )
-        if self.choice.prefer == "distance" and not own:
+        if self.choice.word.needs_places and not own:
             raise ConditionError(
-                f"{argument('prefer', 'distance')} needs places. Name the coordinates in"
+                f"{argument('prefer', self.choice.prefer)} needs places. Name the coordinates in"
                 f" {argument('cause_place')} and {argument('effect_place')}, such as ('x', 'y'),"
                 f" or remove {argument('prefer')}."
             )

@@ -56,6 +56,7 @@ from coincide.model.options import (
     check_choice,
     check_options,
     preferences_of,
+    words_of,
 )
 from coincide.model.relations import RELATIONS, SpanRelation
 from coincide.model.remembered import remembered
@@ -64,9 +65,6 @@ from coincide.model.units import Duration, Tick
 
 EVENT = "event"
 """What messages call the rows of one stream."""
-
-
-_ALIKE_IN_BOTH_ORDERS = ("probability", "nearest", "distance")
 
 
 class OneStreamError(ConditionError):
@@ -161,9 +159,8 @@ class PairArguments(ABC):
                 f" order of a pair (found both). Remove {argument('where')}, or name in"
                 f" {argument('by')} what both events have in common."
             )
-        if self.choice.asked not in _ALIKE_IN_BOTH_ORDERS:
-            first, *others = _ALIKE_IN_BOTH_ORDERS
-            alike = " or ".join([argument("prefer", first), *map(repr, others)])
+        if self.choice.then or not self.choice.word.is_alike:
+            alike = words_of(lambda word: word.is_alike)
             raise OneStreamError(
                 f"matching of one stream takes {alike}, which is the same for both events of a"
                 f" pair (found {self.choice.asked!r}). Choose one of these."
