@@ -27,6 +27,7 @@ from coincide import (
 )
 from coincide.engine.join.timing import JoinSpec
 from cpu_fallback.reference.join import PREFERENCES, Asked, pairs, place
+from tests.helpers.joins import table_join
 from tests.helpers.match_cases import (
     COLUMNS,
     SECONDS,
@@ -344,8 +345,8 @@ def test_right_events_without_a_match_are_last_in_their_order(
         for _ in range(2)
     ]  # fmt: skip
     asked: dict[str, Any] = {
-        "within": (0, 2), "confidence": 1, "left_time": "t", "right_time": "t", "where": where,
-        "left_columns": columns, "right_columns": columns,
+        "condition": TimingCondition(within(0, 2), 1.0), "left_time": "t", "right_time": "t",
+        "where": where, "left_columns": columns, "right_columns": columns,
         "options": CorrelateOptions(threads=2, batch_pairs=3),
     }  # fmt: skip
     sorts: list[int] = []
@@ -359,6 +360,8 @@ def test_right_events_without_a_match_are_last_in_their_order(
     alone = [i for i in range(50) if i not in met]
     assert found["right_id"].to_pylist()[-len(alone) :] == alone
     assert found.slice(found.num_rows - len(alone))["left_id"].null_count == len(alone)
+    batches = table_join(*sides, **asked, how=how).batches()
+    assert max(batch.num_rows for batch in batches if batch["left_id"].null_count) <= 3
     assert found["left_id"].drop_null().unique().to_pylist() == (
         list(range(50)) if how == "full" else pairs["left_id"].unique().to_pylist()
     )

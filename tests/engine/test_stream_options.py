@@ -136,7 +136,7 @@ def test_many(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
 @pytest.mark.parametrize("asked", [{}, {"emit": "best"}, MUTUAL], ids=["pairs", "best", "mutual"])
-def test_keys_of_other_names_in_any_case(asked: dict[str, Any]) -> None:
+def test_keys_of_other_names_by_their_marks(asked: dict[str, Any]) -> None:
     """Texts of two types, and integers of two widths, looked for by their marks."""
     rows = 0
     for seed in range(3):

@@ -15,6 +15,7 @@ import pytest
 
 from bench.hunt.questions import decimals
 from coincide import (
+    CoincideError,
     ConditionError,
     CorrelateOptions,
     DataError,
@@ -245,3 +246,50 @@ def test_casts_to_decimals_are_exact(column: str) -> None:
         assert ids("CAST + 0.1 + 0.1 = 0.3") == [0]
     with pytest.raises(DataError, match="where cannot be computed for some pairs"):
         ids(f"cast(left_{column} AS DECIMAL(2, 1)) > 0")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.decimal128(5, 3), pa.float64(), pa.string(), pa.float32()], ids=str
+)
+def test_casts_that_round_up_to_another_digit(kind: pa.DataType) -> None:
+    """Whose rows come before ones that fit: Arrow makes 0 of a decimal that outgrows its type."""
+    values = ["99.999", "9.99", "5"]
+    column = (
+        pa.array([*map(Decimal, values)], kind) if pa.types.is_decimal(kind) else pa.array(values)
+    )
+    table = pa.table({"id": range(3), "t": [0] * 3, "c": column.cast(kind)})
+    asked: dict[str, Any] = {
+        "within": (0, 0), "left_time": "t", "right_time": "t", "how": "semi", "left_columns": "id",
+    }  # fmt: skip
+
+    def ids(where: str, rows: pa.Table = table) -> list[int]:
+        return list(correlate_tables(rows, rows, where=where, **asked)["left_id"].to_pylist())
+
+    assert ids("CAST(left_c AS DECIMAL(4, 1)) = 100") == [0]
+    assert ids("CAST(left_c AS DECIMAL(3, 1)) = 10.0", table.slice(1)) == [1]
+    assert ids("CAST(left_c AS DECIMAL(3)) < 11") == [1, 2]
+    with pytest.raises(DataError, match="where cannot be computed for some pairs"):
+        ids("CAST(left_c AS DECIMAL(4, 2)) < 1")
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("1 = 'a'", "1 = 'a' has no value"),
+        ("NOT NULL", "NOT takes what is true or false"),
+        ("left_c = CAST(0.999 AS DECIMAL(2, 2))", "has no value"),
+        ("CAST(left_c AS DECIMAL(0)) = 0", r"CAST takes .* DECIMAL\(10, 2\) \(found DECIMAL\(0\)"),
+        ("left_at OR left_t = 0", "such as left_at = TIMESTAMP '2024-01-31T12:00:00Z'"),
+        ("left_at > 5", "such as TIMESTAMP '2024-01-31T12:00:00Z'"),
+        ("left_day IN (DATE '2024-01-31', 'x')", r"\(found left_day: date32\[day\], 'x': string"),
+        ("left_name || 'a' = 'xa'", "Write OR, if that is meant; texts are not joined"),
+    ],
+)
+def test_slips_are_told(where: str, told: str) -> None:
+    at = pa.array([0], pa.timestamp("us", "UTC"))
+    table = pa.table({
+        "id": [0], "t": [0], "c": pa.array([1.5]), "at": at, "day": pa.array([0], pa.date32()),
+        "name": ["x"],
+    })  # fmt: skip
+    with pytest.raises(CoincideError, match=told):
+        correlate_tables(table, table, within=(0, 0), left_time="t", right_time="t", where=where)

@@ -48,7 +48,7 @@ def refused(where: Any) -> CoincideError:
         ("left_n ! = 1", "'!=' is not a sign of SQL. Write <>."),
         ("left_n ≥ 1", "'≥' is not a sign of SQL. Write >=."),
         ("left_ok && right_ok", "'&&' is not a sign of SQL. Write AND."),
-        ("left_ok || right_ok", "'||' is not a sign of SQL. Write OR."),
+        ("left_ok || right_ok", "'||' is not a sign of SQL. Write OR, if that is meant;"),
         ('left_s = "O\'Neil"', "Write 'O''Neil' if it is a text, and `O'Neil` if it is a name."),
         ('"left_s" = \'a\'', "\" does not quote texts. Write 'left_s' if it is a text"),
         ("left_s = “a”", "“ does not quote texts. Write 'a' if it is a text"),

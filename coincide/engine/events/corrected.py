@@ -203,7 +203,8 @@ def widest_fitted(clock: CorrectedClock) -> Duration | None:
         nanoseconds = max(map(parse_duration, column.to_pylist()))
         return f"{_fitted(np.array([float(nanoseconds / 1000)])).max()}us"
     spreads = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return int(_fitted(spreads[np.isfinite(spreads)]).max(initial=0))
+    known = spreads[(spreads >= 0) & (spreads < TIME_LIMIT)]
+    return int(_fitted(known).max()) if known.size else None
 
 
 def _fitted(spreads: np.ndarray) -> np.ndarray:

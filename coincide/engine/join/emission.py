@@ -446,7 +446,9 @@ class Pairs(_OfAllPairs):
         if self._spec.how == "left" and self._spec.pairs_once:
             _ = self._are_alone  # before threads share it
         if self._is_direct and self.join.offsets[-1]:
-            tasks = [partial(side.ordered, order) for side, order in self._plain_sides]
+            # Of right rows their numbers are needed where those in no pair are told.
+            sides = self._plain_sides[: 1 if self._spec.keeps_right else 2]
+            tasks = [partial(side.ordered, order) for side, order in sides]
             run_tasks(tasks, self._spec.threads)  # once, not by each of them
         if self._spec.keeps_right:
             _ = self._is_met  # before threads share it
@@ -466,16 +468,26 @@ class Pairs(_OfAllPairs):
         columns = dict(enumerate(keys)) | dict(
             enumerate(self._right_columns, len(self._left_columns))
         )
-        rows = np.flatnonzero(~self._is_met)
         sizes = total_bytes(column.sizes for column in columns.values())
-        sizes = None if sizes is None else sizes[rows]
-        for start, stop in cuts(sizes, rows.size, row_sizes.BATCH_BYTES):
-            part = rows[start:stop]
-            arrays = [
-                columns[i](part) if i in columns else pa.nulls(part.size, kind)
-                for i, kind in enumerate(schema.types)
+        alone, step = np.flatnonzero(~self._is_met), self._spec.batch_pairs
+
+        def batches(rows: np.ndarray) -> list[pa.RecordBatch]:
+            of_rows = None if sizes is None else sizes[rows]
+            return [
+                pa.RecordBatch.from_arrays(
+                    [
+                        columns[i](rows[start:stop])
+                        if i in columns
+                        else pa.nulls(stop - start, kind)
+                        for i, kind in enumerate(schema.types)
+                    ],
+                    schema=schema,
+                )
+                for start, stop in cuts(of_rows, rows.size, row_sizes.BATCH_BYTES)
             ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+        runs = (alone[start : start + step] for start in range(0, alone.size, step))
+        yield from in_order(batches, runs, self._spec.threads)
 
     @remembered
     def _are_alone(self) -> np.ndarray:
@@ -522,13 +534,13 @@ class Pairs(_OfAllPairs):
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
         sides = self._plain_sides
-        values = [side.ordered(order) for side, order in sides]
-        if self._spec.keeps_right:
-            values[RIGHT] = self.join.right_order
-        *pairs, known = self._joined(start, stop, *values)
-        if self._spec.keeps_right:
+        (own, order), (others, right_order) = sides
+        keeps_right = self._spec.keeps_right
+        right = right_order if keeps_right else others.ordered(right_order)
+        *pairs, known = self._joined(start, stop, own.ordered(order), right)
+        if keeps_right:
             self._is_met[pairs[RIGHT]] = True
-            pairs[RIGHT] = sides[RIGHT][0].taken(pairs[RIGHT])
+            pairs[RIGHT] = others.taken(pairs[RIGHT])
         columns = [side.wrap(each) for (side, _), each in zip(sides, pairs, strict=True)]
         columns += [self._pair_column(n, known[n]) for n in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -36,8 +36,8 @@ from coincide.model.errors import ConditionError, argument
 
 _UNDERSTOOD = (
     "Use comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper,"
-    " length, trim, coalesce, CAST, and TIMESTAMP, DATE and INTERVAL literals. An Arrow expression"
-    " can say more."
+    " length, trim, coalesce, CAST, and TIMESTAMP, DATE and INTERVAL literals. In Python an Arrow"
+    " expression can say more."
 )
 _COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], pc.Expression]] = {
     exp.EQ: operator.eq, exp.NEQ: operator.ne, exp.LT: operator.lt, exp.LTE: operator.le,
@@ -172,7 +172,7 @@ class _Translation:
         return ""
 
     def _kind(self, node: exp.Expr) -> Kind:
-        return self._kinds(self.of(node))[0]
+        return kind_of(self.of(node), self._used)
 
     def _booleans(self, node: exp.Connector) -> list[pc.Expression]:
         return [self._typed(self.of(each), pa.bool_()) for each in node.flatten()]

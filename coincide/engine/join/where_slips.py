@@ -15,7 +15,8 @@ from coincide.engine.join.where_types import Kind, class_of
 
 _SIGNS = {
     ("=", "<"): "<=", ("=", ">"): ">=", ("=>",): ">=", ("=", "!"): "<>", ("!", "="): "<>",
-    (">", "<"): "<>", ("!", "<"): ">=", ("!", ">"): "<=", ("&&",): "AND", ("||",): "OR",
+    (">", "<"): "<>", ("!", "<"): ">=", ("!", ">"): "<=", ("&&",): "AND",
+    ("||",): "OR, if that is meant; texts are not joined",
     ("≤",): "<=", ("≥",): ">=", ("≠",): "<>",
 }  # fmt: skip
 """Signs that SQL does not know, and what is meant."""
@@ -130,7 +131,7 @@ class Misfit:
         part = self.part
         operands = part.flatten() if isinstance(part, exp.Connector) else [part.this]
         wrong = next(each for each in operands if self._class(each) != "boolean")
-        than = {"text": "'a'", **_TIMES}.get(str(self._class(wrong)), "1")
+        than = {"text": "'a'"}.get(str(self._class(wrong))) or self._time_like(wrong) or "1"
         return (
             f"{word} takes what is true or false (found {self._typed(wrong)}). Compare it with"
             f" something, such as {self.printed(wrong)} = {than}"
@@ -161,7 +162,7 @@ class Misfit:
         if type(part) in _SUMS:
             return f"Use numbers with {_SUMS[type(part)]}"
         if time:
-            return f"Compare it with a time, such as {_TIMES[time]}"
+            return f"Compare it with a time, such as {self._time_like(found[time])}"
         if "boolean" in found:
             return self._alone(found["boolean"])
         return "Compare values of one type"
@@ -185,17 +186,18 @@ class Misfit:
         return "Compare values of one type"
 
     def _as_time(self, text: exp.Expr, own: str, kind: Kind) -> str:
-        word, has_zone = own.upper(), isinstance(kind, pa.TimestampType) and kind.tz is not None
+        word, has_zone = own.upper(), _has_zone(kind)
         if isinstance(text, exp.Literal):
             time = written_time(text.name)
             if time is not None and (own == "date" or (time.type.tz is not None) == has_zone):
                 return f"Write {word} '{text.name}'"
         elif own == "date":
             return f"Write CAST({self.printed(text)} AS DATE)"
-        example = _TIMES[own]
-        return f"Compare it with a time, such as {example[:-1]}Z'" if has_zone else (
-            f"Compare it with a time, such as {example}"
-        )  # fmt: skip
+        return f"Compare it with a time, such as {_example(own, kind)}"
+
+    def _time_like(self, node: exp.Expr) -> str | None:
+        """A time of the type of a node, as one writes it; None if it is no time."""
+        return _example(str(self._class(node)), self.kind_of(node))
 
     def _alone(self, value: exp.Expr) -> str:
         return f"Write {self.printed(value)} alone, or NOT {self.printed(value)}"
@@ -223,10 +225,20 @@ def _name(kind: Kind) -> str:
     return str(kind)
 
 
+def _has_zone(kind: Kind) -> bool:
+    return isinstance(kind, pa.TimestampType) and kind.tz is not None
+
+
+def _example(own: str, kind: Kind) -> str | None:
+    """A time of a class, as one writes it; None of no time."""
+    example = _TIMES.get(own)
+    return f"{example[:-1]}Z'" if example and _has_zone(kind) else example
+
+
 def _are_unlike(one: Kind, other: Kind) -> bool:
     if one is None or other is None:
         return False
-    if isinstance(one, pa.TimestampType) and isinstance(other, pa.TimestampType):
-        return (one.tz is None) != (other.tz is None)
     own, others = class_of(one), class_of(other)
+    if own in _TIMES and others in _TIMES:
+        return _has_zone(one) != _has_zone(other)
     return own != others and not (own in _NUMBERS and others in _NUMBERS)

@@ -115,7 +115,7 @@ def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | N
     if own == "text" and wanted != "text":
         given = pc.utf8_trim_whitespace(given)
     if wanted == "decimal":
-        given = _rounded(given, own, target)
+        given = _rounded(given, kind, target)
     return given.cast(target), ""
 
 
@@ -123,19 +123,23 @@ def _decimal_of(word: str) -> pa.DataType | None:
     """The type of such a word as ``DECIMAL(10, 2)``."""
     found = _DECIMAL.fullmatch(word)
     precision, scale = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    return pa.decimal256(precision, scale) if scale <= precision <= _MOST_CAST and found else None
+    return pa.decimal256(precision, scale) if max(scale, 1) <= precision <= _MOST_CAST else None
 
 
-def _rounded(given: pc.Expression, own: str, target: pa.DataType) -> pc.Expression:
+def _rounded(given: pc.Expression, kind: pa.DataType, target: pa.DataType) -> pc.Expression:
     """With the decimals of a type, halves away from zero; a float is the decimal that it reads as."""
+    own = class_of(kind)
     if own == "whole":
         return given.cast(_WHOLES)
+    # Arrow rounds what then needs one more digit than its type has to 0.
+    if own == "decimal":
+        given = given.cast(pa.decimal256(min(kind.precision + 1, _MOST_DIGITS), kind.scale))
     if own in ("float", "text"):
         if own == "float":
             # Digits far below the last one have no place in any decimal.
             is_small = pc.abs(given) < 0.1 ** (target.scale + 2)
-            given = pc.if_else(is_small, pc.scalar(0.0).cast("float64"), given).cast("string")
-        places = _MOST_DIGITS - (target.precision - target.scale)
+            given = pc.if_else(is_small, pc.scalar(0.0).cast(kind), given).cast("string")
+        places = _MOST_DIGITS - (target.precision - target.scale) - 1
         given = given.cast(pa.decimal256(_MOST_DIGITS, places))
     return pc.round(given, target.scale, round_mode="half_towards_infinity")
 
