@@ -21,6 +21,7 @@ from coincide.engine.files.footers import parsed_footers
 from coincide.engine.files.source import COMPRESSED, Source, reading
 from coincide.engine.room import bytes_words, check_most, free_memory
 from coincide.model.errors import DataError
+from coincide.model.threads import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +120,13 @@ def _in_process(request: Request, sources: list[Source], progress: Progress) -> 
         work = request.in_process(sources, progress)
         progress.show(request.doing)
         total: int | None = None
-        with output.rows_writer(work.schema) as groups:
+
+        def pulse(events: int) -> None:
+            raise_if_interrupted()
+            if events and not groups.rows:
+                progress.show(f"{request.doing}: {events:,} events have been compared")
+
+        with output.rows_writer(work.schema) as groups, watched(pulse):
             for batch in work.batches:
                 raise_if_interrupted()
                 groups.write(batch)

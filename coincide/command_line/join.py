@@ -80,7 +80,15 @@ class JoinRequest(EventRequest):
 
     def _counted(self, summary: JoinSummary | None, why: str) -> Counted:
         assert summary is not None
-        return counted_pairs(replace(summary, why=self.hide(why)))
+        counted = counted_pairs(replace(summary, why=self.hide(why)))
+        if self.arguments.emit != "best":
+            return counted
+        told = {"pairs": ", among which the best were chosen"}
+        lines = [
+            (name, said + told.get(name, "") if summary.counters else said)
+            for name, said in counted.lines
+        ]
+        return counted._replace(lines=lines)
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
         return partial(self._on_spark, prepared(self, sources))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -40,8 +43,8 @@ def run_tasks(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     """Run tasks on that many threads, and return what they return, in their order."""
     if threads == 1 or len(tasks) < 2:
         return [task() for task in tasks]
-    with ThreadPoolExecutor(threads) as pool:
-        return [future.result() for future in [pool.submit(task) for task in tasks]]
+    with _pool(threads) as submit:
+        return [_result(future) for future in [submit(task) for task in tasks]]
 
 
 def in_order(make: Callable[[T], Sequence[R]], items: Iterable[T], threads: int) -> Iterator[R]:
@@ -51,14 +54,113 @@ def in_order(make: Callable[[T], Sequence[R]], items: Iterable[T], threads: int)
         for item in items:
             yield from make(item)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with _pool(threads) as submit:
         waiting: deque[Future[Sequence[R]]] = deque()
         for item in items:
-            waiting.append(pool.submit(make, item))
+            waiting.append(submit(partial(make, item)))
             if len(waiting) > threads:
-                yield from waiting.popleft().result()
+                yield from _result(waiting.popleft())
         while waiting:
-            yield from waiting.popleft().result()
+            yield from _result(waiting.popleft())
+
+
+_PULSE_SECONDS = 0.2
+_of_thread = threading.local()
+_watches: list[Watch] = []
+
+
+class Stopped(BaseException):
+    """Ends work whose result no thread waits for any more."""
+
+
+class _Stop:
+    """Whether the work of a pool is to end, or that of a pool to whose work it belongs."""
+
+    def __init__(self) -> None:
+        self._outer: _Stop | None = getattr(_of_thread, "stop", None)
+        self._is_asked = False
+
+    def ask(self) -> None:
+        self._is_asked = True
+
+    @property
+    def is_asked(self) -> bool:
+        return self._is_asked or (self._outer is not None and self._outer.is_asked)
+
+
+class Watch:
+    """What a thread does every now and then while others work, or between the steps of its own work."""
+
+    def __init__(self, pulse: Callable[[int], None]) -> None:
+        self._pulse, self._thread = pulse, threading.get_ident()
+        self._last, self._lock = time.monotonic(), threading.Lock()
+        self._events = 0
+
+    def add(self, events: int) -> None:
+        """Count left events whose matches were sought."""
+        with self._lock:
+            self._events += events
+
+    def beat(self) -> None:
+        """Call what was given, with the number of these events, if it is time."""
+        now = time.monotonic()
+        if threading.get_ident() == self._thread and now >= self._last + _PULSE_SECONDS:
+            self._last = now
+            self._pulse(self._events)
+
+
+@contextmanager
+def watched(pulse: Callable[[int], None]) -> Iterator[None]:
+    """Call `pulse` about five times a second while this thread waits for long work, or does it."""
+    watch = Watch(pulse)
+    _watches.append(watch)
+    try:
+        yield
+    finally:
+        _watches.remove(watch)
+
+
+def step(events: int) -> None:
+    """Between the steps of long work: it ends here if it is to, and the thread that watches does so."""
+    for watch in _watches[-1:]:
+        watch.add(events)
+    _beat()
+
+
+def _beat() -> None:
+    stop: _Stop | None = getattr(_of_thread, "stop", None)
+    if stop is not None and stop.is_asked:
+        raise Stopped
+    for watch in _watches[-1:]:
+        watch.beat()
+
+
+@contextmanager
+def _pool(threads: int) -> Iterator[Callable[[Callable[[], Any]], Future[Any]]]:
+    """Threads, and how they get work, which ends soon if this one is interrupted meanwhile."""
+    stop = _Stop()
+
+    def work(task: Callable[[], Any]) -> Any:
+        _of_thread.stop = stop
+        _beat()
+        return task()
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield lambda task: pool.submit(work, task)
+        except BaseException:
+            stop.ask()
+            raise
+
+
+def _result(future: Future[Any]) -> Any:
+    while True:
+        _beat()
+        try:
+            return future.result(timeout=_PULSE_SECONDS)
+        except TimeoutError:
+            if future.done():
+                raise
 
 
 def blocks_of(n: int, threads: int) -> list[tuple[int, int]]:

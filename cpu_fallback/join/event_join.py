@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,12 +14,13 @@ from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
-from coincide.model.threads import run_tasks, tally_of_blocks
+from coincide.model.threads import run_tasks, step, tally_of_blocks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
-_INTERRUPTIBLE_BLOCK = 1024
+_FIRST_STEP, _LAST_STEP = 16, 1024
+_STEP_SECONDS = 0.02
 
 
 class EventJoin(CountedJoin):
@@ -87,11 +89,16 @@ class EventJoin(CountedJoin):
         # Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
         best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
-        # In blocks, between which Python can be interrupted: a burst has a great many candidates.
-        for a in range(start, stop, _INTERRUPTIBLE_BLOCK):
-            b = min(a + _INTERRUPTIBLE_BLOCK, stop)
+        # In steps, between which it can be interrupted: a burst has a great many candidates.
+        a, size = start, _FIRST_STEP
+        while a < stop:
+            b, begun = min(a + size, stop), time.perf_counter()
             found = best[a - start : b - start], merits[a - start : b - start]
             tally += self._kernels.best_block(a, b, self._sides, ranks, *found)
+            step(b - a)
+            is_quick = time.perf_counter() - begun < _STEP_SECONDS
+            size = min(2 * size, _LAST_STEP) if is_quick else max(1, size // 2)
+            a = b
         return best, merits, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(

@@ -7,9 +7,11 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -94,6 +96,36 @@ def test_signals_leave_no_output(work, number, code):
     words = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
     exit_code, err = interrupted(work, *words, "--engine", "local", number=number)
     assert exit_code == code
+    assert "Traceback" not in err
+    assert list(work.output.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--emit best", "--emit counts --where left_id<right_id", "--emit lists --where left_id<0",
+        "--how anti --where left_id<0",
+    ],
+)  # fmt: skip
+def test_signals_stop_work_on_very_many_pairs(work, number, words):
+    """10^11 of them, each of which is looked at: for minutes no row comes out."""
+    many = np.arange(300_000)
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, pa.table({"id": many, "min_time": many, "max_time": many}))
+    words = [*words.split(), "--within", "-1000000", "1000000", "--confidence", "0.5"]
+    words = ["join", str(work.left), str(work.right), "-o", str(work.output), *words]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coincide.command_line", *words, "--engine", "local"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(12)
+    assert process.poll() is None
+    process.send_signal(number)
+    sent = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - sent < 5  # of a machine that does other things, too
+    assert process.returncode == 128 + number
     assert "Traceback" not in err
     assert list(work.output.parent.iterdir()) == []
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.command_line import run
+from coincide.command_line.progress import Progress
 from tests.helpers.workplace import WINDOW, events, rows
 
 
@@ -128,6 +129,28 @@ def test_json_summary(work):
     assert summary["right"] == {"rows": 4, "unmatchable": 0, "invalid": {}}
     assert summary["pairs"] == summary["rows"] == work.result().num_rows
     assert {"candidates", "probed", "seconds", "output", "engine"} <= summary.keys()
+
+
+def test_summary_tells_pairs_from_the_best_of_them(work):
+    window = ("--within", "-50", "50", "--confidence", "0.5")
+    out = work.join(*window, "--emit", "best")[1]
+    pairs = work.expected(-50, 50).num_rows
+    assert pairs > work.result().num_rows
+    assert f"{pairs:,}, among which the best were chosen" in out
+    assert "chosen" not in work.join(*window, "--emit", "lists", "--overwrite")[1]
+
+
+def test_progress_shows_before_the_first_row(work, monkeypatch):
+    many = pa.table({name: list(range(20_000)) for name in ("id", "min_time", "max_time")})
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, many)
+    said = []
+    monkeypatch.setattr(Progress, "show", lambda self, text, *more: said.append(text))
+    words = ("--within", "-20000", "20000", "--confidence", "0.5", "--emit", "counts")
+    assert work.join(*words, "--where", "left_id > right_id")[0] == 0
+    told = [text for text in said if text.endswith("events have been compared")]
+    assert told
+    assert said.index(told[-1]) < said.index("joining: 19,999 rows written")
 
 
 def test_summary_counts_what_was_left_out(work):

@@ -15,7 +15,7 @@ from coincide.engine.join.spec import Pairing
 from coincide.model.condition import Window
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
 from coincide.model.remembered import remembered
-from coincide.model.threads import in_order
+from coincide.model.threads import in_order, step
 from cpu_fallback.join.filtering import (
     ALWAYS,
     EARLIER,
@@ -193,6 +193,7 @@ class FilteredJoin(CountedJoin):
             start, stop = run
             passing = self._tested(start, stop)
             passing_of_each(self._join.offsets[start : stop + 1], passing, counts[start:stop])
+            step(stop - start)
             return [np.packbits(passing)] if keeps_bits else []
 
         runs = list(self._join.chunks(self._batch_pairs))
@@ -233,6 +234,7 @@ class FilteredJoin(CountedJoin):
             chosen = best_of_each(left, right, found, ranks)
             best[left[chosen] - start] = right[chosen]
             merits[left[chosen] - start] = found[0][chosen]
+            step(last - first)
         looked_at, pairs = (
             int(join.offsets[stop] - join.offsets[start]) for join in (self._join, self)
         )

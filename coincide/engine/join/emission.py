@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, is_string, numbers_in_runs, total_bytes
 from coincide.engine.events.schemas import stored
-from coincide.engine.join.derived_joins import in_order_of_left
+from coincide.engine.join.derived_joins import FilteredJoin, in_order_of_left
 from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
 from coincide.model.counters import JoinCounters
@@ -416,7 +416,15 @@ class _OfAllPairs(Emission):
         return Expected(pairs, rows, size)
 
 
-class Counts(Emission):
+class _OfCounts(Emission):
+    """Rows of left events, of which it matters how many matches they have."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        _ = self.join.counts  # once, before threads share it
+        return super().__iter__()
+
+
+class Counts(_OfCounts):
     """One row per left event, with the number of its matches."""
 
     def _runs(self) -> Iterable[tuple[int, int]]:
@@ -428,7 +436,7 @@ class Counts(Emission):
         yield from self._rows(start + kept, [pa.array(counts[kept])])
 
 
-class LeftRows(Emission):
+class LeftRows(_OfCounts):
     """One row per left event that has a match (``semi``), or lacks one (``anti``)."""
 
     def _runs(self) -> Iterable[tuple[int, int]]:
@@ -655,6 +663,8 @@ class Best(Emission):
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         _ = self._ranks, self._best_counters  # made before threads share them
+        if isinstance(self.pairing.join, FilteredJoin):
+            _ = self.pairing.join.offsets
         return super().__iter__()
 
     @remembered
