@@ -60,7 +60,7 @@ def _planned(
     second = None if right is None else reads[1].paths
     names = reads[0].names, reads[-1].names
     join = plan_direct(spark, reads[0].paths, second, arguments, compares_slices=True, names=names)
-    for (_, frame, needed), schema in zip(given, join.schemas, strict=False):
+    for (_, frame, needed), schema in zip(given, join.tables.as_asked(join.schemas), strict=False):
         _check_types(frame, schema, needed)
     return join
 

@@ -116,6 +116,10 @@ def test_of_files_on_spark(spark: SparkSession, tmp_path: Path, expected: pa.Tab
     assert found.column_names == NAMES
     assert rows_of(found) == rows_of(expected)
     assert (report.summary().left.rows, report.summary().right.rows) == (160, 120)
+    reads = [spark.read.parquet(path) for path in paths]
+    plain = correlate(*reads, CONDITION, report=report, **given).toArrow()
+    assert rows_of(plain) == rows_of(expected)
+    assert (report.summary().way, report.summary().left.rows) == ("files", 160)
     done = correlate_files(spark, *paths, CONDITION, output=tmp_path / "out", **given)
     table = pq.read_table(tmp_path / "out")
     assert table.column_names == NAMES
