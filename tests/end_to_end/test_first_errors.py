@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a negative deadline": (lambda: c.mutual_deadline("-5s"), "a mutual deadline must not be negative"),
     "one-sided": (
         lambda: joined(condition=TimingCondition(c.deadline("5s"), 0.5)),
-        r"Give both ends, such as within=\('-1h', '0s'\), or ask for the last match alone",
+        r"takes exact times, .*Give both ends, such as within=\('-1h', '0s'\), and confidence=0.5",
     ),
     "a time column misspelt": (
         lambda: joined(left_time="time"),
