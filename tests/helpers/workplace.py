@@ -120,5 +120,8 @@ def interrupted(
     while not begun() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(number)
-    _, err = process.communicate(timeout=100)
+    try:
+        _, err = process.communicate(timeout=100)
+    finally:
+        process.kill()  # nothing of one that does not end goes on beside other tests
     return process.returncode, err
