@@ -55,7 +55,7 @@ def test_no_pair_is_nearer(
     window = Window(lo, lo + width, 1.0)
     deltas = [b - a for a, key in left for b, other in right if key == other is not None]
     missed = {delta: max(delta - window.hi, window.lo - delta) for delta in deltas}
-    instants = instants_of(side_of(left), side_of(right), False)
+    instants = instants_of(side_of(left), side_of(right))
     assert instants is not None
     found = nearest_miss(*instants, window)
     if not missed or min(missed.values()) <= 0:
@@ -74,7 +74,7 @@ def test_no_pair_of_one_stream_is_nearer(
         b - a for i, (a, k) in events for j, (b, o) in events if i != j and k == o is not None
     ]
     missed = {delta: max(delta - lo - width, lo - delta) for delta in deltas}
-    instants = instants_of(side_of(rows), side_of(rows), False)
+    instants = instants_of(side_of(rows), side_of(rows))
     assert instants is not None
     found = nearest_miss(instants[0], None, Window(lo, lo + width, 1.0))
     if not missed or min(missed.values()) <= 0:

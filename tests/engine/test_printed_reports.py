@@ -64,9 +64,9 @@ def test_of_transitions(tmp_path: Path, capsys: Any) -> None:
     crossings = c.border_crossing_tables(READINGS.slice(0, 2), QUERIES)
     c.transition_tables(crossings, within=5, confidence=0.9, report=report)
     words = "--within 5 --confidence 90%"
-    assert str(report).splitlines() == printed(
-        tmp_path, capsys, "transitions", crossings, words=words
-    )
+    lines = printed(tmp_path, capsys, "transitions", crossings, words=words)
+    # Each front end names the option in its way.
+    assert str(report).splitlines() == [line.replace("--until", "until") for line in lines]
 
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
