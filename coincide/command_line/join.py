@@ -83,11 +83,8 @@ class JoinRequest(EventRequest):
         counted = counted_pairs(replace(summary, why=self.hide(why)))
         if self.arguments.emit != "best":
             return counted
-        told = {"pairs": ", among which the best were chosen"}
-        lines = [
-            (name, said + told.get(name, "") if summary.counters else said)
-            for name, said in counted.lines
-        ]
+        more = ", among which the best were chosen" if summary.counters else ""
+        lines = [(name, said + more * (name == "pairs")) for name, said in counted.lines]
         return counted._replace(lines=lines)
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -177,6 +177,11 @@ class TablePlan:
         """The same after whose pairs come right events that are in none."""
         return replace(self, spec=self.spec.but(keeps_right=True))
 
+    def with_columns(self, columns: list[pa.Field]) -> TablePlan:
+        """A plain plan of the same join, whose rows have these columns."""
+        given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
+        return TablePlan(**given | {"schema": pa.schema(columns)})
+
     @property
     def tick(self) -> Tick:
         """In what times are counted."""
@@ -298,7 +303,14 @@ class AlonePlan(TablePlan):
 
     def join(self, left: Side, right: Side) -> Joined:
         """Their rows, in the columns of pairs."""
-        return _AmongPairs(self.bare.join(left, right), self)
+        return _Reshaped(self.bare.join(left, right), self.schema, self._among_pairs)
+
+    def _among_pairs(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Keys and right columns, with nulls in the place of all other columns of a pair."""
+        columns = [pa.nulls(batch.num_rows, kind) for kind in self.schema.types]
+        for place, column in zip(self.own, batch.columns, strict=True):
+            columns[place] = column
+        return columns
 
     @property
     def own(self) -> list[int]:
@@ -309,8 +321,7 @@ class AlonePlan(TablePlan):
     @property
     def bare(self) -> TablePlan:
         """The same whose rows have no more than their own columns."""
-        given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
-        return TablePlan(**given | {"schema": pa.schema([self.schema.field(i) for i in self.own])})
+        return self.with_columns([self.schema.field(i) for i in self.own])
 
 
 @dataclass(frozen=True)
@@ -339,57 +350,34 @@ class MirroredPlan(TablePlan):
 
     def join(self, left: Side, right: Side) -> Joined:
         """Their rows, as they were asked for."""
-        return _PutBack(self.bare.join(left, right), self)
+        return _Reshaped(self.bare.join(left, right), self.schema, self._put_back)
+
+    def _put_back(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Columns of a join with its sides swapped, as they were asked for."""
+        columns = swapped_sides(batch.columns, len(self.by[0]), *map(len, self.payload))
+        if self.spec.delta_name is not None:
+            delta = self.schema.get_field_index(self.spec.delta_name)
+            columns[delta] = pc.negate(columns[delta])
+        return columns
 
     @property
     def bare(self) -> TablePlan:
         """The same whose rows have the columns of its own left side first."""
-        given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
         own, others = map(len, self.payload)
-        columns = swapped_sides([*self.schema], len(self.by[0]), others, own)
-        return TablePlan(**given | {"schema": pa.schema(columns)})
+        return self.with_columns(swapped_sides([*self.schema], len(self.by[0]), others, own))
 
 
 @dataclass(frozen=True)
-class _PutBack:
-    """Batches of a join with its sides swapped, as they were asked for."""
+class _Reshaped:
+    """Batches of a join whose columns are changed as they come."""
 
     joined: Joined
-    plan: MirroredPlan
+    schema: pa.Schema
+    reshape: Callable[[pa.RecordBatch], list[pa.Array]]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        schema, spec = self.plan.schema, self.plan.spec
-        counts = len(self.plan.by[0]), *map(len, self.plan.payload)
-        delta = None if spec.delta_name is None else schema.get_field_index(spec.delta_name)
         for batch in self.joined:
-            columns = swapped_sides(batch.columns, *counts)
-            if delta is not None:
-                columns[delta] = pc.negate(columns[delta])
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    @property
-    def counters(self) -> JoinCounters:
-        return self.joined.counters
-
-    @property
-    def expected(self) -> Expected | None:
-        return self.joined.expected
-
-
-@dataclass(frozen=True)
-class _AmongPairs:
-    """Batches of keys and right columns, with nulls in the place of all other columns of a pair."""
-
-    joined: Joined
-    plan: AlonePlan
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        schema, own = self.plan.schema, self.plan.own
-        for batch in self.joined:
-            columns = [pa.nulls(batch.num_rows, kind) for kind in schema.types]
-            for place, column in zip(own, batch.columns, strict=True):
-                columns[place] = column
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield pa.RecordBatch.from_arrays(self.reshape(batch), schema=self.schema)
 
     @property
     def counters(self) -> JoinCounters:
