@@ -40,7 +40,10 @@ class Command(_Plain, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what was typed."""
         options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
-        return super().parse_args(ctx, list(_spelled_out(args, options)))
+        words = list(_spelled_out(args, options))
+        _, _, order = self.make_parser(ctx).parse_args(args=list(words))
+        _check_once(order)
+        return super().parse_args(ctx, words)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; messages name its options meanwhile."""
@@ -78,6 +81,13 @@ def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
             yield from (name, _numbers(value if sign else words.pop(0)))
             continue
         yield word
+
+
+def _check_once(order: Sequence[Any]) -> None:
+    """Refuse two conditions on pairs; of other options the last one counts, as in most programs."""
+    times = sum(each.opts[:1] == ["--where"] for each in order)
+    if times > 1:
+        raise _problem(f"--where is one condition (found {times}). Join them by AND, or by OR.")
 
 
 def _numbers(text: str) -> str:

@@ -31,6 +31,7 @@ _CURES = {
     "unexpected extra argument": "--within takes LO HI, or one duration. Put a glob in quotes,"
     " like 'events/*.parquet'",
     "Missing option '--output'": "Name the output, for example -o out.parquet, or -o - for standard output",
+    "Missing option '--max-offset'": "Say how far apart the clocks may be, for example --max-offset 10s",
     "Missing argument 'RIGHT'": "Give two inputs, LEFT and RIGHT, for example a.parquet b.parquet",
     "No such option: --png": "coincide explore writes a page. For pictures use Exploration.save in Python",
     "'--confidence'": "Write a number between 0 and 1, such as 0.9, or 90%",

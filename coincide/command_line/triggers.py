@@ -52,7 +52,9 @@ class Triggers:
             counts[SKIPPED] += _number(metrics, f"{side}_{SKIPPED}", SKIPPED)
             for name in _OF_SIDE:
                 counts[name] += _number(metrics, f"coincide_{side}", name)
-            latest = (metrics.get(f"coincide_{side}") or {}).get("latest")
+            # Where rows can be set aside, those that are move no clock.
+            clock = metrics.get(f"coincide_{side}_clock") or metrics.get(f"coincide_{side}") or {}
+            latest = clock.get("latest")
             if latest is not None:
                 seen = datetime.fromisoformat(latest).replace(tzinfo=None)
                 self._seen[side] = max(seen, self._seen.get(side, seen))

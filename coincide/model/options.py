@@ -208,8 +208,8 @@ MOST_IN_GROUP = 20_000
 
 def words_of(has: Callable[[PreferenceWord], bool]) -> str:
     """The words of `prefer` that have something, as messages list them."""
-    first, *others = (name for name, word in PREFERENCES.items() if has(word))
-    return " or ".join([argument("prefer", first), *map(repr, others)])
+    names = (name for name, word in PREFERENCES.items() if has(word))
+    return " or ".join(argument("prefer", name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,8 @@ class MatchChoice:
     def _check_prefer(self) -> None:
         words, given = self.preferences, self.prefer
         parts = [each.strip() for each in given.split(",")] if isinstance(given, str) else []
-        if len(parts) == 2 and parts[0] in words and self.then is None:
+        is_column_of_two = parts[-1].startswith(("+", "-"))
+        if len(parts) == 2 and (parts[0] in words or is_column_of_two) and self.then is None:
             raise ConditionError(
                 f"{argument('prefer')} takes two preferences as a list (found {given!r}). Write"
                 f" {argument('prefer', parts)}."

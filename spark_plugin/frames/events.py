@@ -31,7 +31,7 @@ from spark_plugin.tasks.wire import HASHES, IDENTITY
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
 
-_LAST_SECOND = 253_402_300_799.0
+LAST_SECOND = 253_402_300_799
 """Of the year 9999: no later time is shown."""
 
 
@@ -39,7 +39,7 @@ def latest_time(time: str, tick: Tick) -> str:
     """SQL of the latest of some times in ticks, as Spark's progress shows it."""
     seconds, most = (
         f"max({time}) * {float((tick.nanoseconds or 0) / 10**9)!r}D",
-        f"{_LAST_SECOND!r}D",
+        f"{float(LAST_SECOND)!r}D",
     )
     # `least` passes over the null of no times.
     return f"timestamp_seconds(CASE WHEN {seconds} > {most} THEN {most} ELSE {seconds} END)"

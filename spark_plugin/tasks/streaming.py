@@ -131,6 +131,11 @@ class OneStreamPackTask:
     left: StreamPackTask
     right: StreamPackTask
 
+    @property
+    def ahead(self) -> int | None:
+        """Ticks from the median to a row at most."""
+        return self.left.ahead
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work through one partition, a bounded part after the other."""
         for table in bounded(begin_task(batches)):

@@ -44,6 +44,10 @@ MANY_DIGITS = "9" * 5000
             "how must be one of inner, left, right, full, semi, anti (found 'outer'",
         ),
         ([*WINDOW, "--emit", "rows"], "emit must be one of"),
+        (
+            [*WINDOW, "--where", "left_key = 1", "--where=right_key = 1"],
+            "--where is one condition (found 2). Join them by AND, or by OR.",
+        ),
         ([*WINDOW, "--engine", "dask"], "--engine must be one of auto, spark, local"),
         ([*WINDOW, "--backend", "tpu"], "backend must be one of"),
         ([*WINDOW, "--invalid", "keep"], "invalid must be one of"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 from contextlib import nullcontext
 from typing import Any, get_args
 
@@ -70,6 +71,14 @@ def test_refused(options: dict[str, Any]) -> None:
 def test_allowed_extremes() -> None:
     CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1)
     CorrelateOptions(slices=MOST_SLICES)
+
+
+@pytest.mark.parametrize("given", ["last,-seq", "snr,-seq", "-snr, +seq"])
+def test_two_preferences_in_one_text_are_refused(given: str) -> None:
+    parts = [each.strip() for each in given.split(",")]
+    with pytest.raises(ConditionError, match=re.escape(f"Write prefer={parts}.")):
+        MatchChoice(given)
+    MatchChoice("snr,seq")  # a column may have this name
 
 
 def test_words_of_prefer_are_one_table() -> None:

@@ -27,6 +27,14 @@ Measure: TypeAlias = Callable[[Sequence[str], np.ndarray, np.ndarray], dict[str,
 _NO_KERNEL = re.compile(
     r"Function '(\w+?)(?:_checked|_kleene)?' has no kernel matching input types \((.*)\)"
 )
+_NO_CAST = re.compile(r"Failed to parse string: ('.*') as a scalar of type (.*)", re.DOTALL)
+
+
+def _cause(error: pa.ArrowException) -> str:
+    """Why a condition has no value, in Arrow's words but for a text that a cast cannot read."""
+    cause = first_line(error)
+    text = _NO_CAST.fullmatch(cause)
+    return cause if text is None else f"found {text[1]}, which does not read as {text[2]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +156,7 @@ class PairFilter:
             except pa.ArrowException as error:
                 raise DataError(
                     f"{argument('where')} cannot be computed for some pairs"
-                    f" ({first_line(error)}). Remove such rows from the sides, compute a column"
+                    f" ({_cause(error)}). Remove such rows from the sides, compute a column"
                     " before the join, or cast the columns to a wider type."
                 ) from error
             passing: np.ndarray = met.to_numpy(zero_copy_only=False)

@@ -50,11 +50,10 @@ from spark_plugin.ways.join_sides import (
 from spark_plugin.ways.streaming.arguments import StreamArguments, check_join, check_session, ticks
 from spark_plugin.ways.streaming.buffer import SliceBuffer
 from spark_plugin.ways.streaming.packs import (
-    PACKED,
     behind_watermark,
     counted_output,
-    in_one_part,
     let_out,
+    packed,
     ticking,
 )
 from spark_plugin.ways.streaming.planning import key_buckets, plan_grid, settings_of
@@ -159,8 +158,12 @@ class StreamPlan:
     def _tasks_of(self, number: int, lag: int | None = None) -> DataFrame:
         """What tasks pack of a side; with a lag only how far it has come, which is read once more."""
         rows, schema = self.rows(number, is_counted=lag is None)
-        rows = in_one_part(rows, self.asked.aheads[number])
-        return rows.mapInArrow(self.pack_task(number, schema, lag), PACKED)
+        name = self._observed(number) if lag is None else None
+        return packed(rows, self.pack_task(number, schema, lag), name)
+
+    def _observed(self, number: int) -> str:
+        """What a side is called in Spark's progress."""
+        return f"{self.asked.name}_{self.asked.sides[number]}"
 
     def _tasks_of_one(self) -> DataFrame:
         """What tasks pack of one stream, which is read once."""
@@ -172,11 +175,10 @@ class StreamPlan:
         )  # fmt: skip
         both = replace(
             left, payload=[*left.payload, *right.payload], tested=[*left.tested, *right.tested],
-            observation=f"{self.asked.name}_{self.asked.sides[LEFT]}",
+            observation=self._observed(LEFT),
         )  # fmt: skip
         task = OneStreamPackTask(*self.packers)
-        rows = in_one_part(self._on_the_wire(both, layout), self.asked.aheads[LEFT])
-        return rows.mapInArrow(task, PACKED)
+        return packed(self._on_the_wire(both, layout), task, self._observed(LEFT))
 
     @remembered
     def packers(self) -> tuple[StreamPackTask, StreamPackTask]:
@@ -202,7 +204,7 @@ class StreamPlan:
         """Rows of a side on the wire, and the schema of what is packed of them."""
         side = self.sides[number]
         if is_counted:
-            side = replace(side, observation=f"{self.asked.name}_{self.asked.sides[number]}")
+            side = replace(side, observation=self._observed(number))
         layout = self.result.layout.only(side.side)
         rows = self._on_the_wire(side, layout)
         fields = rows.schema.fields[: len(layout.columns)]

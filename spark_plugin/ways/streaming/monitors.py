@@ -33,11 +33,10 @@ from spark_plugin.ways.streaming.arguments import (
 )
 from spark_plugin.ways.streaming.buffer import MonitorBuffer
 from spark_plugin.ways.streaming.packs import (
-    PACKED,
     behind_watermark,
     counted_output,
-    in_one_part,
     let_out,
+    packed,
     ticking,
 )
 from spark_plugin.ways.streaming.planning import key_buckets
@@ -134,7 +133,7 @@ class MonitorArguments:
         watched = Watched(self.operator, {self.side: "delay"}, {self.side: "ahead"})
         watch(rows.sparkSession, self.name, watched)
         task = replace(task, ahead=ticks_ahead("ahead", self.ahead, tick))
-        packs = in_one_part(rows, self.ahead).mapInArrow(task, PACKED)
+        packs = packed(rows, task, f"{self.name}_{self.side}")
         if self.clock is not None:
             packs = packs.unionAll(ticking(self.clock, task.settings))
         packs = behind_watermark(packs, delay, task.grid.nanoseconds)

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_plugin.frames.columns import encode, quoted, text
+from spark_plugin.frames.events import LAST_SECOND
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT
 from spark_plugin.tasks.streaming import (
     AHEAD_ROWS,
@@ -18,6 +19,8 @@ from spark_plugin.tasks.streaming import (
     ROWS,
     SEEN,
     SETTINGS,
+    OneStreamPackTask,
+    StreamPackTask,
 )
 from spark_plugin.tasks.wire import LABEL
 from spark_plugin.ways.streaming.buffer import BUFFERED, Buffer
@@ -27,6 +30,8 @@ PACKED = (
     f" {IS_OWN} boolean, {IS_AHEAD} boolean, {IS_LEFT} boolean, {EVENTS} binary"
 )
 """The columns of packs on their way to the state."""
+CLOCK = "_clock"
+"""Ending of the name of a side's clock in Spark's progress, where rows can be set aside."""
 AHEAD = "_ahead"
 """Ending of what the count of rows of a side is called that are set aside."""
 
@@ -38,9 +43,22 @@ def behind_watermark(packs: DataFrame, delay: int, nanoseconds: int) -> DataFram
     return packs.withWatermark(SEEN, f"{milliseconds} milliseconds").drop(SEEN)
 
 
-def in_one_part(rows: DataFrame, ahead: object) -> DataFrame:
-    """Rows of a micro-batch in one partition, if they are compared with the median of all of them."""
-    return rows if ahead is None else rows.coalesce(1)
+def packed(
+    rows: DataFrame, task: StreamPackTask | OneStreamPackTask, name: str | None = None
+) -> DataFrame:
+    """What a task packs; a name is that of its side in Spark's progress, which tells its clock there.
+
+    Rows that are set aside move no clock. So of these tasks the clock is not the latest time of
+    all rows, and they see a micro-batch in one partition, to compare rows with its median.
+    """
+    if task.ahead is None:
+        return rows.mapInArrow(task, PACKED)
+    packs = rows.coalesce(1).mapInArrow(task, PACKED)
+    if name is None:
+        return packs
+    latest = f"least(coalesce(max({SEEN}), {EARLIEST}L), {LAST_SECOND * 10**6}L)"
+    time = f"timestamp_micros(nullif({latest}, {EARLIEST}L))"
+    return packs.observe(f"{name}{CLOCK}", F.expr(time).alias("latest"))
 
 
 def let_out(packs: DataFrame, buffer: Buffer, name: str, sides: Mapping[str, str]) -> DataFrame:

@@ -89,6 +89,9 @@ def test_a_clock_a_day_fast_silences_nothing(spark: SparkSession, tmp_path: Path
     assert sum(each["ahead_late"]["left_ahead"] for each in told) == 1
     assert sum(each["ahead_late"]["left"] for each in told) == 0
     assert sum(each["ahead_output"]["rows"] for each in told) == len(rows)
+    clocks = filter(None, (each["ahead_left_clock"]["latest"] for each in told))
+    assert [latest[-6:] for latest in clocks] == [":00:20", ":03:21"]  # in whatever zone
+    assert not any("ahead_right_clock" in each for each in told)
     times = [each["eventTime"] for each in progress if "min" in each["eventTime"]]
     assert times
     assert not any("1970" in time[name] for time in times for name in ("min", "avg", "max"))
