@@ -15,7 +15,7 @@ from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import MidnightType
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.tasks.wire import METRICS, wire_layout
+from spark_plugin.tasks.wire import METRICS, WireLayout, wire_layout
 
 Named = Sequence[tuple[str, T.DataType]]
 
@@ -139,10 +139,28 @@ def like_key(left: T.DataType, right: T.DataType) -> T.DataType:
     return right if left == right else frames.spark_type("by", of_both)
 
 
+def layout_of(sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> WireLayout:
+    """How rows of two sides cross to the workers of their join."""
+    left, right = sides
+    own, others, tested, tested_too = (
+        [frames.crosses_as_int64(side.kind_of(name)) for name in names]
+        for side, names in (
+            (left, left.payload), (right, right.payload),
+            (left, left.tested), (right, right.tested),
+        )
+    )  # fmt: skip
+    return wire_layout(
+        len(left.by), own, others, coordinates=spec.coordinates, identity=spec.is_one_stream,
+        tested=(tested, tested_too),
+    )  # fmt: skip
+
+
 class ResultColumns:
     """The output columns of a join of DataFrames: their names, types, and how they cross the wire."""
 
-    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> None:
+    def __init__(
+        self, sides: tuple[EventFrame, EventFrame], spec: AnySpec, key_names: Sequence[str] = ()
+    ) -> None:
         left, right = sides
         if spec.overlap_ends:
             frames.check_microseconds(left.times.scales[0])
@@ -150,17 +168,8 @@ class ResultColumns:
             [(name, side.kind_of(name)) for name in names]
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
-        own, others, tested, tested_too = (
-            [frames.crosses_as_int64(side.kind_of(name)) for name in names]
-            for side, names in (
-                (left, left.payload), (right, right.payload),
-                (left, left.tested), (right, right.tested),
-            )
-        )  # fmt: skip
-        self.layout = wire_layout(
-            len(keys), own, others, coordinates=spec.coordinates, identity=spec.is_one_stream,
-            tested=(tested, tested_too),
-        )  # fmt: skip
+        keys = [(name, kind) for name, (_, kind) in zip(key_names or left.by, keys, strict=True)]
+        self.layout = layout_of(sides, spec)
         self.columns = output_columns(spec, keys, mine, theirs)
         self.names = tuple(column.name for column in self.columns)
         check_output_names(list(self.names))

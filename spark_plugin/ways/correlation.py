@@ -241,7 +241,7 @@ def planned_pairs(
     sides = with_longest_matches(sides, spec)
     check_payload(sides)
     shifts = plan_shifts(arguments.shifts, sides, spec)
-    result = ResultColumns(sides, spec)
+    result = ResultColumns(sides, spec, arguments.output_keys)
     check_streaming(sides, spec, options)
     check_workers(spark)
     with queries_logged():

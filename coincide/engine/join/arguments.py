@@ -438,6 +438,11 @@ class MirroredArguments(JoinArguments):
         return self.emit == "best"
 
     @property
+    def output_keys(self) -> list[str]:
+        """As in `PairArguments`: as they were asked for."""
+        return super().keys
+
+    @property
     def outputs_either_key(self) -> bool:
         """As in `PairArguments`."""
         return True

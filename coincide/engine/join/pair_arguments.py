@@ -366,6 +366,11 @@ class PairArguments(ABC):
         return False
 
     @property
+    def output_keys(self) -> list[str]:
+        """What keys are called in the output."""
+        return self.keys
+
+    @property
     def outputs_either_key(self) -> bool:
         """Whether keys of right events are in the output, too, in the columns of left ones."""
         return self.how in ("right", "full")

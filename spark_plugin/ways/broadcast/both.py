@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import argument, several
-from spark_plugin.frames.output_columns import ResultColumns
+from spark_plugin.frames.output_columns import layout_of
 from spark_plugin.frames.queries import ship
 from spark_plugin.tasks.broadcast import PartTask, sorted_table
 from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, expected_matches
@@ -49,7 +49,7 @@ def dealt(sides: Sides, collected: Sequence[CollectedSide], spec: JoinSpec, task
         for side, each in zip(sides, collected, strict=True)
     )
     reach = Reach.of(spec.pairs, own, others, spec.largest_useful)
-    layout = ResultColumns(sides, spec).layout
+    layout = layout_of(sides, spec)
     left, right = (
         sorted_table(
             wire_table(each.events, side, layout),

@@ -218,6 +218,8 @@ def _computed(spark: SparkSession, join: DirectJoin, observed_by: Observation | 
             (RIGHT, tables.payload[1]),
         )
     )
+    # Seen from the right side, too, keys are called as they are in the output.
+    by = tuple((name, kind) for name, (_, kind) in zip(tables.schema.names, by, strict=False))
     spec = tables.spec
     if spec.compares_tasks:
         join = replace(join, tables=replace(tables, spec=spec.but(merits=True)))

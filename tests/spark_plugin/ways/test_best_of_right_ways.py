@@ -108,6 +108,32 @@ def test_of_frames(spark: SparkSession, small_slices: None, expected: pa.Table, 
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    "way", ["exchange", "broadcast-left", "broadcast-right", "broadcast-both", "files"]
+)
+def test_a_right_key_may_be_called_as_an_output_column(
+    spark: SparkSession, small_slices: None, tmp_path: Path, way: str
+) -> None:
+    """The output has the left name of a key, so `left_id` of the right side is in nobody's way."""
+    tables = SIDES[0], SIDES[1].rename_columns({"of": "left_id"})
+    given: dict[str, Any] = {"by": [("key", "left_id")], "confidence": 0.5, "within": (-20, 60)}
+    options = CorrelateOptions(way=way, slices=6 if way in ("exchange", "files") else None)  # type: ignore[arg-type]
+    for how, emit in (("right", "best"), ("full", "pairs"), ("right", "pairs")):
+        given |= {"how": how, "emit": emit}
+        wanted = correlate_tables(*tables, **given)
+        if way == "files":
+            paths = [tmp_path / name for name in ("left.parquet", "right.parquet")]
+            for path, table in zip(paths, tables, strict=True):
+                pq.write_table(table, path, row_group_size=16)
+            found = correlate_files(spark, *map(str, paths), options=options, **given).toArrow()
+        else:
+            frames = [frame(spark, table).repartition(3) for table in tables]
+            found = correlate(*frames, options=options, **given).toArrow()
+        assert found.column_names == ["key", "left_id", "right_id"]
+        assert rows_of(found) == rows_of(wanted)
+
+
+@pytest.mark.spark
 def test_of_files_on_spark(spark: SparkSession, tmp_path: Path, expected: pa.Table) -> None:
     paths = written(tmp_path)
     given = {**GIVEN, "options": CorrelateOptions(way="files", slices=5)}
