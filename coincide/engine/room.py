@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.model.counters import Sums
-from coincide.model.errors import MemoryBudgetError, argument, option
+from coincide.model.errors import MemoryBudgetError, option
+from coincide.model.options import OUTPUT_ROWS
 
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 _SMALL = 64 << 20
@@ -112,7 +113,7 @@ class PairLimit:
 
 _CURE = (
     "Narrow the window, raise the confidence, join by more keys, ask for"
-    f" {argument('emit', 'counts')} or {argument('emit', 'best')}"
+    f" {OUTPUT_ROWS['counts'].said} or {OUTPUT_ROWS['best'].said}"
 )
 
 

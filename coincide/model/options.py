@@ -167,6 +167,68 @@ def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGE
         raise ConditionError(f"{argument(name)} must be at most {most:,} (found {brief(value)}).")
 
 
+@dataclass(frozen=True)
+class OutputRow:
+    """A word of `emit`: what a row of the output is, and what follows from that."""
+
+    word: Emit
+    pair_work: float  # in rows that cross to a worker
+    is_a_pair: bool = False  # of its own, else a row is of a left event
+    in_lists: bool = False  # all matches of an event
+    is_best: bool = False  # the matches of an event that are chosen
+    holds_matches: bool = True  # what a match has, such as a probability
+    totals: tuple[str, ...] = ()  # columns of whole numbers that add up over matches, from 0
+
+    @property
+    def holds_all_pairs(self) -> bool:
+        """Whether each pair is in the output."""
+        return self.is_a_pair or self.in_lists
+
+    @property
+    def said(self) -> str:
+        """What messages call it."""
+        return argument("emit", self.word)
+
+
+OUTPUT_ROWS: dict[Emit, OutputRow] = {
+    row.word: row
+    for row in (
+        OutputRow("pairs", 0.3, is_a_pair=True),
+        OutputRow("lists", 0.1, in_lists=True),
+        OutputRow("counts", 0.02, holds_matches=False, totals=("matches",)),
+        OutputRow("best", 0.1, is_best=True),
+    )
+}
+"""All words that say what a row is: what rows need, and what refuses them, is asked here."""
+
+
+class Output:
+    """What an output has by `how` and `emit`, which arguments and specs both name."""
+
+    how: How
+    emit: Emit
+
+    @property
+    def row(self) -> OutputRow:
+        """What a row is, where left events are not all that there is: `one_row_per_event`."""
+        return OUTPUT_ROWS[self.emit]
+
+    @property
+    def one_row_per_event(self) -> bool:
+        """Whether rows are left events alone: semi and anti."""
+        return self.how in ("semi", "anti")
+
+    @property
+    def outputs_matches(self) -> bool:
+        """Whether right columns are in the output: else they are not needed for it."""
+        return self.row.holds_matches and not self.one_row_per_event
+
+    @property
+    def is_pairs_alone(self) -> bool:
+        """Whether a row is final as soon as its pair is found, whatever other pairs there are."""
+        return self.how == "inner" and self.row.is_a_pair
+
+
 PreferWord = Literal["probability", "nearest", "first", "last"]
 Prefer = PreferWord | str | Sequence[str]
 """What makes a match the best one: a word, or a column of it; or that, and then a column."""
@@ -368,12 +430,13 @@ class MatchChoice:
         """Whether an event may have more than one match."""
         return self.k > 1 or self.ties == "all"
 
-    def check_emission(self, how: str, emit: str) -> None:
-        """Refuse what has no meaning for an answer of such a shape."""
+    def check_output(self, output: Output) -> None:
+        """Refuse what has no meaning for an output."""
+        how = output.how
         if self.matching is not None:
             is_one_sided = how not in ("inner", "left")
-            if is_one_sided or emit not in ("pairs", "best"):
-                shape = argument("how", how) if is_one_sided else argument("emit", emit)
+            if is_one_sided or not (output.row.is_a_pair or output.row.is_best):
+                shape = argument("how", how) if is_one_sided else output.row.said
                 if how == "right":
                     shape += ", or swap the sides and mirror the window"
                 raise ConditionError(
@@ -381,15 +444,15 @@ class MatchChoice:
                     f" {argument('how', 'left')} also left events without a pair. Remove {shape}."
                 )
             return
-        if emit == "best" or self.is_most_probable:
+        if output.row.is_best or self.is_most_probable:
             return
         is_k = self.asked == "probability"
         said = argument("k", self.k) if is_k else argument("prefer", self.asked)
         if is_k and self.k == 1:
             said = argument("ties", self.ties)
         raise ConditionError(
-            f"{said} chooses among matches, but {argument('emit', emit)} returns all matches or"
-            f" none. Add {argument('emit', 'best')}, or remove {said}."
+            f"{said} chooses among matches, but {output.row.said} returns all matches or none. Add"
+            f" {OUTPUT_ROWS['best'].said}, or remove {said}."
         )
 
 

@@ -60,9 +60,10 @@ def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[
     columns += [OutputColumn(f"{spec.prefixes[0]}_{name}", kind) for name, kind in left]
     if spec.one_row_per_event:
         return columns
-    if spec.emit == "counts":
-        return [*columns, OutputColumn("matches", T.LongType())]
-    in_lists = spec.emit == "lists"
+    columns += [OutputColumn(name, T.LongType()) for name in spec.row.totals]
+    if not spec.outputs_matches:
+        return columns
+    in_lists = spec.row.in_lists
     columns += [OutputColumn(f"{spec.prefixes[1]}_{name}", kind, in_lists) for name, kind in right]
     columns += [
         OutputColumn(name, frames.spark_type(name, kind), in_lists)

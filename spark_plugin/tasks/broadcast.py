@@ -133,7 +133,7 @@ class PartialTask(BroadcastTask):
 def is_two_step(small: SideName, spec: AnySpec) -> bool:
     """Whether what tasks find about events of the small side must be brought together."""
     # A task that streams right events sees some of the matches of each left one: pairs alone are final.
-    return small == "left" and (spec.how != "inner" or spec.emit != "pairs")
+    return small == "left" and not spec.is_pairs_alone
 
 
 SMALLEST_CHUNK = 1 << 18

@@ -14,7 +14,6 @@ from coincide.engine.events.rows import numbers_in_runs
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import SideModel
 from coincide.engine.join.emission import Emission
-from coincide.engine.join.spec import AnySpec
 from coincide.model.errors import DataError, argument
 from coincide.model.options import SideName
 from coincide.model.sides import LEFT, RIGHT, SIDES
@@ -166,11 +165,6 @@ def _unpacked_rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
         yield from rows.append_column(SALT, pa.array(np.arange(rows.num_rows))).to_batches()
 
 
-def needs_adding_up(spec: AnySpec) -> bool:
-    """Whether a slice that lacks matches of its left events yields no final rows."""
-    return spec.how != "inner" or spec.emit != "pairs"
-
-
 @dataclass(frozen=True, kw_only=True)
 class DealtSliceTask(SliceTask):
     """Yields of each left event of a slice: which it is, its columns, what it met there."""
@@ -183,10 +177,10 @@ class DealtSliceTask(SliceTask):
         *columns, first_hash, second_hash = left.payload
         hashes = [first_hash, second_hash]
         event = [*hashes, pa.array(_occurrences(*(column.to_numpy() for column in hashes)))]
-        if not is_first and self.spec.emit != "pairs":
+        if not is_first and not self.spec.row.is_a_pair:
             columns = [pa.nulls(len(left), column.type) for column in columns]
         told = [pa.array(np.full(len(left), is_first)), *event]
-        if self.spec.emit == "pairs":
+        if self.spec.row.is_a_pair:
             # Tells a match whose columns are null from none.
             right = replace(
                 right, payload=[pa.array(np.ones(len(right), np.int64)), *right.payload]
@@ -200,7 +194,7 @@ class DealtSliceTask(SliceTask):
         keys, rest = np.split(np.arange(batch.num_columns), [len(self.layout.keys)])
         is_first, *columns = [batch.column(int(i)) for i in rest]
         own = [batch.column(int(i)) for i in keys]
-        if self.spec.emit != "pairs":
+        if not self.spec.row.is_a_pair:
             own = [pc.if_else(is_first, key, pa.scalar(None, key.type)) for key in own]
         known = len(HASHES) + 1
         event, columns = columns[:known], columns[known:]

@@ -60,9 +60,9 @@ class WireTask(CountingTask):
 def partial_spec(spec: AnySpec, how: How) -> AnySpec:
     """What a task computes that may lack matches of its left events."""
     if spec.one_row_per_event:
-        return spec.but(how=how, emit="counts")
+        return spec.counted.but(how=how)
     # What decides among the best matches that tasks find is theirs to tell.
-    return spec.but(how=how, merits=spec.merits or spec.emit == "best")
+    return spec.but(how=how, merits=spec.merits or spec.row.is_best)
 
 
 def joined(spec: AnySpec, left: Side, right: Side) -> Emission:

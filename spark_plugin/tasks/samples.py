@@ -13,8 +13,6 @@ from coincide.model.bands import OUTER_HI, OUTER_LO
 from coincide.model.classes import ShapeClasses
 from coincide.model.sides import LEFT
 
-PAIR_WORK = {"pairs": 0.3, "lists": 0.1, "counts": 0.02, "best": 0.1}
-"""Work of a pair, in rows that cross to the worker, by emit."""
 _MOST_STEPS = 24
 FARTHEST = 2**62
 """No doubled midpoint lies further out."""

@@ -211,7 +211,7 @@ class Question:
 
     def shuffles_pairs(self, small: SideFacts) -> bool:
         """Whether all pairs would be shuffled, of which nobody knows whether they are few."""
-        shuffles = is_two_step(small.side, self.spec) and self.spec.emit in ("pairs", "lists")
+        shuffles = is_two_step(small.side, self.spec) and self.spec.row.holds_all_pairs
         return shuffles and not self.spec.one_row_per_event
 
     @remembered

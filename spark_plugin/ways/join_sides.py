@@ -18,7 +18,7 @@ from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
 from coincide.engine.join.spec import AnySpec
 from coincide.model.errors import ConditionError, argument
-from coincide.model.options import CorrelateOptions, SideName
+from coincide.model.options import OUTPUT_ROWS, CorrelateOptions, SideName
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import arrow_type, field_of
 from spark_plugin.frames.events import EventFrame
@@ -113,8 +113,8 @@ def _check_final(stream: str, spec: AnySpec) -> None:
     if stream == "right" and is_two_step("left", spec):
         raise ConditionError(
             f"{argument('right')} is streaming, so with {argument('how', spec.how)} and"
-            f" {argument('emit', spec.emit)} the row of a left event can change while right events"
-            f" come. Use {argument('how', 'inner')} with {argument('emit', 'pairs')}. Or give the"
+            f" {spec.row.said} the row of a left event can change while right events"
+            f" come. Use {argument('how', 'inner')} with {OUTPUT_ROWS['pairs'].said}. Or give the"
             " stream as left, the static side as right, and mirror the window."
         )
 

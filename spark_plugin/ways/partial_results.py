@@ -53,16 +53,16 @@ class PartialResult:
 
     def _found_kinds(self) -> list[T.DataType]:
         kinds: list[T.DataType] = [column.wire_kind for column in self._known]
-        if self.spec.emit == "counts":
-            return [T.LongType()]
-        if self.spec.emit == "best":
+        if self.spec.row.totals:
+            return [T.LongType() for _ in self.spec.row.totals]
+        if self.spec.row.is_best:
             return [*kinds, *kinds_of_order(self._spec)]
         # A mark tells a match whose columns are null from none.
         return [T.LongType(), *kinds] if self._has_mark else kinds
 
     @property
     def _has_mark(self) -> bool:
-        return self._tells_events and self.spec.emit == "pairs"
+        return self._tells_events and self.spec.row.is_a_pair
 
     @property
     def _own_fields(self) -> list[T.StructField]:
@@ -86,7 +86,7 @@ class PartialResult:
     def combined(self, found: DataFrame, events: DataFrame | None = None) -> DataFrame:
         """The result in wire types, of all left events where tasks do not tell of them."""
         kept = self._own if events is None else self._event
-        if self.spec.emit != "pairs":
+        if not self.spec.row.is_a_pair:
             firsts = [F.first(name, ignorenulls=True).alias(name) for name in kept]
             firsts = firsts if events is None else []
             parts = list(zip(self._found, self._known, strict=False))
@@ -94,7 +94,7 @@ class PartialResult:
             found = found.groupBy(*self._event).agg(*firsts, *sums)
             if self._spec.choice.may_be_many:
                 found = exploded(found, kept, self._spec)
-            elif self.spec.emit == "best":
+            elif self.spec.row.is_best:
                 found = found.selectExpr(*kept, "best.*")
         elif events is None:
             found = self._with_lonely(found)
@@ -113,7 +113,7 @@ class PartialResult:
         # Spark takes what Python yields to be as small as its input. Of the events it is known.
         if self._spec.how == "inner":
             events = events.hint("broadcast")
-        elif self.spec.emit in ("pairs", "lists"):
+        elif self.spec.row.holds_all_pairs:
             found = found.hint("merge")
         return events.join(found, self._event, _JOINS[self._spec.how])
 
@@ -133,17 +133,20 @@ class PartialResult:
         """What an event without a match has, of which tasks do not tell."""
         if self._spec.how != "left" or self._tells_events:
             return found
-        nothing = {"counts": F.lit(0), "lists": F.array()}.get(self._spec.emit)
-        return found if nothing is None else F.coalesce(found, nothing.cast(column.wire_kind))
+        row = self._spec.row
+        if not (row.totals or row.in_lists):
+            return found
+        nothing = F.array() if row.in_lists else F.lit(0)
+        return F.coalesce(found, nothing.cast(column.wire_kind))
 
     def _kept(self) -> str:
         """SQL of which events are in the result, where tasks tell of all."""
-        first, how, emit = self._found[0], self._spec.how, self.spec.emit
-        if how == "left" or emit == "pairs":
+        first, how, row = self._found[0], self._spec.how, self.spec.row
+        if how == "left" or row.is_a_pair:
             return "true"
-        if emit == "counts":
+        if row.totals:
             return f"{first} = 0" if how == "anti" else f"{first} > 0"
-        if emit == "lists":
+        if row.in_lists:
             return f"size({first}) > 0"
         return f"{self._found[-length_of_order(self._spec) - 1]} IS NOT NULL"
 
@@ -152,9 +155,9 @@ def added_up(
     spec: AnySpec, names: Sequence[str], others: Sequence[tuple[str, OutputColumn]]
 ) -> list[Column]:
     """The parts of one event as one."""
-    if spec.emit == "counts":
-        return [F.expr(f"sum({names[0]}) AS {names[0]}")]
-    if spec.emit == "lists":
+    if spec.row.totals:
+        return [F.expr(f"sum({name}) AS {name}") for name in names]
+    if spec.row.in_lists:
         return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
     probability, *order = names[-length_of_order(spec) - 1 :]
     preferred = [order.pop(0)] if _is_preferred(spec) else []

@@ -22,7 +22,6 @@ from spark_plugin.frames.statistics import (
 )
 from spark_plugin.tasks.broadcast import chunk_rows, is_two_step
 from spark_plugin.tasks.samples import (
-    PAIR_WORK,
     Reach,
     Sample,
     expected_matches,
@@ -75,7 +74,7 @@ def plan_after_job(
         *samples,
         options=options,
         parallelism=tasks,
-        pair_work=PAIR_WORK[spec.emit],
+        pair_work=spec.row.pair_work,
         keyed=bool(sides[0].by),
         row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
     )
@@ -198,13 +197,13 @@ def _is_worth_it(
     if limits.prepared_row * prepared > moved:
         return False
     matches = expected_matches(large.sample, small.sample, towards)
-    if is_two_step(small.name, spec) and spec.emit in ("pairs", "lists"):
+    if is_two_step(small.name, spec) and spec.row.holds_all_pairs:
         pairs = float((large.sample.weights * matches).sum())
         if not spec.one_row_per_event and pairs > large.sample.rows:
             return False
     if not large.partitions.size:
         return True
-    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * matches)
+    work = large.sample.weights * (1.0 + spec.row.pair_work * matches)
     heaviest = np.bincount(np.unique(large.partitions, return_inverse=True)[1], work).max()
     return bool(heaviest <= max(limits.uneven * work.sum() / tasks, limits.little_work))
 

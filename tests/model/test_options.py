@@ -15,12 +15,15 @@ from coincide.model.errors import ConditionError
 from coincide.model.options import (
     MAX_CLASSES,
     MOST_SLICES,
+    OUTPUT_ROWS,
     PREFERENCES,
     EffectChoice,
+    Emit,
     MatchChoice,
     PreferEffectWord,
     PreferWord,
 )
+from cpu_fallback.reference.join import EMITS
 from cpu_fallback.reference.join import PREFERENCES as REFERENCE
 
 
@@ -94,3 +97,13 @@ def test_words_of_prefer_are_one_table() -> None:
                 choice(name, matching="optimal")
     assert MatchChoice("distance").is_by_column
     assert not MatchChoice("distance").word.needs_places
+
+
+def test_words_of_emit_are_one_table() -> None:
+    assert get_args(Emit) == tuple(OUTPUT_ROWS)
+    assert {*EMITS} == {*OUTPUT_ROWS}
+    for word, row in OUTPUT_ROWS.items():
+        kinds = row.is_a_pair, row.in_lists, row.is_best, bool(row.totals)
+        assert row.word == word
+        assert sum(kinds) == 1, "tasks put parts of an event together by one of these"
+        assert row.holds_matches == (not row.totals)

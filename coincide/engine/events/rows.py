@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from coincide.model.errors import MemoryBudgetError, argument
+from coincide.model.errors import MemoryBudgetError
+from coincide.model.options import OUTPUT_ROWS
 
 
 class Gather:
@@ -46,7 +47,7 @@ class Gather:
             if taken > ARRAY_BYTES:
                 raise MemoryBudgetError(
                     f"the {rows.size} matches of one left event hold {taken} bytes of {self.kind}"
-                    f" in one column, more than a list can hold. Use {argument('emit', 'pairs')},"
+                    f" in one column, more than a list can hold. Use {OUTPUT_ROWS['pairs'].said},"
                     " or remove this column."
                 )
         return self(rows)

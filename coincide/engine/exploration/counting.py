@@ -117,7 +117,7 @@ class Candidates(Emission):
 def at_confidence(spec: JoinSpec, confidence: float) -> JoinSpec:
     """The join at another confidence, of which only pairs are counted."""
     window = Window(spec.window.lo, spec.window.hi, confidence)
-    return spec.but(window=window, how="inner", emit="counts", probability=False)
+    return spec.counted.but(window=window, how="inner", probability=False)
 
 
 @dataclass(frozen=True)

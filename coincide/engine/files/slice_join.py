@@ -120,9 +120,7 @@ def _read(
     """Events of the left (0) or right (1) files; if need be with what tells rows apart."""
     names, spec = tables.columns(side), tables.spec
     # Rows of right events decide among equal matches.
-    is_numbered = spec.is_one_stream or (
-        side == RIGHT and spec.ties_by_rows and spec.emit == "best"
-    )
+    is_numbered = spec.is_one_stream or (side == RIGHT and spec.ties_by_rows and spec.row.is_best)
     return tables.read(side, join.files[side].read(parts, names, threads, is_numbered))
 
 

@@ -31,7 +31,7 @@ from coincide.engine.join.pair_arguments import (
 )
 from coincide.engine.join.pair_columns import PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where
-from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS, outputs_matches
+from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.warnings import delay_argument, warn
 from coincide.model.condition import TimingCondition, Window
@@ -43,7 +43,7 @@ from coincide.model.errors import (
     brief,
     found_instead,
 )
-from coincide.model.options import CorrelateOptions, How, Way
+from coincide.model.options import OUTPUT_ROWS, CorrelateOptions, How, Way
 from coincide.model.relations import SpanRelation
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT, SIDES
@@ -106,11 +106,10 @@ class JoinArguments(PairArguments):
                 f"{argument('pair_columns')} takes {column!r}, {known[column]}{also} (found"
                 f" {brief(self.pair_columns)})."
             )
-        if asked and not outputs_matches(self.how, self.emit):
-            name = "how" if self.emit == "pairs" else "emit"
+        if asked and not self.outputs_matches:
             raise ConditionError(
-                f"{argument(name, getattr(self, name))} gives no pairs, so there is no {asked[0]}."
-                f" Remove {argument('pair_columns')}."
+                f"{self._said_output} gives no pairs, so there is no {asked[0]}. Remove"
+                f" {argument('pair_columns')}."
             )
 
     def _check_of_right(self) -> None:
@@ -119,7 +118,7 @@ class JoinArguments(PairArguments):
         for what, is_given in given.items():
             if is_given:
                 raise ConditionError(
-                    f"{argument('how', 'right')} with {argument('emit', 'best')} does not take {what}."
+                    f"{argument('how', 'right')} with {self.row.said} does not take {what}."
                     " Swap the sides and mirror the window."
                 )
 
@@ -137,13 +136,13 @@ class JoinArguments(PairArguments):
         assert bound is not None
         is_one_way = size_of(bound) <= 0 if predicate.lo is None else size_of(bound) >= 0
         words = (word, "nearest") if is_one_way else (word,)
-        is_best = self.emit == "best" and choice.prefer in words
+        is_best = self.row.is_best and choice.prefer in words
         is_plain = self.where is self.matching is self.shifts is None and not self.is_one_stream
-        if not (is_plain and (is_best or self.how in ("semi", "anti"))):
+        if not (is_plain and (is_best or self.one_row_per_event)):
             raise ConditionError(
                 f"{predicate} alone holds for most pairs, however far apart. Give both ends, such as"
                 f" {argument('within', ('-1h', '0s'))}, or ask for the {word} match alone:"
-                f" {argument('emit', 'best')}, {argument('prefer', word)}, of two sides and without"
+                f" {OUTPUT_ROWS['best'].said}, {argument('prefer', word)}, of two sides and without"
                 f" {argument('where')}, {argument('matching')} and {argument('shifts')}."
             )
 
@@ -188,13 +187,13 @@ class JoinArguments(PairArguments):
     def _check_bounded(self) -> None:
         """Refuse all pairs, however far apart, where they would be most of all."""
         assert isinstance(self.condition, SpanRelation)
-        is_nearest = self.emit == "best" and self.choice.prefer == "nearest"
-        is_found = self.how in ("semi", "anti") or is_nearest
+        is_nearest = self.row.is_best and self.choice.prefer == "nearest"
+        is_found = self.one_row_per_event or is_nearest
         if self.condition.is_unbounded and not (is_found and self.where is self.matching is None):
             raise ConditionError(
                 f"{self.condition} alone holds for most pairs, however far apart. Give"
                 f" {argument(self.condition.called, '1h')}, the most time between the two, or ask for"
-                f" the nearest alone: {argument('emit', 'best')}, {argument('prefer', 'nearest')},"
+                f" the nearest alone: {OUTPUT_ROWS['best'].said}, {argument('prefer', 'nearest')},"
                 f" without {argument('where')}."
             )
 
@@ -307,7 +306,7 @@ class JoinArguments(PairArguments):
     @property
     def side_of_matches(self) -> int:
         """As in `PairArguments`."""
-        return LEFT if (self.how, self.emit) == ("right", "best") else RIGHT
+        return LEFT if self.how == "right" and self.row.is_best else RIGHT
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -435,7 +434,7 @@ class MirroredArguments(JoinArguments):
     @property
     def puts_back(self) -> bool:
         """Whether rows are of pairs, and come out with left columns first."""
-        return self.emit == "best"
+        return self.row.is_best
 
     @property
     def output_keys(self) -> list[str]:

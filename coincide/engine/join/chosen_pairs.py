@@ -357,6 +357,6 @@ def _shape_of(spec: AnySpec) -> type[Emission]:
         return LeftRows
     if spec.matching is not None:
         return _MATCHINGS[spec.matching]
-    if spec.emit == "best" and not spec.choice.is_most_probable:
+    if spec.row.is_best and not spec.choice.is_most_probable:
         return Chosen
-    return _SHAPES[spec.emit]
+    return _SHAPES[spec.row.word]

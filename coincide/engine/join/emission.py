@@ -18,7 +18,7 @@ from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError, argument
-from coincide.model.options import Preferred
+from coincide.model.options import OUTPUT_ROWS, Preferred
 from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
@@ -500,7 +500,7 @@ class Pairs(_OfAllPairs):
     @remembered
     def _are_alone(self) -> np.ndarray:
         """Which events of one stream have no other one, by row: bool array."""
-        others = self._spec.but(emit="counts", pairs_once=False)
+        others = self._spec.counted.but(pairs_once=False)
         join = others.pairing(self._left, self._right).join
         alone = np.empty(len(self._left), bool)
         alone[join.left_order] = join.counts == 0
@@ -599,7 +599,7 @@ class Lists(_OfAllPairs):
             if stop - start == 1:
                 raise MemoryBudgetError(
                     f"one left event has {bounds[-1]} matches, more than a list can hold. Use"
-                    f" {argument('emit', 'pairs')}."
+                    f" {OUTPUT_ROWS['pairs'].said}."
                 )
             middle = (start + stop) // 2
             yield from self._lists(start, middle, counts[: middle - start])

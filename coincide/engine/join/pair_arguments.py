@@ -33,7 +33,7 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
 from coincide.engine.join.shifts import Shifts, check_shifts
-from coincide.engine.join.spec import AnySpec, outputs_matches
+from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import (
     Confidence,
     TimingCondition,
@@ -51,6 +51,7 @@ from coincide.model.options import (
     How,
     MatchChoice,
     Matching,
+    Output,
     PreferEffect,
     Ties,
     check_choice,
@@ -72,7 +73,7 @@ class OneStreamError(ConditionError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairArguments(ABC):
+class PairArguments(Output, ABC):
     """What is asked of a join of two sides, or of one stream with itself, whatever the condition.
 
     Its output columns are ``<prefix>_columns`` of both `prefixes`.
@@ -109,7 +110,7 @@ class PairArguments(ABC):
         check_where(self.where, self.where_columns)
         check_shifts(self.shifts)
         self._check_emission()
-        self.choice.check_emission(self.how, self.emit)
+        self.choice.check_output(self)
         check_backend(self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
             raise OneStreamError(
@@ -123,27 +124,26 @@ class PairArguments(ABC):
     def _check_emission(self) -> None:
         """Refuse combinations that have no meaning."""
         is_of_right = self.side_of_matches == LEFT
-        if self.how in ("right", "full") and self.emit != "pairs" and not is_of_right:
+        if self.how in ("right", "full") and not (self.row.is_a_pair or is_of_right):
             raise ConditionError(
                 f"{argument('how', self.how)} adds right events without a match to pairs, but"
-                f" {argument('emit', self.emit)} gives a row for each left event. Remove one. For"
+                f" {self.row.said} gives a row for each left event. Remove one. For"
                 " a row for each right event swap the sides and mirror the window."
             )
-        if self.how in ("semi", "anti") and self.emit != "pairs":
+        if self.one_row_per_event and not self.row.is_a_pair:
             raise ConditionError(
-                f"{argument('how', self.how)} gives one row per left event. Remove"
-                f" {argument('emit', self.emit)}."
+                f"{argument('how', self.how)} gives one row per left event. Remove {self.row.said}."
             )
-        if self.probability and (self.how in ("semi", "anti") or self.emit == "counts"):
-            shape = (
-                f"{argument('how', self.how)}"
-                if self.how in ("semi", "anti")
-                else f"{argument('emit', 'counts')}"
-            )
+        if self.probability and not self.outputs_matches:
             raise ConditionError(
-                f"{shape} gives no pairs, so there is no probability. Remove"
+                f"{self._said_output} gives no pairs, so there is no probability. Remove"
                 f" {argument('probability', True)}."
             )
+
+    @property
+    def _said_output(self) -> str:
+        """What messages call that which decides that rows have no pairs."""
+        return argument("how", self.how) if self.one_row_per_event else self.row.said
 
     def _check_matching(self) -> None:
         """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
@@ -242,7 +242,7 @@ class PairArguments(ABC):
     @property
     def pairs_once(self) -> bool:
         """Whether of one stream each pair is given in one order only."""
-        is_of_pairs = self.emit == "pairs" and self.how not in ("semi", "anti")
+        is_of_pairs = self.row.is_a_pair and not self.one_row_per_event
         return self.is_one_stream and is_of_pairs and self.choice.matching is None
 
     @property
@@ -336,7 +336,7 @@ class PairArguments(ABC):
     def payload(self) -> tuple[list[str], list[str]]:
         """The output columns, left and right; none of right for semi, anti and counts."""
         left, right = self.given_columns
-        if not outputs_matches(self.how, self.emit):
+        if not self.outputs_matches:
             right = ()
         own, others = (() if is_all_columns(each) else each for each in (left, right))
         return names_of(own), names_of(others)

@@ -19,7 +19,7 @@ from coincide.engine.join.pair_filter import PairFilter
 from coincide.model.condition import Window
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
-from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching
+from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching, Output
 from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, SIDES
@@ -36,7 +36,7 @@ OVERLAP_ENDS = "overlap_start", "overlap_end"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnySpec(ABC):
+class AnySpec(Output, ABC):
     """What a join computes, resolved to ticks, whatever its condition: everything but the data."""
 
     prefixes: ClassVar[tuple[str, str]] = SIDES  # of the columns of the two sides
@@ -180,14 +180,9 @@ class AnySpec(ABC):
         return self.how in ("left", "anti")
 
     @property
-    def one_row_per_event(self) -> bool:
-        """Whether the right columns are absent: semi and anti."""
-        return self.how in ("semi", "anti")
-
-    @property
-    def outputs_matches(self) -> bool:
-        """Whether right columns are in the output."""
-        return outputs_matches(self.how, self.emit)
+    def counted(self) -> Self:
+        """The join whose left events have the number of their matches, and nothing else of them."""
+        return self.but(emit="counts")
 
     def but(self, **changes: Any) -> Self:
         """The same with some attributes changed."""
@@ -324,11 +319,6 @@ class Pairing(ABC):
         return left, right
 
 
-def outputs_matches(how: str, emit: str) -> bool:
-    """Whether right columns are in the output: not of semi, anti and counts, which do not need any."""
-    return how not in ("semi", "anti") and emit != "counts"
-
-
 def swapped_sides(columns: Sequence[C], keys: int, first: int, second: int) -> list[C]:
     """Columns of an output of which those of two sides have changed places."""
     ends = keys + first, keys + first + second
@@ -339,12 +329,12 @@ def swapped_sides(columns: Sequence[C], keys: int, first: int, second: int) -> l
 def output_schema(
     spec: AnySpec, by: list[pa.Field], left: list[pa.Field], right: list[pa.Field]
 ) -> pa.Schema:
-    """Fields of the output: `by`, left columns, right columns or `matches`, those of pairs."""
+    """Fields of the output: `by`, left columns, totals or right columns and those of pairs."""
     fields = [*by, *left]
-    if spec.emit == "counts":
-        fields.append(pa.field("matches", pa.int64(), nullable=False))
-    elif spec.outputs_matches:
-        wrap = pa.list_ if spec.emit == "lists" else lambda kind: kind
+    if not spec.one_row_per_event:
+        fields += [pa.field(name, pa.int64(), nullable=False) for name in spec.row.totals]
+    if spec.outputs_matches:
+        wrap = pa.list_ if spec.row.in_lists else lambda kind: kind
         measures = [pa.field(name, kind) for name, kind in spec.measures.items()]
         fields += [pa.field(f.name, wrap(f.type)) for f in (*right, *measures)]
     check_output_names([field.name for field in fields])

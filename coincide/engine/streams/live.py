@@ -155,8 +155,7 @@ def join_block(
     plan: TablePlan, horizon: Horizon, left: Part, right: Part
 ) -> tuple[pa.Table, JoinCounters]:
     """The rows that these events make, and what was looked at for them."""
-    gives_pairs = plan.spec.how == "inner" and plan.spec.emit == "pairs"
-    if not len(left) or (gives_pairs and not len(right)):
+    if not len(left) or (plan.spec.is_pairs_alone and not len(right)):
         return plan.schema.empty_table(), JoinCounters()
     emission = sized(plan, horizon, left, right).join(left.side, right.side)
     found = pa.Table.from_batches(emission, plan.schema)

@@ -82,8 +82,7 @@ class StreamArguments:
     @property
     def gives_pairs_at_once(self) -> bool:
         """Whether rows are pairs, which are final as soon as both events are there."""
-        join = self.join
-        return join.how == "inner" and join.emit == "pairs" and join.matching is None
+        return self.join.is_pairs_alone and self.join.matching is None
 
     def delays(self, tick: Tick) -> tuple[int, int]:
         """Both delays in ticks."""

@@ -307,7 +307,7 @@ def _rules(options: StreamOptions, rule: Any) -> Rules:
         delays=np.array([side.delay for side in options.limits], np.int64),
         block=min(options.block or _UNLIMITED, _UNLIMITED),
         every=min(options.every or _UNLIMITED, _UNLIMITED),
-        pairs=options.emit == "pairs",
+        pairs=options.gives_pairs,
         response=options.response,
     )
 

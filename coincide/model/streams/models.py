@@ -222,6 +222,11 @@ class StreamOptions:
                 " both."
             )
 
+    @property
+    def gives_pairs(self) -> bool:
+        """Whether pairs are in the output, not their numbers alone."""
+        return self.emit == "pairs"
+
 
 @dataclass(frozen=True)
 class IntervalStreams(IntervalPairs):

@@ -16,7 +16,7 @@ from coincide.model.errors import argument, several
 from spark_plugin.frames.output_columns import layout_of
 from spark_plugin.frames.queries import ship
 from spark_plugin.tasks.broadcast import PartTask, sorted_table
-from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, expected_matches
+from spark_plugin.tasks.samples import Reach, Sample, expected_matches
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.collecting import CollectedSide, wire_table
 from spark_plugin.ways.join_sides import Job, Sides
@@ -74,7 +74,7 @@ def _bounds(
         return 0, left_rows
     own = _thinned(left)
     stride = -(-left.midpoints.size // own.midpoints.size)
-    done = np.cumsum(1.0 + PAIR_WORK[spec.emit] * expected_matches(own, _thinned(right), reach))
+    done = np.cumsum(1.0 + spec.row.pair_work * expected_matches(own, _thinned(right), reach))
     count = max(1, min(tasks, int(done[-1] * stride // _SMALLEST_WORK)))
     cuts = np.searchsorted(done, np.arange(1, count) / count * done[-1]) * stride
     return 0, *np.unique(cuts[(cuts > 0) & (cuts < left_rows)]).tolist(), left_rows

@@ -19,7 +19,7 @@ from spark_plugin.frames.columns import arrow_schema
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.wire_rows import wire_rows
-from spark_plugin.tasks.exchange import DealtSliceTask, Room, SliceTask, needs_adding_up
+from spark_plugin.tasks.exchange import DealtSliceTask, Room, SliceTask
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
@@ -51,8 +51,8 @@ def exchange_join(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, Ship
 def _sliced(job: Job, plan: SlicePlan | CellPlan) -> DataFrame:
     spec, result, stage, options = job.spec, job.result, job.stage, job.options
     shapes = plan.reach.left, plan.reach.right
-    adds_up = plan.deals_right and needs_adding_up(spec)
-    if adds_up and spec.pairs_once and spec.emit == "pairs":
+    adds_up = plan.deals_right and not spec.is_pairs_alone
+    if adds_up and spec.pairs_once and spec.row.is_a_pair:
         return _with_alone(job, plan)
     layout = result.layout.with_hashes() if adds_up else result.layout
     rows, schemas = _packed(job, layout, plan)
@@ -129,7 +129,7 @@ def _salts(
     if own.identity:
         # Events of equal identity stay together, on both sides.
         return [own.identity[0]] * 2
-    in_all = needs_adding_up(spec)
+    in_all = not spec.is_pairs_alone
     if not plan.deals_right:
         return [_salt(sides[0], own), "0L"]
     return [

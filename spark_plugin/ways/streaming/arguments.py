@@ -13,7 +13,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
-from coincide.model.options import check_choice, check_count, check_no_most
+from coincide.model.options import OUTPUT_ROWS, check_choice, check_count, check_no_most
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import TIME_LIMIT, Duration, Tick
 from spark_plugin.cluster.connect import context_of
@@ -196,13 +196,13 @@ def check_join(arguments: PairArguments) -> None:
         raise ConditionError(
             f"{argument('matching', arguments.matching)} compares pairs of several slices, which"
             " are closed one after the other. Remove it. For the best match of each"
-            f" {arguments.prefixes[LEFT]} event use {argument('emit', 'best')}, and for matches one"
+            f" {arguments.prefixes[LEFT]} event use {OUTPUT_ROWS['best'].said}, and for matches one"
             " to one tables."
         )
     if arguments.side_of_matches == LEFT:
         raise ConditionError(
             f"slices of streams are closed for left events, but {argument('how', arguments.how)} with"
-            f" {argument('emit', arguments.emit)} asks for right ones. Swap the sides, mirror the"
+            f" {arguments.row.said} asks for right ones. Swap the sides, mirror the"
             f" window, and use {argument('how', 'left')}."
         )
     if arguments.shifts is not None:

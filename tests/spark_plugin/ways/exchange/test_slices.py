@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from coincide.model.errors import MemoryBudgetError
-from coincide.model.options import CorrelateOptions
-from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, shifted
+from coincide.model.options import OUTPUT_ROWS, CorrelateOptions
+from spark_plugin.tasks.samples import Reach, Sample, shifted
 from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.ways.exchange import planning as planner
 from spark_plugin.ways.exchange.planning import plan_slices
 
-PAIRS = PAIR_WORK["pairs"]
+PAIRS = OUTPUT_ROWS["pairs"].pair_work
 EVENTS = 1000.0
 """Events for which each sample of these tests stands, so that work is large and arrays small."""
 
