@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from coincide.model.options import PREFERENCES, EffectChoice, MatchChoice
+from coincide.command_line.problems import in_options
+from coincide.model.options import MATCHINGS, OUTPUT_ROWS, PREFERENCES, EffectChoice, MatchChoice
 
 _KINDS: dict[str | None, Any] = {
     None: str,
@@ -267,9 +268,12 @@ def _results(
     words = ". ".join(
         f"[cyan]{name}[/cyan]: {PREFERENCES[name].takes}" for name in choice.preferences
     )
+    matchings = ". ".join(
+        f"[cyan]{name}[/cyan]: {in_options(word.gives)}" for name, word in MATCHINGS.items()
+    )
     rows = {
         "--how KIND = inner": how,
-        "--emit pairs|lists|counts|best = pairs": f"A row is {row}; or a {event} with arrays of its"
+        f"--emit {'|'.join(OUTPUT_ROWS)} = pairs": f"A row is {row}; or a {event} with arrays of its"
         f" {matches}, with their number, or with the best one, as --prefer says.",
         "--probability": "Add the probability of each pair.",
     }
@@ -284,9 +288,7 @@ def _results(
         f" of {right}. [cyan]last,-seq[/cyan]: of equally late ones that with the greatest seq.",
         "--k K: int = 1": f"With --emit best, how many {matches} of each {event}, ranked from 1.",
         **ties,
-        "--matching KIND": "Pairs one to one. [cyan]mutual[/cyan]: each is the other's best."
-        " [cyan]optimal[/cyan]: those that are most probable together; with --prefer nearest the most pairs"
-        " with the least distances. [cyan]unambiguous[/cyan]: neither has another.",
+        "--matching KIND": f"Pairs one to one. {matchings}.",
         "--largest-group N: int = 2000": "Most events of a group that --matching optimal takes.",
     }
     columns = _sided("Result", sides, "columns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, get_args
 
 from coincide.model.errors import ConditionError, argument, brief, option
 from coincide.model.sides import unit_option
@@ -237,28 +237,87 @@ PreferEffect = PreferEffectWord | str | Sequence[str]
 """What makes an effect the best one: also where it is."""
 
 
-class PreferenceWord(NamedTuple):
+Delay = Literal["nearest", "first", "last"]
+"""Which delay of a match is the best one: that nearest to 0, the least, the greatest."""
+
+
+@dataclass(frozen=True)
+class PreferenceWord:
     """A word of `prefer`: what it asks for, and what takes it."""
 
+    word: str
     takes: str  # which match is the best one, in words
+    delay: Delay | None = None  # by which matches are ordered
+    is_merit: bool = False  # what backends know of pairs
     is_alike: bool = False  # of both events of a pair, so that a matching of one stream takes it
     is_a_sum: bool = False  # whose best value an optimal matching finds
-    needs_places: bool = False
+    needs_places: bool = False  # by which matches are ordered
+
+    option: ClassVar[str] = argument("prefer")
+    """What messages call the option."""
+
+    @property
+    def said(self) -> str:
+        """What messages call the word."""
+        return argument("prefer", self.word)
 
 
 PREFERENCES: dict[str, PreferenceWord] = {
-    "probability": PreferenceWord("the most probable", is_alike=True, is_a_sum=True),
-    "nearest": PreferenceWord("that with the nearest midpoint", is_alike=True, is_a_sum=True),
-    "first": PreferenceWord("the earliest"),
-    "last": PreferenceWord("the latest"),
-    "distance": PreferenceWord("the nearest in space", is_alike=True, needs_places=True),
+    each.word: each
+    for each in (
+        PreferenceWord(
+            "probability", "the most probable", is_merit=True, is_alike=True, is_a_sum=True
+        ),
+        PreferenceWord(
+            "nearest", "that with the nearest midpoint", "nearest", is_alike=True, is_a_sum=True
+        ),
+        PreferenceWord("first", "the earliest", "first"),
+        PreferenceWord("last", "the latest", "last"),
+        PreferenceWord("distance", "the nearest in space", is_alike=True, needs_places=True),
+    )
 }
 """All words that say which match is the best one: refusals and help come from here."""
-_A_COLUMN = PreferenceWord("that with the best value of a column")
+_A_COLUMN = PreferenceWord("", "that with the best value of a column")
 Ties = Literal["order", "all"]
 """Whether the order of rows decides among equal matches, or all of them count."""
 Matching = Literal["mutual", "optimal", "unambiguous"]
 """How events are matched one to one."""
+
+
+@dataclass(frozen=True)
+class MatchingWord:
+    """A word of `matching`: which pairs it gives, what it must see, and what it takes."""
+
+    word: Matching
+    gives: str  # which pairs, in words
+    ranks: bool = True  # by what `prefer` says; else no match is better than another
+    of_groups: bool = False  # a sum over connected groups of events, each of which it sees whole
+    takes_one_stream: bool = True
+    takes_spans: bool = True
+
+    option: ClassVar[str] = argument("matching")
+    """What messages call the option."""
+
+    @property
+    def said(self) -> str:
+        """What messages call the word."""
+        return argument("matching", self.word)
+
+
+MATCHINGS: dict[Matching, MatchingWord] = {
+    each.word: each
+    for each in (
+        MatchingWord("mutual", "each is the other's best"),
+        MatchingWord(
+            "optimal",
+            f"those that are most probable together; with {PREFERENCES['nearest'].said} the most"
+            " pairs with the least distances",
+            of_groups=True, takes_one_stream=False, takes_spans=False,
+        ),
+        MatchingWord("unambiguous", "neither has another", ranks=False),
+    )
+}  # fmt: skip
+"""All words that say how events are matched: what tasks must see is asked here; so is what is refused."""
 
 MOST_MATCHES = 10_000
 """Of `k`: that many are kept at hand for each event."""
@@ -270,8 +329,7 @@ MOST_IN_GROUP = 20_000
 
 def words_of(has: Callable[[PreferenceWord], bool]) -> str:
     """The words of `prefer` that have something, as messages list them."""
-    names = (name for name, word in PREFERENCES.items() if has(word))
-    return " or ".join(argument("prefer", name) for name in names)
+    return " or ".join(word.said for word in PREFERENCES.values() if has(word))
 
 
 @dataclass(frozen=True)
@@ -326,42 +384,41 @@ class MatchChoice:
                 f"{argument('largest_group')} must be an int of at least 2 (found None)."
             )
         check_count("largest_group", self.largest_group, 2, MOST_IN_GROUP)
-        if self.matching != "optimal" and self.largest_group != LARGEST_GROUP:
+        if self.matching is not None:
+            check_choice("matching", self.matching, get_args(Matching))
+        if not self.is_of_groups and self.largest_group != LARGEST_GROUP:
             raise ConditionError(
-                f"{argument('largest_group')} applies to {argument('matching', 'optimal')} alone,"
+                f"{argument('largest_group')} applies to {MATCHINGS['optimal'].said} alone,"
                 " which assigns whole groups. Remove it."
             )
-        if self.matching is None:
-            return
-        check_choice("matching", self.matching, get_args(Matching))
-        if self.ties != "order":
+        if self.one_to_one is not None:
+            self._check_matching(self.one_to_one)
+
+    def _check_matching(self, matching: MatchingWord) -> None:
+        """Refuse what chooses among matches otherwise."""
+        if self.may_be_many:
+            many = argument("k", self.k) if self.ties == "order" else argument("ties", self.ties)
             raise ConditionError(
-                f"{argument('matching', self.matching)} gives an event at most one match. Remove"
-                f" {argument('ties', self.ties)}."
+                f"{matching.said} gives an event at most one match. Remove {many}."
             )
-        if self.k != 1:
+        if not matching.ranks and self.asked != "probability":
             raise ConditionError(
-                f"{argument('matching', self.matching)} gives an event at most one match. Remove"
-                f" {argument('k', self.k)}."
+                f"{matching.said} takes pairs whose events have no other match, so there is no"
+                f" choice to make. Remove {argument('prefer', self.asked)}."
             )
-        if self.matching == "unambiguous" and self.asked != "probability":
-            raise ConditionError(
-                f"{argument('matching', 'unambiguous')} takes pairs whose events have no other"
-                f" match, so there is no choice to make. Remove {argument('prefer', self.asked)}."
-            )
-        if self.matching == "optimal" and (self.then or not self.word.is_a_sum):
+        if matching.of_groups and (self.then or not self.word.is_a_sum):
             sums = words_of(lambda word: word.is_a_sum)
             raise ConditionError(
-                f"{argument('matching', 'optimal')} optimizes a sum, so it takes {sums} (found"
+                f"{matching.said} optimizes a sum, so it takes {sums} (found"
                 f" {argument('prefer', self.asked)}). Use one of these, or"
-                f" {argument('matching', 'mutual')}."
+                f" {MATCHINGS['mutual'].said}."
             )
 
     def _check_prefer(self) -> None:
         words, given = self.preferences, self.prefer
         parts = [each.strip() for each in given.split(",")] if isinstance(given, str) else []
-        is_column_of_two = parts[-1].startswith(("+", "-"))
-        if len(parts) == 2 and (parts[0] in words or is_column_of_two) and self.then is None:
+        are_two = len(parts) == 2 and (parts[0] in words or parts[1].startswith(("+", "-")))
+        if are_two and self.then is None:
             raise ConditionError(
                 f"{argument('prefer')} takes two preferences as a list (found {given!r}). Write"
                 f" {argument('prefer', parts)}."
@@ -405,6 +462,20 @@ class MatchChoice:
         return self.prefer if self.then is None else [self.prefer, self.then]
 
     @property
+    def one_to_one(self) -> MatchingWord | None:
+        """How events are matched one to one, if they are."""
+        return None if self.matching is None else MATCHINGS[self.matching]
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether events are matched by whole connected groups."""
+        return self.one_to_one is not None and self.one_to_one.of_groups
+
+    def called(self, *, is_one_stream: bool) -> str:
+        """What messages call it, of one stream by that."""
+        return f"matching of {'one stream' if is_one_stream else repr(self.matching)}"
+
+    @property
     def word(self) -> PreferenceWord:
         """What is preferred first, and what takes it."""
         return _A_COLUMN if self.is_by_column else PREFERENCES[self.prefer]
@@ -433,14 +504,14 @@ class MatchChoice:
     def check_output(self, output: Output) -> None:
         """Refuse what has no meaning for an output."""
         how = output.how
-        if self.matching is not None:
+        if self.one_to_one is not None:
             is_one_sided = how not in ("inner", "left")
             if is_one_sided or not (output.row.is_a_pair or output.row.is_best):
                 shape = argument("how", how) if is_one_sided else output.row.said
                 if how == "right":
                     shape += ", or swap the sides and mirror the window"
                 raise ConditionError(
-                    f"{argument('matching', self.matching)} gives one pair a row, and with"
+                    f"{self.one_to_one.said} gives one pair a row, and with"
                     f" {argument('how', 'left')} also left events without a pair. Remove {shape}."
                 )
             return

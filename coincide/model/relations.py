@@ -348,7 +348,7 @@ def relation(name: Allen, within: Duration | None = None) -> SpanRelation:
         "met-by", "overlapped-by", "started-by", "contains", "finished-by".
     within : int, str or timedelta, optional
         The most time between the two, of "before" and "after". A join needs it, unless it asks for the
-        nearest match alone (``emit="best", prefer="nearest"``), or whether there is one (``how="semi"``,
+        nearest match alone (the best match, by ``"nearest"``), or whether there is one (``how="semi"``,
         ``"anti"``).
 
     Returns

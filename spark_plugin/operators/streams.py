@@ -77,9 +77,9 @@ def correlate_streams(
         What the counts of rows are called in Spark's progress: ``coincide_left``, ``coincide_right``,
         ``coincide_late`` and ``coincide_output``. Joins of one query need different names.
     **arguments
-        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``,
-        ``emit``, ``probability``, ``pair_columns``, ``backend``, ``options``, ``where``, ``prefer``, ``k``:
-        as `coincide.correlate` takes them.
+        The others of `coincide.correlate`, such as ``left_time``, ``by``, ``left_columns``, ``how``,
+        ``emit`` and ``options``; but for those that compare pairs of all rows, which are one to one
+        matches and ``shifts``.
 
     Returns
     -------

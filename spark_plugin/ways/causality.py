@@ -22,9 +22,9 @@ from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.timestamps import TimestampSql, timestamp_sql, with_timestamps
 from spark_plugin.tasks.wire import place_names
 from spark_plugin.ways import join_sides
+from spark_plugin.ways.chosen_pairs import telling_apart
 from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import check_one_stream, settled
-from spark_plugin.ways.matching import telling_apart
 
 
 def plan_causality(

@@ -44,11 +44,11 @@ from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways.broadcast.both import BothPlan, both_join, dealt
 from spark_plugin.ways.broadcast.collecting import collected_sides
 from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
+from spark_plugin.ways.chosen_pairs import check_identifiable
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.join_sides import Sides
 from spark_plugin.ways.limits import PlannerLimits
-from spark_plugin.ways.matching import check_identifiable
 from spark_plugin.ways.planning_job import described_size, plan_after_job, refuse_invalid_of
 
 AnyPlan = SlicePlan | CellPlan | GapPlan | BroadcastPlan | BothPlan
@@ -166,7 +166,7 @@ class Question:
     @remembered
     def spares_job(self) -> bool:
         """Whether Spark's estimates may decide: nothing is asked for that only a planning job can tell."""
-        is_whole = self.spec.is_one_stream or self.spec.matching == "optimal"
+        is_whole = self.spec.is_one_stream or self.spec.choice.is_of_groups
         needs_job = is_whole or self.options.invalid == "drop"
         return self.is_open and not needs_job and not self.session.is_accelerated
 
@@ -313,7 +313,7 @@ RULES = (
     ),
     Rule(
         "connected groups",
-        lambda q: q.spec.matching is not None and not q.spec.compares_tasks,
+        lambda q: q.spec.needs_groups,
         lambda q, sides: _by_gaps(q, sides),
         "a task must see each connected group of events",
     ),
@@ -413,9 +413,9 @@ def _by_gaps(question: Question, sides: Sides) -> Planned:
     """An exchange that is cut at gaps in time."""
     spec, options = question.spec, question.options
     if options.way not in ("auto", "exchange"):
-        of = "one stream" if spec.is_one_stream else "'optimal'"
+        called = spec.choice.called(is_one_stream=spec.is_one_stream)
         raise ConditionError(
-            f"matching of {of} must see each connected group of events in one task, so it uses an"
+            f"{called} must see each connected group of events in one task, so it uses an"
             f" exchange. Remove {argument('way', options.way)}."
         )
     return plan_gaps(sides, spec, options, question.limits)

@@ -54,6 +54,7 @@ from spark_plugin.ways import limits
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_gaps, plan_way
+from spark_plugin.ways.chosen_pairs import matched_join
 from spark_plugin.ways.join_sides import (
     Job,
     Sides,
@@ -66,7 +67,6 @@ from spark_plugin.ways.join_sides import (
     with_filter,
     with_longest_matches,
 )
-from spark_plugin.ways.matching import matched_join
 from spark_plugin.ways.planning_job import declared_plan, measure_sides, plan_after_job
 
 _log = logging.getLogger("coincide")
@@ -261,7 +261,7 @@ def planned_pairs(
             apart=observations[-1] if observations else None,
         )
         join, job = JOINS[type(plan)], Job(seen, spec, result, options, stage)
-        is_final = spec.matching is None or isinstance(plan, WHOLE)
+        is_final = spec.choice.one_to_one is None or isinstance(plan, WHOLE)
         found, shipment = join(job, plan) if is_final else matched_join(join, job, plan)
     if isinstance(plan, BroadcastPlan):
         plan = replace(plan, events=None)  # which have been sent: a report would keep them

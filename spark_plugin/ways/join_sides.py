@@ -92,10 +92,10 @@ def check_streaming(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> N
             f" micro-batches. Use {_OF_STREAMS[spec.prefixes[0]]}, which keeps events until their"
             " matches have come, or give one side as a static DataFrame."
         )
-    if spec.matching is not None:
+    if (word := spec.choice.one_to_one) is not None:
         raise ConditionError(
             f"{streams[0]} is streaming, so a later event can be a better match. Remove"
-            f" {argument('matching')}, or join static DataFrames."
+            f" {word.option}, or join static DataFrames."
         )
     stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
     _check_final(stream, spec)

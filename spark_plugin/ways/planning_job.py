@@ -79,7 +79,7 @@ def plan_after_job(
         row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
     )
     # Their matches are many tasks', which an assignment and one stream have to be told of together.
-    is_whole = spec.is_one_stream or spec.matching == "optimal" or not spec.shapes_are_lengths
+    is_whole = spec.is_one_stream or spec.choice.is_of_groups or not spec.shapes_are_lengths
     # And both sides are read another time.
     is_whole = is_whole or any(are_computed)
     lengths = None if is_whole else KnownLengths(samples[0], statistics[0].longest_of_group)

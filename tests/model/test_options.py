@@ -13,6 +13,7 @@ import pytest
 from coincide import CorrelateOptions
 from coincide.model.errors import ConditionError
 from coincide.model.options import (
+    MATCHINGS,
     MAX_CLASSES,
     MOST_SLICES,
     OUTPUT_ROWS,
@@ -20,6 +21,7 @@ from coincide.model.options import (
     EffectChoice,
     Emit,
     MatchChoice,
+    Matching,
     PreferEffectWord,
     PreferWord,
 )
@@ -107,3 +109,28 @@ def test_words_of_emit_are_one_table() -> None:
         assert row.word == word
         assert sum(kinds) == 1, "tasks put parts of an event together by one of these"
         assert row.holds_matches == (not row.totals)
+
+
+def test_words_of_matching_are_one_table() -> None:
+    assert get_args(Matching) == tuple(MATCHINGS)
+    assert [each.word for each in MATCHINGS.values()] == [*MATCHINGS]
+    for word, each in MATCHINGS.items():
+        choice = MatchChoice(matching=word)
+        assert (choice.one_to_one, choice.is_of_groups) == (each, each.of_groups)
+        chosen = {name for name in MatchChoice.preferences if _is_taken(name, word)}
+        sums = {name for name, preference in PREFERENCES.items() if preference.is_a_sum}
+        others = {*MatchChoice.preferences} if each.ranks else {"probability"}
+        assert chosen == (sums if each.of_groups else others)
+        with nullcontext() if each.of_groups else pytest.raises(ConditionError, match="applies to"):
+            MatchChoice(matching=word, largest_group=5)
+    assert MatchChoice().one_to_one is None
+    with pytest.raises(ConditionError, match="must be one of mutual, optimal, unambiguous"):
+        MatchChoice(matching="optimum", largest_group=5)
+
+
+def _is_taken(preference: str, matching: Matching) -> bool:
+    try:
+        MatchChoice(preference, matching=matching)
+    except ConditionError:
+        return False
+    return True

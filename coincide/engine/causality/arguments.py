@@ -251,9 +251,9 @@ class CausalityArguments(PairArguments):
         )
         if self.choice.word.needs_places and not own:
             raise ConditionError(
-                f"{argument('prefer', self.choice.prefer)} needs places. Name the coordinates in"
+                f"{self.choice.word.said} needs places. Name the coordinates in"
                 f" {argument('cause_place')} and {argument('effect_place')}, such as ('x', 'y'),"
-                f" or remove {argument('prefer')}."
+                f" or remove {self.choice.word.option}."
             )
 
     def _take_from_causes(self) -> None:

@@ -74,11 +74,12 @@ def plan_files(
             f"{argument('shifts')} count the pairs of all slices again, which needs tables in memory, a"
             " broadcast or an exchange."
         )
-    can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
-    if arguments.matching is not None and (arguments.is_one_stream or not can_compare):
+    choice, is_inner = arguments.choice, arguments.how == "inner"
+    can_compare = compares_slices and is_inner and not choice.is_of_groups
+    if choice.one_to_one is not None and (arguments.is_one_stream or not can_compare):
         raise NotDirect(
-            f"{argument('matching', arguments.matching)} compares pairs of different slices of"
-            " files. Use a broadcast, an exchange, or a join of tables in memory."
+            f"{choice.one_to_one.said} compares pairs of different slices of files. Use a"
+            " broadcast, an exchange, or a join of tables in memory."
         )
     arguments = settled(arguments, left, right)
     if right is not None and arguments.mirrored is not None:

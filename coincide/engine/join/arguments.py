@@ -43,7 +43,15 @@ from coincide.model.errors import (
     brief,
     found_instead,
 )
-from coincide.model.options import OUTPUT_ROWS, CorrelateOptions, How, Way
+from coincide.model.options import (
+    MATCHINGS,
+    OUTPUT_ROWS,
+    PREFERENCES,
+    CorrelateOptions,
+    How,
+    MatchingWord,
+    Way,
+)
 from coincide.model.relations import SpanRelation
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT, SIDES
@@ -135,15 +143,16 @@ class JoinArguments(PairArguments):
         word, bound = ("last", predicate.hi) if predicate.lo is None else ("first", predicate.lo)
         assert bound is not None
         is_one_way = size_of(bound) <= 0 if predicate.lo is None else size_of(bound) >= 0
-        words = (word, "nearest") if is_one_way else (word,)
-        is_best = self.row.is_best and choice.prefer in words
-        is_plain = self.where is self.matching is self.shifts is None and not self.is_one_stream
+        delays = (word, "nearest") if is_one_way else (word,)
+        is_best = self.row.is_best and choice.word.delay in delays
+        is_plain = self.where is self.shifts is None and not self.is_one_stream
+        is_plain &= choice.one_to_one is None
         if not (is_plain and (is_best or self.one_row_per_event)):
             raise ConditionError(
                 f"{predicate} alone holds for most pairs, however far apart. Give both ends, such as"
                 f" {argument('within', ('-1h', '0s'))}, or ask for the {word} match alone:"
-                f" {OUTPUT_ROWS['best'].said}, {argument('prefer', word)}, of two sides and without"
-                f" {argument('where')}, {argument('matching')} and {argument('shifts')}."
+                f" {OUTPUT_ROWS['best'].said}, {PREFERENCES[word].said}, of two sides and without"
+                f" {argument('where')}, {MatchingWord.option} and {argument('shifts')}."
             )
 
     def _check_spans(self) -> None:
@@ -178,22 +187,25 @@ class JoinArguments(PairArguments):
                 f"{argument('shifts')} moves uncertain instants, but {self.condition} relates spans."
                 f" Remove {argument('shifts')}."
             )
-        if self.matching == "optimal":
+        word = self.choice.one_to_one
+        if word is not None and not word.takes_spans:
             raise ConditionError(
-                f"{argument('matching', 'optimal')} assigns instants to each other, but"
-                f" {self.condition} relates spans. Use {argument('matching', 'mutual')}."
+                f"{word.said} assigns instants to each other, but {self.condition} relates"
+                f" spans. Use {MATCHINGS['mutual'].said}."
             )
 
     def _check_bounded(self) -> None:
         """Refuse all pairs, however far apart, where they would be most of all."""
         assert isinstance(self.condition, SpanRelation)
-        is_nearest = self.row.is_best and self.choice.prefer == "nearest"
+        is_nearest = self.row.is_best and self.choice.word.delay == "nearest"
         is_found = self.one_row_per_event or is_nearest
-        if self.condition.is_unbounded and not (is_found and self.where is self.matching is None):
+        if self.condition.is_unbounded and not (
+            is_found and self.where is self.choice.one_to_one is None
+        ):
             raise ConditionError(
                 f"{self.condition} alone holds for most pairs, however far apart. Give"
                 f" {argument(self.condition.called, '1h')}, the most time between the two, or ask for"
-                f" the nearest alone: {OUTPUT_ROWS['best'].said}, {argument('prefer', 'nearest')},"
+                f" the nearest alone: {OUTPUT_ROWS['best'].said}, {PREFERENCES['nearest'].said},"
                 f" without {argument('where')}."
             )
 
@@ -426,10 +438,8 @@ class MirroredArguments(JoinArguments):
     def from_left(self) -> JoinArguments:
         """The same pairs from left to right, whichever of them are chosen."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        prefer = "probability" if self.choice.is_by_column else self.choice.prefer
-        return JoinArguments(
-            **given | _turned(self.options, self.where) | {"prefer": prefer, "how": "left"}
-        )
+        turned = _turned(self.options, self.where) | self._without_column
+        return JoinArguments(**given | turned | {"how": "left"})
 
     @property
     def puts_back(self) -> bool:

@@ -14,7 +14,7 @@ from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, List
 from coincide.engine.join.spec import AnySpec, Rows
 from coincide.engine.room import check_candidates, check_most
 from coincide.model.errors import DataError, argument
-from coincide.model.options import Emit, Matching
+from coincide.model.options import MATCHINGS, Emit, Matching
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.threads import in_order
@@ -217,11 +217,12 @@ def joined(parts: list[Rows]) -> Rows:
     return left, right
 
 
+_OPTIMAL = MATCHINGS["optimal"].said
 _EXACT = float(1 << 53)
 """Floats hold all whole numbers up to here."""
 _CURE = (
     "Narrow the window, raise the confidence, join by more keys, raise"
-    f" {argument('largest_group')}, or use {argument('matching', 'mutual')}."
+    f" {argument('largest_group')}, or use {MATCHINGS['mutual'].said}."
 )
 _STEPS = float(1 << 40)
 """Probabilities are added in whole 2**-40, which floats add exactly."""
@@ -243,7 +244,7 @@ class Optimal(Matched):
         return taken(rows, best_assignment(groups, self._gains(groups, rows)))
 
     def _gains(self, groups: Groups, rows: Rows) -> np.ndarray:
-        if self._spec.choice.prefer == "probability":
+        if self._spec.choice.word.is_merit:
             steps: np.ndarray = np.floor(self.pairing.probabilities(*rows) * _STEPS + 0.5)
             return np.maximum(steps, 1.0)
         # One pair more gains more than all the distances of a group.
@@ -252,9 +253,9 @@ class Optimal(Matched):
         enough = (widest + 1.0) * groups.sizes.min(axis=1)
         if (enough * groups.sizes.min(axis=1)).max(initial=0.0) > _EXACT:
             raise DataError(
-                f"{argument('matching', 'optimal')} adds distances exactly, and these are too many"
+                f"{_OPTIMAL} adds distances exactly, and these are too many"
                 " or too long. Count times in a coarser tick, narrow the window, join by more keys, or"
-                f" use {argument('matching', 'mutual')}."
+                f" use {MATCHINGS['mutual'].said}."
             )
         gains = np.empty(apart.size)
         gains[groups.order] = np.repeat(enough, np.diff(groups.offsets)) + 1.0 - apart
@@ -267,7 +268,7 @@ class Optimal(Matched):
             return
         row = self.join.left_order[int(counts.argmax())]
         raise DataError(
-            f"{argument('matching', 'optimal')} takes up to {argument('largest_group', most)}"
+            f"{_OPTIMAL} takes up to {argument('largest_group', most)}"
             f" matches of an event (found {counts.max():,} of the left event at tick"
             f" {self._left.max_time[row]}). {_CURE}"
         )
@@ -282,7 +283,7 @@ class Optimal(Matched):
         own = np.unique(rows[LEFT][pairs])
         left = self._left
         raise DataError(
-            f"{argument('matching', 'optimal')} takes connected groups of up to"
+            f"{_OPTIMAL} takes connected groups of up to"
             f" {argument('largest_group', most)} events (found one of {sizes[largest]:,},"
             f" {own.size:,} of them left, at ticks {left.min_time[own].min()} to"
             f" {left.max_time[own].max()}). {_CURE}"
@@ -344,8 +345,8 @@ def emission_of(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> Em
 
 
 def count_pairs(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> int:
-    """How many pairs a join has, after matching; rows are not made."""
-    if spec.matching is not None:
+    """How many pairs a join has that are in its output; rows are not made."""
+    if spec.choice.one_to_one is not None:
         emission = emission_of(left, right, spec, schema)
         assert isinstance(emission, Matched)
         return emission.pairs
@@ -355,8 +356,8 @@ def count_pairs(left: Side, right: Side, spec: AnySpec, schema: pa.Schema) -> in
 def _shape_of(spec: AnySpec) -> type[Emission]:
     if spec.one_row_per_event:
         return LeftRows
-    if spec.matching is not None:
-        return _MATCHINGS[spec.matching]
+    if spec.choice.one_to_one is not None:
+        return _MATCHINGS[spec.choice.one_to_one.word]
     if spec.row.is_best and not spec.choice.is_most_probable:
         return Chosen
     return _SHAPES[spec.row.word]

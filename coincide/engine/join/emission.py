@@ -17,15 +17,15 @@ from coincide.engine.join.derived_joins import FilteredJoin, in_order_of_left
 from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
 from coincide.model.counters import JoinCounters
-from coincide.model.errors import MemoryBudgetError, SchemaError, argument
-from coincide.model.options import OUTPUT_ROWS, Preferred
+from coincide.model.errors import MemoryBudgetError, SchemaError
+from coincide.model.options import OUTPUT_ROWS, Delay, PreferenceWord, Preferred
 from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.threads import in_order, run_tasks
 from cpu_fallback.join.filtering import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 
-_DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
+_DELAYS: dict[Delay, int] = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
 _SIGN = np.uint64(1 << 63)
 
 
@@ -34,7 +34,7 @@ class PairOrder:
 
     def __init__(self, pairing: Pairing) -> None:
         self.pairing, matches = pairing, pairing.spec.choice
-        self._prefer, self._columns = matches.prefer, matches.columns
+        self._word, self._columns = matches.word, matches.columns
         self._is_by_column, self._has_second = matches.is_by_column, matches.then is not None
         self._ties = matches.ties
         self._is_of_spans = isinstance(pairing.spec.widest, SpanWindow)
@@ -52,19 +52,21 @@ class PairOrder:
         if self._is_by_column:
             return self._of_columns[0][rows[RIGHT]]
         # Floats that are not negative are ordered as their bits are.
-        if self._prefer == "probability":
+        if self._word.is_merit:
             return -self.pairing.merits(*rows)[0].view(np.int64)
-        if self._prefer == "distance":
+        if self._word.needs_places:
             return self.pairing.measured(*rows)["distance"].view(np.int64)
-        if self._prefer == "nearest" and self._is_of_spans:
+        delay = self._word.delay
+        assert delay is not None
+        if delay == "nearest" and self._is_of_spans:
             return np.maximum(-self.pairing.overlaps(*rows), 0)
-        return ordered_delays(*self._places_in_time, rows, _DELAYS[self._prefer])
+        return ordered_delays(*self._places_in_time, rows, _DELAYS[delay])
 
     def leading(self, rows: Rows) -> Keys:
         """By what pairs are ordered first, and what parts most of those that are equal then."""
         # Where ties count, pairs that are equal in both are ties.
         by_gap = self.pairing.spec.prefers_by_gap
-        if self._prefer == "probability" and (by_gap or not self._has_second):
+        if self._word.is_merit and (by_gap or not self._has_second):
             merits, apart = self.pairing.merits(*rows)
             first = -merits.view(np.int64)
             is_parted = self._ties == "order" or by_gap
@@ -89,7 +91,7 @@ class PairOrder:
         named = [*self.leading(rows)] if self._has_second or self._ties == "all" else []
         if self._has_second and self.pairing.spec.prefers_by_gap:
             named.append(self.second(rows))
-        if self._prefer != "probability" and not named:
+        if not self._word.is_merit and not named:
             named = [self.preferred(rows)]
         least_first = [*named, *least_first]
         if self.pairing.spec.coordinates:
@@ -163,7 +165,7 @@ def check_preferred(
         takes = "on Spark takes a column of numbers or times"
         takes = takes if in_tasks else "takes a column of numbers, times or texts"
         raise SchemaError(
-            f"{argument('prefer')} {takes} (found {side}.{name}, which is {kind}). Cast it, for"
+            f"{PreferenceWord.option} {takes} (found {side}.{name}, which is {kind}). Cast it, for"
             " example long decimals to float64."
         )
 

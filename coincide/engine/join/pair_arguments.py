@@ -45,12 +45,15 @@ from coincide.model.condition import (
 from coincide.model.errors import ConditionError, argument, brief, said_of
 from coincide.model.options import (
     LARGEST_GROUP,
+    MATCHINGS,
+    MOST_PROBABLE,
     Backend,
     CorrelateOptions,
     Emit,
     How,
     MatchChoice,
     Matching,
+    MatchingWord,
     Output,
     PreferEffect,
     Ties,
@@ -118,8 +121,8 @@ class PairArguments(Output, ABC):
                 f" {argument('by')}, or give the events a second time as"
                 f" {argument('right' if self.prefixes == SIDES else f'{self.prefixes[1]}s')}."
             )
-        if self.is_one_stream and self.choice.matching is not None:
-            self._check_matching()
+        if self.is_one_stream and self.choice.one_to_one is not None:
+            self._check_one_stream(self.choice.one_to_one)
 
     def _check_emission(self) -> None:
         """Refuse combinations that have no meaning."""
@@ -145,13 +148,14 @@ class PairArguments(Output, ABC):
         """What messages call that which decides that rows have no pairs."""
         return argument("how", self.how) if self.one_row_per_event else self.row.said
 
-    def _check_matching(self) -> None:
+    def _check_one_stream(self, matching: MatchingWord) -> None:
         """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
-        if self.choice.matching == "optimal":
+        if not matching.takes_one_stream:
+            first, *others = (each for each in MATCHINGS.values() if each.takes_one_stream)
+            these = " or ".join([first.said, *(repr(each.word) for each in others)])
             raise OneStreamError(
-                f"{argument('matching', 'optimal')} assigns right events to left ones, but every"
-                " event of one stream is both (found no second stream). Use"
-                f" {argument('matching', 'mutual')} or 'unambiguous'."
+                f"{matching.said} assigns right events to left ones, but every event of one stream"
+                f" is both (found no second stream). Use {these}."
             )
         if self.where is not None:
             raise OneStreamError(
@@ -168,11 +172,11 @@ class PairArguments(Output, ABC):
 
     def check_symmetric(self, is_symmetric: bool) -> None:
         """Refuse a matching of one stream if a pair may qualify in one of its orders alone."""
-        if self.is_one_stream and self.choice.matching is not None and not is_symmetric:
+        if self.is_one_stream and self.choice.one_to_one is not None and not is_symmetric:
             raise OneStreamError(
                 "matching of one stream needs a condition that reaches as far before as after"
                 f" (found another one). Give one duration, such as {argument('within', '5s')}, or"
-                f" remove {argument('matching')}."
+                f" remove {MatchingWord.option}."
             )
 
     @remembered
@@ -181,6 +185,12 @@ class PairArguments(Output, ABC):
         prefer, then = preferences_of(self.prefer)
         choice = self.k, self.matching, self.largest_group, self.ties, then
         return self.kind_of_choice(prefer, *choice)
+
+    @property
+    def _without_column(self) -> dict[str, Any]:
+        """What chooses by no column of a match, for a join whose matches have other columns."""
+        choice = MOST_PROBABLE if self.choice.is_by_column else self.choice
+        return {"prefer": choice.prefer}
 
     @property
     @abstractmethod
@@ -227,7 +237,7 @@ class PairArguments(Output, ABC):
         names = ("probability", "backend", "is_one_stream", "pairs_once", "choice")
         own, others = times
         return {name: getattr(self, name) for name in names} | {
-            "emit": self.emit if self.matching is None else "pairs",
+            "emit": self.emit if self.choice.one_to_one is None else "pairs",
             "threads": self.options.threads or threads,
             "batch_pairs": self.options.batch_pairs or batch_pairs,
             "max_pairs": self.options.max_pairs,
@@ -243,7 +253,7 @@ class PairArguments(Output, ABC):
     def pairs_once(self) -> bool:
         """Whether of one stream each pair is given in one order only."""
         is_of_pairs = self.row.is_a_pair and not self.one_row_per_event
-        return self.is_one_stream and is_of_pairs and self.choice.matching is None
+        return self.is_one_stream and is_of_pairs and self.choice.one_to_one is None
 
     @property
     def where_columns(self) -> PairColumns:

@@ -110,14 +110,14 @@ class AnySpec(Output, ABC):
         """Columns of the pair itself, in their order."""
         # Merits tell by what the best match was chosen, after the probability: half ticks and
         # ticks.
-        told, of_both = self.merits, self.merits and self.matching is not None
+        told, of_both = self.merits, self.merits and self.choice.one_to_one is not None
         asked = {
             self.delta_name or DELTA: self.delta_name is not None,
             self.overlap_name or OVERLAP: self.overlap_name is not None,
             **{name: name in self.overlap_ends for name in OVERLAP_ENDS},
             "distance": self.coordinates > 0,
             "probability": self.probability or told,
-            "preferred": of_both or (told and self.choice.prefer != "probability"),
+            "preferred": of_both or (told and not self.choice.word.is_merit),
             "then": told and self.choice.then is not None,
             "from_middle": told,
             "max_of_left": of_both,
@@ -151,19 +151,25 @@ class AnySpec(Output, ABC):
         # A right event takes left matches in mirrored time: its `first` is the latest of them.
         later, earlier = ("last", "after"), ("first", "before")
         word, kind = (later, earlier)[side == LEFT]
-        prefer, window = self.choice.prefer, self.widest
+        delay, window = self.choice.word.delay, self.widest
         is_last_before = isinstance(window, SpanWindow) and window.kind == kind
-        return prefer == word or (prefer == "nearest" and is_last_before)
+        return delay == word or (delay == "nearest" and is_last_before)
 
     @property
     def prefers_by_gap(self) -> bool:
         """Whether spans that have as much time in common are preferred by how far they are apart."""
-        return self.choice.prefer == "probability" and isinstance(self.widest, SpanWindow)
+        return self.choice.word.is_merit and isinstance(self.widest, SpanWindow)
 
     @property
     def compares_tasks(self) -> bool:
         """Whether pairs are chosen by what several tasks tell of their events."""
-        return self.matching in ("mutual", "unambiguous") and not self.is_one_stream
+        return self.choice.one_to_one is not None and not self.needs_groups
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether a task must see whole connected groups of events, to match them one to one."""
+        is_whole = self.is_one_stream or self.choice.is_of_groups
+        return self.choice.one_to_one is not None and is_whole
 
     def moved(self, ticks: int) -> Self:
         """The join when right times are moved by so many ticks: its pairs are counted, after matching."""

@@ -45,6 +45,19 @@ _AS_GIVEN = (
     "how", "emit", "probability", "backend", "k", "ties", "matching", "largest_group",
     "where",
 )  # fmt: skip
+TEXTS = (
+    "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
+    "left_around_column", "right_around_column", "left_around_unit", "right_around_unit",
+    "left_template", "right_template", "left_templates",
+    "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
+    "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
+    "prefer", "ties", "relation", "min_overlap", "share", "gap", "slack", "left_duration", "right_duration",
+    "left_duration_unit", "right_duration_unit",
+)  # fmt: skip
+LISTS = ("by", "left_columns", "right_columns", "pair_columns")
+WHOLES = ("slices", "classes", "batch_pairs", "max_pairs", "threads", "k")
+TRUTHS = ("probability", "open_ends")
+"""Options of the data source, by what their values are."""
 _WINDOW = ("within", "mutual_deadline", "closed")
 _AMOUNTS = ("min_overlap", "share", "gap", "slack")
 _LASTING = tuple(f"{side}_{name}" for side in SIDES for name in ("duration", "duration_unit"))

@@ -134,7 +134,7 @@ class TimingPairing(Pairing):
         """As in `Pairing`; of matched pairs of one stream of the same bits in both orders."""
         left, right = self._events
         merits, apart = event_merits(left, left_rows, right, right_rows, self._model)
-        if self.spec.is_one_stream and self.spec.matching:
+        if self.spec.is_one_stream and self.spec.choice.one_to_one:
             stamps, rows = (stamps_of(self.left), stamps_of(self.right)), (left_rows, right_rows)
             later = order_of_pairs(*stamps, rows, NEVER) != EARLIER
             swapped = right, right_rows[later], left, left_rows[later]

@@ -21,6 +21,7 @@ from coincide.engine.join.join import TablePlan
 from coincide.engine.streams.clock import SideClock
 from coincide.engine.streams.live import Part, marks_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument
+from coincide.model.options import MATCHINGS
 from coincide.model.sides import SIDES
 from coincide.model.units import Duration, Tick, size_of
 
@@ -36,11 +37,11 @@ class StreamArguments:
     right_ahead: Duration | None = None
 
     def __post_init__(self) -> None:
-        if self.join.matching == "optimal":
+        word = self.join.choice.one_to_one
+        if word is not None and word.of_groups:
             raise ConditionError(
-                f"{argument('matching', 'optimal')} must see each connected group of events at"
-                " once, and in a stream a group may never end. Use"
-                f" {argument('matching', 'mutual')}, or correlate_tables."
+                f"{word.said} must see each connected group of events at once, and in a stream"
+                f" a group may never end. Use {MATCHINGS['mutual'].said}, or correlate_tables."
             )
         if self.join.keeps_right:
             raise ConditionError(
@@ -48,10 +49,10 @@ class StreamArguments:
                 f" mirror the window, and use {argument('how', 'left')} or"
                 f" {argument('how', 'anti')}."
             )
-        if self.join.matching is not None and self.join.is_one_stream:
+        if word is not None and self.join.is_one_stream:
             raise ConditionError(
                 f"{argument('right_delay')} is missing, or you match events of one stream, where"
-                f" better matches of both events may still come. Remove {argument('matching')}, or"
+                f" better matches of both events may still come. Remove {word.option}, or"
                 " use correlate_tables."
             )
         delays = (
@@ -82,7 +83,7 @@ class StreamArguments:
     @property
     def gives_pairs_at_once(self) -> bool:
         """Whether rows are pairs, which are final as soon as both events are there."""
-        return self.join.is_pairs_alone and self.join.matching is None
+        return self.join.is_pairs_alone and self.join.choice.one_to_one is None
 
     def delays(self, tick: Tick) -> tuple[int, int]:
         """Both delays in ticks."""

@@ -83,7 +83,8 @@ def decided(
     times = lefts.side.max_time
     now = now[LEFT] & (times >= left[0]) & (times <= left[1]), now[RIGHT]
     spec = sized(plan, horizon, lefts, rights).spec
-    decide = DecidedMutual if spec.matching == "mutual" else DecidedUnambiguous
+    assert spec.choice.one_to_one is not None
+    decide = DecidedMutual if spec.choice.one_to_one.ranks else DecidedUnambiguous
     emission = decide(spec.pairing(lefts.side, rights.side), plan.schema).of(before, now)
     return pa.Table.from_batches(emission, plan.schema), emission.counters
 
@@ -228,7 +229,7 @@ class Running:
     def _took(self, number: int, arrivals: Arrivals) -> tuple[Running, pa.Table]:
         """After events of one side, and what they make final."""
         after, (events,) = self._with(number, self.streams[number].after(arrivals)), arrivals.events
-        if self.plan.spec.matching:
+        if self.plan.spec.choice.one_to_one:
             return after._keeping(number, events)._decided(self, arrivals.matchless, number)
         if self.at_once:
             found, counters = self._pairs(number, events)
@@ -247,7 +248,7 @@ class Running:
             replace(s, clock=s.clock.advanced(t)) for s, t in zip(self.streams, times, strict=True)
         ]
         after = replace(self, streams=(streams[LEFT], streams[RIGHT]))
-        if self.plan.spec.matching:
+        if self.plan.spec.choice.one_to_one:
             return after._decided(self)
         if self.at_once:
             return after._trimmed(), self.plan.schema.empty_table()
@@ -326,7 +327,7 @@ class Running:
         """Without events that nothing to come, or that waits, can be a match of."""
         left, right = self.streams
         until = self._until
-        if self.plan.spec.matching:
+        if self.plan.spec.choice.one_to_one:
             until = kept_from(self.horizon, until)
         elif not self.at_once:
             earliest = min(self._to_come[LEFT], until[LEFT])

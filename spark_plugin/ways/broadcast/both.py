@@ -70,7 +70,7 @@ def _bounds(
     """Where to cut the left events, so that tasks have about equal work, as a thinner sample tells."""
     # Of one stream events are numbered where all that are alike are together, and what is one to
     # one is known where all are.
-    if spec.is_one_stream or spec.matching is not None or not left.midpoints.size:
+    if spec.is_one_stream or spec.choice.one_to_one is not None or not left.midpoints.size:
         return 0, left_rows
     own = _thinned(left)
     stride = -(-left.midpoints.size // own.midpoints.size)

@@ -63,8 +63,8 @@ from spark_plugin.frames.output_columns import (
 )
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.tasks.file_slices import BatchTask, Columns, FileTask, SliceReport
+from spark_plugin.ways.chosen_pairs import Counts, check_identifiable, chosen_pairs, output_names
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
-from spark_plugin.ways.matching import Counts, check_identifiable, chosen_pairs, output_names
 
 _log = logging.getLogger("coincide")
 

@@ -24,7 +24,15 @@ from coincide.engine.files.planning import check_for_tasks, plan_files
 from coincide.engine.files.slice_join import DirectJoin, join_slice, read_slice
 from coincide.engine.files.source import FORMATS, as_parquet
 from coincide.engine.join.pair_arguments import EVENT
-from coincide.engine.join.text_options import both_ends, names, worded_join
+from coincide.engine.join.text_options import (
+    LISTS,
+    TEXTS,
+    TRUTHS,
+    WHOLES,
+    both_ends,
+    names,
+    worded_join,
+)
 from coincide.model.condition import of_percent
 from coincide.model.errors import (
     Argument,
@@ -42,19 +50,7 @@ from spark_plugin.tasks import IN_WORKER
 
 _log = logging.getLogger(__name__)
 _OWN = ("left", "right", "parallelism")
-_TEXTS = (
-    "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
-    "left_around_column", "right_around_column", "left_around_unit", "right_around_unit",
-    "left_template", "right_template", "left_templates",
-    "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
-    "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
-    "prefer", "ties", "relation", "min_overlap", "share", "gap", "slack", "left_duration", "right_duration",
-    "left_duration_unit", "right_duration_unit",
-)  # fmt: skip
-_LISTS = ("by", "left_columns", "right_columns", "pair_columns")
-_WHOLES = ("slices", "classes", "batch_pairs", "max_pairs", "threads", "k")
-_TRUTHS = ("probability", "open_ends")
-OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_TRUTHS, "within", "confidence")
+OPTIONS = (*_OWN, *TEXTS, *LISTS, *WHOLES, *TRUTHS, "within", "confidence")
 """Options of the source, named as those of `coincide join`, with the same defaults."""
 _PARALLELISM = "8"
 
@@ -225,13 +221,13 @@ def _words(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _read(name: str, text: str) -> Any:
-    if name in _LISTS:
+    if name in LISTS:
         return [text]
-    if name in _WHOLES:
+    if name in WHOLES:
         return _number(name, text, int)
     if name == "confidence":
         return _number(name, of_percent(text), float)
-    if name in _TRUTHS:
+    if name in TRUTHS:
         return _truth(name, text)
     return _two(text) if name == "within" else text
 

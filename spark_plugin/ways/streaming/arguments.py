@@ -192,9 +192,9 @@ def check_words(tables: str, kind: type[PairArguments], words: Iterable[str]) ->
 
 def check_join(arguments: PairArguments) -> None:
     """Refuse what takes more than the rows of a slice."""
-    if arguments.matching is not None:
+    if (word := arguments.choice.one_to_one) is not None:
         raise ConditionError(
-            f"{argument('matching', arguments.matching)} compares pairs of several slices, which"
+            f"{word.said} compares pairs of several slices, which"
             " are closed one after the other. Remove it. For the best match of each"
             f" {arguments.prefixes[LEFT]} event use {OUTPUT_ROWS['best'].said}, and for matches one"
             " to one tables."

@@ -31,12 +31,13 @@ def check_identifiable(
     keys: Sequence[Sequence[str]],
     payload: Sequence[Sequence[str]],
 ) -> None:
-    """Refuse a matching of events that their times, keys and columns cannot tell apart."""
-    needed = [telling_apart(columns) for columns in times]
+    """Refuse one to one pairs of events that their times, keys and columns cannot tell apart."""
+    assert spec.choice.one_to_one is not None
+    said, needed = spec.choice.one_to_one.said, [telling_apart(columns) for columns in times]
     if spec.where is not None:
         tested = spec.where.where.left, spec.where.where.right
         for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
-            _refuse_nested(spec, names, kinds)
+            _refuse_nested(said, names, kinds)
             own += names
     needed[1] += [each.column for each in spec.choice.columns]
     for called, own, *told in zip(spec.prefixes, needed, keys, payload, strict=True):
@@ -44,7 +45,7 @@ def check_identifiable(
         lacking = [name for name in own if name not in known]
         if lacking:
             raise ConditionError(
-                f"{argument('matching', spec.matching)} on Spark identifies events by their"
+                f"{said} on Spark identifies events by their"
                 f" output columns. Add {lacking[0]!r} to {argument(f'{called}_columns')}."
             )
 
@@ -55,11 +56,11 @@ def telling_apart(columns: TimestampColumns) -> list[str]:
     return [columns.template] if isinstance(columns, HistogramColumns) else []
 
 
-def _refuse_nested(spec: AnySpec, names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:
+def _refuse_nested(said: str, names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:
     for name, kind in zip(names, kinds, strict=True):
         if pa.types.is_nested(kind):
             raise ConditionError(
-                f"{argument('matching', spec.matching)} on Spark cannot identify events by"
+                f"{said} on Spark cannot identify events by"
                 f" {name!r}, which {argument('where')} reads (found {kind}). Make a plain column"
                 " of what is compared."
             )
@@ -106,9 +107,10 @@ def chosen_pairs(
     alike = [_alike(columns[:keys], own, side) for own, side in zip(payload, SIDES, strict=True)]
     orders = [_order(own, side, spec) for own, side in zip(payload, SIDES, strict=True)]
     # The right events first, so that what comes of twins needs no exchange of its own.
-    ranked = found
+    ranked, word = found, spec.choice.one_to_one
+    assert word is not None
     for name, events, order in zip(_RANKS, reversed(alike), orders, strict=False):
-        place = _rank(events, order) if spec.matching == "mutual" else _count(events)
+        place = _rank(events, order) if word.ranks else _count(events)
         ranked = ranked.selectExpr("*", f"{place} AS {name}")
     pairs = ranked.where(f"{_RANKS[0]} = 1 AND {_RANKS[1]} = 1")
     return pairs.selectExpr("*", _numbered(_RANKS[2], alike[0])).where(f"{_RANKS[2]} = 1")
