@@ -1,4 +1,4 @@
-"""The backend of a task: a GPU if there is one, else the CPU; and the CPU where a GPU has failed."""
+"""The backend of a task: a GPU if there is one, else the CPU."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import importlib
 import logging
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
-from typing import Any, TypeVar, get_args
+from typing import get_args
 
-from coincide.model.errors import BackendError, MemoryBudgetError
+from coincide.model.errors import BackendError
 from coincide.model.options import Backend, check_choice
 
 _log = logging.getLogger(__name__)
@@ -99,56 +98,3 @@ def device_number(addresses: Sequence[str], visible: str | None) -> int:
         f"Spark gave this task the GPU {address}, but {_VISIBLE}={visible!r} hides it from the"
         f" worker. Unset {_VISIBLE}, or let the discovery script print what {_VISIBLE} shows."
     )
-
-
-T = TypeVar("T")
-
-
-def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:
-    """What is made of a backend's name, and of the CPU's where the GPU has no memory for it."""
-    if backend.__name__ != "gpu_kernels":
-        return make(backend.__name__)
-    return ResilientJoin(lambda: make("gpu_kernels"), lambda: make("cpu_fallback"))
-
-
-class ResilientJoin:
-    """A join of either backend: both agree in base positions and in each event's matches.
-
-    So batches that were taken stay valid. Of causality they may differ in the order of one event's matches:
-    ask once for a run.
-    """
-
-    def __init__(self, first: Callable[[], Any], second: Callable[[], Any]) -> None:
-        self._second: Callable[[], Any] | None = second
-        self._lock = threading.Lock()
-        try:
-            self._join = first()
-        except MemoryBudgetError as error:
-            self._fall_back(error)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        found = self._do(lambda join: getattr(join, name))
-        if not callable(found):
-            return found
-        return lambda *given: self._do(lambda join: _taken(getattr(join, name)(*given)))
-
-    def _do(self, work: Callable[[Any], T]) -> T:
-        try:
-            return work(self._join)
-        except MemoryBudgetError as error:
-            self._fall_back(error)
-            return work(self._join)
-
-    def _fall_back(self, error: MemoryBudgetError) -> None:
-        with self._lock:
-            # Another thread may have been first; the CPU has no other way out.
-            if self._second is not None:
-                _log.warning("the CPU takes over: %s", error)
-                self._join, self._second = self._second(), None
-
-
-def _taken(found: Any) -> Any:
-    """An answer that is evaluated here, where a failure is caught, not as it is iterated."""
-    return iter(list(found)) if isinstance(found, Iterator) else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -60,7 +60,7 @@ def runs_of_about(offsets: np.ndarray, batch_pairs: int) -> Iterator[tuple[int, 
         start = stop
 
 
-class CountedJoin:
+class CountedJoin(ABC):
     """A join whose matches are counted once, so that any run of base positions can be filled by itself."""
 
     @property

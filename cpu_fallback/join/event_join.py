@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,9 @@ class EventJoin(CountedJoin):
     Nothing is evaluated before it is asked for; `counts` is evaluated once. Threads may call `pairs`,
     `matches` and `best` of several runs at the same time.
     """
+
+    best_rows: ClassVar[int] = 1 << 14
+    """Base events to ask for the best matches of at once."""
 
     def __init__(
         self,

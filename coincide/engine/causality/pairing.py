@@ -8,12 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coincide.engine.backends import load_task_backend, resilient
+from coincide.engine.backends import load_task_backend
 from coincide.engine.events.sides import Side, grouped_events
 from coincide.engine.events.timestamps import table_of
-from coincide.engine.join.derived_joins import filtered, numbered
-from coincide.engine.join.spec import AnySpec, Pairing, Rows
+from coincide.engine.join.derived_joins import (
+    FilteredJoin,
+    OrderedJoin,
+    is_ascending,
+    numbered,
+    selection_of,
+)
+from coincide.engine.join.spec import AnySpec, Pairing
 from coincide.engine.join.timing import arrow_int64
+from coincide.engine.pairs.best import BestMatches
+from coincide.engine.pairs.resilient import resilient_measured
+from coincide.engine.pairs.source import PairSource, Rows
 from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.spaces import PlacedEvents, Space
 from coincide.model.causality.template_rule import deciding_rule, with_templates
@@ -67,7 +76,6 @@ class CausalPairing(Pairing):
     """
 
     spec: CausalitySpec
-    counts_for_best: ClassVar[bool] = True
 
     def __init__(self, causes: Side, effects: Side, spec: CausalitySpec) -> None:
         if spec.is_one_stream:
@@ -80,7 +88,7 @@ class CausalPairing(Pairing):
         self.events = own, others
         sides, model, threads = self._joined, spec.model, spec.threads
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
-        join = resilient(
+        join = resilient_measured(
             load_task_backend(spec.backend),
             lambda package: import_module(f"{package}.causality").CausalityJoin(
                 *sides, model, threads=threads, empty=arrow_int64
@@ -90,8 +98,9 @@ class CausalPairing(Pairing):
         # Its deltas are between max_times: of instants these are the stamps.
         before = [side.model.before_ends(side.shapes) for side in (causes, effects)]
         self._is_exact = not any(each.any() for each in before)
-        self.measuring = join if self._is_exact else None
-        self.join = join if self._is_halved else filtered(self, join, spec.is_one_stream)
+        selection = None if self._is_halved else selection_of(self, spec.is_one_stream)
+        self.join = join if selection is None else FilteredJoin(self, join, selection)
+        self.measuring = join if self._is_exact and selection is None else None
 
     @property
     def _joined(self) -> tuple[PlacedEvents, PlacedEvents | None]:
@@ -129,18 +138,11 @@ class CausalPairing(Pairing):
     def _merits(self) -> Merits:
         return Merits(*self.events, deciding_rule(self.spec.model, *self.events))
 
-    def ranks(self) -> np.ndarray:
-        """As in `Pairing`, by row."""
-        return self.tie_ranks(RIGHT)
-
-    def best(  # noqa: D102
-        self, join: Any, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, Rows, JoinCounters]:
-        own, others = join.pairs(start, stop, join.left_order, join.right_order)
-        offsets = join.offsets[start : stop + 1] - join.offsets[start]
-        best = self._merits.best(offsets, own, others, ranks)
-        found = np.flatnonzero(best >= 0)
-        return found, (own[best[found]], others[best[found]]), JoinCounters()
+    def best_matches(self, *, in_order: bool) -> BestMatches:
+        """As in `Pairing`, of all pairs."""
+        is_moved = in_order and not is_ascending(self.join.left_order)
+        join = OrderedJoin(self) if is_moved else self.join
+        return _CausalBest(join, self._merits, self.tie_ranks(RIGHT))
 
     def measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
         """Delta, and distance, which is empty where there are no places."""
@@ -169,6 +171,33 @@ class CausalPairing(Pairing):
         if model.is_symmetric:
             return NEVER
         return NESTED if model.is_forward and self.events[0].templates is None else ALWAYS
+
+
+@dataclass(frozen=True, eq=False)
+class _CausalBest:
+    """The best of all pairs of each cause; ranks are by row."""
+
+    join: PairSource
+    merits: Merits
+    ranks: np.ndarray
+    at_once: ClassVar[None] = None
+
+    @property
+    def left_order(self) -> np.ndarray:
+        """As `BestMatches`, and so is all that follows."""
+        return self.join.left_order
+
+    def of(self, start: int, stop: int) -> tuple[np.ndarray, Rows]:
+        join = self.join
+        own, others = join.pairs(start, stop, join.left_order, join.right_order)
+        offsets = join.offsets[start : stop + 1] - join.offsets[start]
+        best = self.merits.best(offsets, own, others, self.ranks)
+        found = np.flatnonzero(best >= 0)
+        return found, (own[best[found]], others[best[found]])
+
+    @property
+    def counters(self) -> JoinCounters:
+        return self.join.counters
 
 
 _FARTHEST = 2**63 - 1

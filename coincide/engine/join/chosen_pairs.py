@@ -11,7 +11,8 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
-from coincide.engine.join.spec import AnySpec, Rows
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.pairs.source import Rows
 from coincide.engine.room import check_candidates, check_most
 from coincide.model.errors import DataError, argument
 from coincide.model.options import MATCHINGS, Emit, Matching

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from coincide.engine.events.sides import PairTest, Side
 from coincide.engine.join.spec import Pairing
+from coincide.engine.pairs.best import places_of
+from coincide.engine.pairs.source import PairSource
 from coincide.model.condition import Window
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
 from coincide.model.remembered import remembered
@@ -134,27 +136,37 @@ _MOST_BITS = 1 << 31
 """Of more pairs it is not kept which have passed, but found again."""
 
 
-def filtered(pairing: Pairing, join: Any, is_stream: bool) -> Any:
-    """A join of those pairs that meet `where`; of one stream of two events, in the order asked for."""
-    # It is the join itself where all its pairs count. Tests refer to a copy of the pairing, which has
-    # no join: in a cycle a GPU's memory would wait for the collector.
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which pairs of a join count."""
+
+    test: PairTest
+    itself: np.ndarray | None = None
+    """Of one stream whose other pairs all count: whether each left row is in a pair with itself."""
+
+
+def selection_of(pairing: Pairing, is_stream: bool) -> Selection | None:
+    """The pairs that meet `where`; of one stream of two events, in the order asked for. None: all."""
+    # Tests refer to a copy of the pairing, which has no join: in a cycle a GPU's memory would wait
+    # for the collector.
     pairing = copy(pairing)
     left, right, where = pairing.left, pairing.right, pairing.spec.where
     met = None if where is None else where.between(left, right, pairing.of_condition)
+    of_where = None if met is None else Selection(met)
     if not is_stream:
-        return join if met is None else FilteredJoin(pairing, join, met)
+        return of_where
     if pairing.spec.pairs_once:
-        return FilteredJoin(pairing, join, _given_once(pairing, met))
+        return Selection(_given_once(pairing, met))
     itself = pairing.meet_themselves()
     if left.ranks is not right.ranks:
         # Of a slice whose right events are dealt to several tasks.
         itself &= np.isin(stamps_of(left).ranks, stamps_of(right).ranks)
     if not itself.any():
-        return join if met is None else FilteredJoin(pairing, join, met)
+        return of_where
     test = are_two(left, right)
     if met is None:
-        return FilteredJoin(pairing, join, test, itself)
-    return FilteredJoin(pairing, join, lambda *rows: test(*rows) & met(*rows))
+        return Selection(test, itself)
+    return Selection(lambda *rows: test(*rows) & met(*rows))
 
 
 class FilteredJoin(CountedJoin):
@@ -164,13 +176,13 @@ class FilteredJoin(CountedJoin):
     memory does not grow with those that do not pass, but for a bit each that says whether one has.
     """
 
-    def __init__(
-        self, pairing: Pairing, join: Any, test: PairTest, itself: np.ndarray | None = None
-    ) -> None:
-        self._join, self._test, self._itself = join, test, itself
+    best_rows: ClassVar[int] = 1 << 14
+
+    def __init__(self, pairing: Pairing, join: PairSource, selection: Selection) -> None:
+        self._join, self._test, self._itself = join, selection.test, selection.itself
         self.left_order: np.ndarray = join.left_order
         self.right_order: np.ndarray = join.right_order
-        self._merits = pairing.merits
+        self._merits = copy(pairing).merits  # a copy, as in `selection_of`
         self._batch_pairs, self._threads = pairing.spec.batch_pairs, pairing.spec.threads
         # First pair of each run that was counted, and their end; whether each pair passed.
         self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
@@ -178,7 +190,7 @@ class FilteredJoin(CountedJoin):
     @property
     def counters(self) -> JoinCounters:
         """What the join looked at, and the pairs that are left."""
-        found: JoinCounters = self._join.counters
+        found = self._join.counters
         return JoinCounters(found.candidates, found.probed, int(self.offsets[-1]))
 
     @remembered
@@ -312,14 +324,11 @@ def _given_once(pairing: Pairing, met: PairTest | None) -> PairTest:
 
 _PAIRS = 1 << 18
 """That are looked up in one go."""
-_RUN = 1 << 14
-"""Left events whose best matches are sought in one go."""
 
 
-def in_order_of_left(pairing: Pairing) -> Any:
-    """The join of a pairing, or one like it whose base positions are left rows."""
-    order = pairing.join.left_order
-    return pairing.join if (order[1:] > order[:-1]).all() else OrderedJoin(pairing)
+def is_ascending(order: np.ndarray) -> bool:
+    """Whether rows are in order already."""
+    return bool((order[1:] > order[:-1]).all())
 
 
 MOST_ORDERED = 1 << 24
@@ -328,7 +337,7 @@ _RUNS_AT_HAND = 2
 
 
 class OrderedJoin(CountedJoin):
-    """Used like the join of a pairing, of either backend, from which all its pairs come.
+    """The pairs of a pairing's join by left rows, in place of its base positions.
 
     It keeps the target position of each pair. Of many pairs it keeps those of a run of left rows, which
     are joined once more when they are wanted, and of the run before.
@@ -343,7 +352,6 @@ class OrderedJoin(CountedJoin):
         self._place = places_of(self._join.left_order)
         self._lock = Lock()
         self._at_hand: dict[int, _Targets] = {}
-        self._bests: tuple[np.ndarray, np.ndarray, JoinCounters] | None = None
 
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -352,11 +360,7 @@ class OrderedJoin(CountedJoin):
     @property
     def counters(self) -> JoinCounters:
         """As of the join."""
-        found: JoinCounters = self._join.counters
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._join, name)
+        return self._join.counters
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -373,13 +377,6 @@ class OrderedJoin(CountedJoin):
             part = slice(max(start, begin) - begin, min(stop, end) - begin)
             taken.append(self._run(run).taken(right_values, part))
         return taken[0] if len(taken) == 1 else np.concatenate([right_values[:0], *taken])
-
-    def best(  # noqa: D102
-        self, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        best, merits, counters = self._best_of_all(ranks)
-        place = self._place[start:stop]
-        return best[place], merits[place], JoinCounters() if start else counters
 
     @remembered
     def _edges(self) -> np.ndarray:
@@ -408,24 +405,6 @@ class OrderedJoin(CountedJoin):
         positions = places_of(self.right_order)[join.right_order]
         return _Targets.of(join, places_of(join.left_order), positions, self._threads)
 
-    def _best_of_all(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        with self._lock:
-            if self._bests is not None:
-                return self._bests
-            n = self.left_order.size
-            runs = ((start, min(start + _RUN, n)) for start in range(0, n, _RUN))
-            parts = list(in_order(lambda run: [self._join.best(*run, ranks)], runs, self._threads))
-            best, merits = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-            self._bests = best, merits, sum((part[2] for part in parts), JoinCounters())
-            return self._bests
-
-
-def places_of(order: np.ndarray) -> np.ndarray:
-    """Where each row is in an order of all rows: int64 array."""
-    found = np.empty(order.size, np.int64)
-    found[order] = np.arange(order.size)
-    return found
-
 
 @dataclass(frozen=True, eq=False)
 class _Targets:
@@ -436,7 +415,9 @@ class _Targets:
     counts: np.ndarray
 
     @classmethod
-    def of(cls, join: Any, places: np.ndarray, targets: np.ndarray, threads: int) -> _Targets:
+    def of(
+        cls, join: PairSource, places: np.ndarray, targets: np.ndarray, threads: int
+    ) -> _Targets:
         """All pairs of a join that has each left row at a place, and other numbers for its targets."""
         found = np.empty(int(join.offsets[-1]), np.int64)
         runs = list(join.chunks(_PAIRS))

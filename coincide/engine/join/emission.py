@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, is_string, numbers_in_runs, total_bytes
 from coincide.engine.events.schemas import stored
-from coincide.engine.join.derived_joins import FilteredJoin, in_order_of_left
-from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, Rows
+from coincide.engine.join.derived_joins import OrderedJoin, is_ascending
+from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing
+from coincide.engine.pairs.best import BestMatches
+from coincide.engine.pairs.source import Rows
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError
@@ -249,11 +251,14 @@ class Emission(ABC):
     """Whether rows come in the order of left in whatever order pairs are looked at."""
 
     def __init__(self, pairing: Pairing, schema: pa.Schema) -> None:
-        self.pairing, self.schema, self.join = pairing, schema, pairing.join
+        self.pairing, self.schema = pairing, schema
+        self.join, self._measuring = pairing.join, pairing.measuring
         self._left, self._right, self._spec = pairing.left, pairing.right, pairing.spec
         left, right, spec = self._left, self._right, self._spec
-        if spec.in_order and not self.orders_rows:
-            self.join = in_order_of_left(pairing)
+        sorts = spec.in_order and not self.orders_rows
+        self._is_moved = sorts and not is_ascending(pairing.join.left_order)
+        if self._is_moved:
+            self.join, self._measuring = OrderedJoin(pairing), None
         own, others = (*left.keys, *left.payload), right.payload
         kinds = schema.types
         self._left_columns = [Gather(*each) for each in zip(own, kinds, strict=False)]
@@ -559,16 +564,15 @@ class Pairs(_OfAllPairs):
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """Values of the pairs of a run, and those of their measures that the join has at hand."""
-        given = start, stop, left_values, right_values
-        if not self._known_measures:
+        given, measuring = (start, stop, left_values, right_values), self._measuring
+        if measuring is None:
             return *self.join.pairs(*given), {}
-        left, right, delta, distance = self.join.measured_pairs(*given)
+        left, right, delta, distance = measuring.measured_pairs(*given)
         return left, right, {str(self._spec.delta_name): delta, "distance": distance}
 
     @property
     def _known_measures(self) -> set[str]:
-        is_measuring = self.join is self.pairing.measuring
-        return {str(self._spec.delta_name), "distance"} if is_measuring else set()
+        return set() if self._measuring is None else {str(self._spec.delta_name), "distance"}
 
     @property
     def _is_direct(self) -> bool:
@@ -656,51 +660,38 @@ def _lists_of(bounds: np.ndarray, values: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), values)
 
 
-_BEST_ROWS = 1 << 14
-"""Left events of a run, unless a join says how many keep it busy."""
-
-
 class Best(Emission):
     """One row per left event, with its most probable match."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        _ = self._ranks, self._best_counters  # made before threads share them
-        if isinstance(self.pairing.join, FilteredJoin):
-            _ = self.pairing.join.offsets
+        _ = self._best  # before threads share it
         return super().__iter__()
 
     @remembered
-    def _best_counters(self) -> list[JoinCounters]:
-        return []
+    def _best(self) -> BestMatches:
+        return self.pairing.best_matches(in_order=self._is_moved)
 
     @property
     def counters(self) -> JoinCounters:
         """As of every `Emission`."""
-        if self.pairing.counts_for_best:
-            return super().counters
-        return sum(self._best_counters, JoinCounters())
+        return self._best.counters
 
     def _runs(self) -> Iterable[tuple[int, int]]:
-        if self.pairing.counts_for_best:
-            return super()._runs()
         # A burst has very many candidates: no thread works on one run for long.
-        step = getattr(self.pairing.join, "best_rows", _BEST_ROWS)
+        step = self._best.at_once
+        if step is None:
+            return super()._runs()
         return self._even_runs(min(self._spec.batch_pairs, step))
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        found, pairs, counters = self.pairing.best(self.join, start, stop, self._ranks)
-        self._best_counters.append(counters)
+        found, pairs = self._best.of(start, stop)
         is_alone = np.full(stop - start, self._spec.how == "left")
         is_alone[found] = False
         at = np.flatnonzero(is_alone)
         yield from self._matched(
-            pairs, self._measured(pairs), self.join.left_order[start + at],
+            pairs, self._measured(pairs), self._best.left_order[start + at],
             np.searchsorted(found, at),
         )  # fmt: skip
-
-    @remembered
-    def _ranks(self) -> np.ndarray:
-        return self.pairing.ranks()
 
 
 _COLUMNS: dict[str, Callable[[PairOrder, Rows], np.ndarray]] = {

@@ -78,76 +78,6 @@ A = TypeVar("A")
 P = TypeVar("P", bound=PairArguments)
 
 
-class TableJoin:
-    """A join of two tables, or of one with itself, batch by batch.
-
-    Everything that can be known without the rows is checked when it is made.
-    """
-
-    plan_kind: ClassVar[type[TablePlan]]
-    """What reads and joins the tables."""
-
-    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
-        given = [left] if right is None else [left, right]
-        arguments, self._tables = with_known_columns(given, arguments)
-        self._sides, self._matchless = arguments.sides, arguments.matchless
-        if isinstance(arguments, JoinArguments) and arguments.mirrored is not None:
-            arguments, self._tables = arguments.mirrored, self._tables[::-1]
-        schemas = self._tables[0].schema, self._tables[-1].schema
-        self._plan = plan_tables(*schemas, arguments, self.plan_kind)
-        self._plan = self._plan.by_rows.in_order
-        if arguments.keeps_right:
-            self._plan = self._plan.keeping_right
-        self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
-        self.schema = self._plan.schema
-        self.limit = PairLimit(arguments.options.max_pairs)
-        self.summary: JoinSummary | None = None
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run the join. `summary` is there when the last batch was taken."""
-        started, plan = time.perf_counter(), self._plan
-        left, right, counts = self._read()
-        emission = plan.join(left, right)
-        self.limit.expect(emission.expected, is_last=True)
-        yield from emission
-        accidental = plan.accidental(self._shifts, left, right)
-        seconds = time.perf_counter() - started
-        counters = emission.counters
-        no_pairs = None if counters.pairs else self._no_pairs(left, right)
-        own, others = plan.as_asked(counts)
-        self.summary = JoinSummary(
-            own, others, counters, seconds, "in memory", plan.tick, no_pairs,
-            sides=self._sides, matchless=self._matchless, accidental=accidental,
-        )  # fmt: skip
-
-    def _no_pairs(self, left: Side, right: Side) -> NoPairs:
-        return self._plan.no_pairs(left, right)
-
-    def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
-        """Both sides, and what their rows were; of one stream no one counts the second."""
-        if self._plan.spec.is_one_stream:
-            left, right, counts = self._plan.read_stream(self._tables[0])
-            return left, right, (counts, None)
-        (left, own), (right, others) = (
-            self._plan.read(side, table) for side, table in enumerate(self._tables)
-        )
-        return left, right, (own, others)
-
-
-class Joined(Protocol):
-    """The output batches of a join, and what it looked at once they were taken."""
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
-
-    @property
-    def counters(self) -> JoinCounters:
-        """What the join looked at and found."""
-
-    @property
-    def expected(self) -> Expected | None:
-        """As of an emission: `coincide.engine.join.emission.Emission.expected`."""
-
-
 @dataclass(frozen=True)
 class TablePlan:
     """A join of tables of two schemas: everything but the rows, resolved and checked."""
@@ -292,9 +222,6 @@ def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
     return table
 
 
-TableJoin.plan_kind = TablePlan
-
-
 @dataclass(frozen=True)
 class AlonePlan(TablePlan):
     """A join that finds right events without a match: here they are left, and it is an anti join."""
@@ -398,6 +325,76 @@ def plan_alone(
     found = plan_tables(right, left, alone, AlonePlan)
     assert isinstance(found, AlonePlan)
     return replace(found, schema=plan.schema, measures=len(plan.spec.measures))
+
+
+class TableJoin:
+    """A join of two tables, or of one with itself, batch by batch.
+
+    Everything that can be known without the rows is checked when it is made.
+    """
+
+    plan_kind: ClassVar[type[TablePlan]] = TablePlan
+    """What reads and joins the tables."""
+
+    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
+        given = [left] if right is None else [left, right]
+        arguments, self._tables = with_known_columns(given, arguments)
+        self._sides, self._matchless = arguments.sides, arguments.matchless
+        if isinstance(arguments, JoinArguments) and arguments.mirrored is not None:
+            arguments, self._tables = arguments.mirrored, self._tables[::-1]
+        schemas = self._tables[0].schema, self._tables[-1].schema
+        self._plan = plan_tables(*schemas, arguments, self.plan_kind)
+        self._plan = self._plan.by_rows.in_order
+        if arguments.keeps_right:
+            self._plan = self._plan.keeping_right
+        self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
+        self.schema = self._plan.schema
+        self.limit = PairLimit(arguments.options.max_pairs)
+        self.summary: JoinSummary | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the join. `summary` is there when the last batch was taken."""
+        started, plan = time.perf_counter(), self._plan
+        left, right, counts = self._read()
+        emission = plan.join(left, right)
+        self.limit.expect(emission.expected, is_last=True)
+        yield from emission
+        accidental = plan.accidental(self._shifts, left, right)
+        seconds = time.perf_counter() - started
+        counters = emission.counters
+        no_pairs = None if counters.pairs else self._no_pairs(left, right)
+        own, others = plan.as_asked(counts)
+        self.summary = JoinSummary(
+            own, others, counters, seconds, "in memory", plan.tick, no_pairs,
+            sides=self._sides, matchless=self._matchless, accidental=accidental,
+        )  # fmt: skip
+
+    def _no_pairs(self, left: Side, right: Side) -> NoPairs:
+        return self._plan.no_pairs(left, right)
+
+    def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
+        """Both sides, and what their rows were; of one stream no one counts the second."""
+        if self._plan.spec.is_one_stream:
+            left, right, counts = self._plan.read_stream(self._tables[0])
+            return left, right, (counts, None)
+        (left, own), (right, others) = (
+            self._plan.read(side, table) for side, table in enumerate(self._tables)
+        )
+        return left, right, (own, others)
+
+
+class Joined(Protocol):
+    """The output batches of a join, and what it looked at once they were taken."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at and found."""
+
+    @property
+    def expected(self) -> Expected | None:
+        """As of an emission: `coincide.engine.join.emission.Emission.expected`."""
 
 
 def plan_tables(

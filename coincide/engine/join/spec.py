@@ -16,16 +16,14 @@ from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
 from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.engine.join.pair_filter import PairFilter
+from coincide.engine.pairs.best import BestMatches
+from coincide.engine.pairs.source import MeasuredSource, PairSource, Rows
 from coincide.model.condition import Window
-from coincide.model.counters import JoinCounters
 from coincide.model.errors import ConditionError
 from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching, Output
 from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, SIDES
-
-Rows = tuple[np.ndarray, np.ndarray]
-"""Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 
 C = TypeVar("C")
 
@@ -201,11 +199,9 @@ class Pairing(ABC):
     `join`, used like a backend's join, has the pairs that count.
     """
 
-    join: Any
-    measuring: Any = None
-    """A join that tells delta and distance of its pairs as it finds them."""
-    counts_for_best: ClassVar[bool]
-    """Whether all pairs are counted to find the best ones."""
+    join: PairSource
+    measuring: MeasuredSource | None = None
+    """The join, where it tells delta and distance of its pairs as it finds them."""
 
     def __init__(self, left: Side, right: Side, spec: AnySpec) -> None:
         self.left, self.right, self.spec = left, right, spec
@@ -233,14 +229,8 @@ class Pairing(ABC):
         return tie_ranks(events)
 
     @abstractmethod
-    def ranks(self) -> np.ndarray:
-        """Those of right events, as `best` takes them."""
-
-    @abstractmethod
-    def best(
-        self, join: Any, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, Rows, JoinCounters]:
-        """Which base events of a run have matches, from its start, and their most probable pairs."""
+    def best_matches(self, *, in_order: bool) -> BestMatches:
+        """The most probable match of each left event; in order by left rows, else by base positions."""
 
     @abstractmethod
     def meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:

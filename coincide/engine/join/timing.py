@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import load_task_backend, resilient
+from coincide.engine.backends import load_task_backend
 from coincide.engine.events.sides import Side, grouped_events
 from coincide.engine.events.timestamps import Pairs, pair_model
 from coincide.engine.join.derived_joins import (
+    FilteredJoin,
     doubt_of_order,
-    filtered,
     numbered,
+    selection_of,
     stamps_of,
     window_once,
 )
-from coincide.engine.join.spec import AnySpec, Pairing, Rows
+from coincide.engine.join.spec import AnySpec, Pairing
+from coincide.engine.pairs.best import BestMatches, OrderedBest, RankedBest
+from coincide.engine.pairs.resilient import resilient_ranked
+from coincide.engine.pairs.source import PairSource, RankedSource
 from coincide.model.condition import OpenWindow, Window
-from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
 from coincide.model.sides import RIGHT
@@ -60,7 +62,8 @@ class TimingPairing(Pairing):
     """A timing condition on two sides; right times are moved, not the window, where they tell more."""
 
     spec: JoinSpec
-    counts_for_best: ClassVar[bool] = False
+    _ranked: RankedSource | None = None
+    """The join, but of what looks at no other pairs than the nearest."""
 
     def __init__(self, left: Side, right: Side, spec: JoinSpec) -> None:
         if spec.is_one_stream:
@@ -78,12 +81,9 @@ class TimingPairing(Pairing):
             window, is_enough = window_once(window, left, right)
         if window != spec.window:
             self._model = IntervalPairs(spec.window, sought=window)
-        given: dict[str, Any] = {
-            "classes": spec.classes, "threads": spec.threads, "empty": arrow_int64
-        }  # fmt: skip
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
         sides, model = self._events, self._model
-        join: Any
+        join: PairSource
         if isinstance(window, SpanWindow) and window.is_unbounded:
             assert isinstance(model, SpanPairs)
             shortest = model.possible.left_shortest, model.possible.right_shortest
@@ -99,11 +99,16 @@ class TimingPairing(Pairing):
                 beyond=window.beyond,
             )
         else:
-            join = resilient(
+            join = self._ranked = resilient_ranked(
                 self._backend,
-                lambda package: import_module(package).EventJoin(*sides, model, **given),
+                lambda package: import_module(package).EventJoin(
+                    *sides, model, classes=spec.classes, threads=spec.threads, empty=arrow_int64
+                ),
             )
-        self.join = filtered(self, join, spec.is_one_stream and not is_enough)
+        selection = selection_of(self, spec.is_one_stream and not is_enough)
+        if selection is not None:
+            join = self._ranked = FilteredJoin(self, join, selection)
+        self.join, self._is_filtered = join, selection is not None
 
     @property
     def not_moved(self) -> int:
@@ -141,16 +146,14 @@ class TimingPairing(Pairing):
             merits[later] = event_merits(*swapped, self._model)[0]
         return merits, apart
 
-    def ranks(self) -> np.ndarray:
-        """As in `Pairing`, by target position."""
-        return self.tie_ranks(RIGHT)[self.join.right_order]
-
-    def best(  # noqa: D102
-        self, join: Any, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, Rows, JoinCounters]:
-        best, _, counters = join.best(start, stop, ranks)
-        found = np.flatnonzero(best >= 0)
-        return found, (join.left_order[start + found], join.right_order[best[found]]), counters
+    def best_matches(self, *, in_order: bool) -> BestMatches:
+        """As in `Pairing`."""
+        ranked, ranks = self._ranked, self.tie_ranks(RIGHT)
+        assert ranked is not None
+        if self._is_filtered:
+            _ = ranked.offsets  # before threads share it
+        source = OrderedBest(ranked, self.spec.threads) if in_order else ranked
+        return RankedBest(source, ranks[ranked.right_order])
 
     def meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:  # noqa: D102
         left, right = self._events

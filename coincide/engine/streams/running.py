@@ -12,7 +12,7 @@ import pyarrow as pa
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.join.chosen_pairs import Matched, Mutual, Unambiguous, taken
 from coincide.engine.join.join import TablePlan
-from coincide.engine.join.spec import Rows
+from coincide.engine.pairs.source import Rows
 from coincide.engine.streams.clock import SideClock
 from coincide.engine.streams.live import Horizon, Live, Part, horizon_of, join_block, joined, sized
 from coincide.engine.streams.reading import Arrivals, StreamArguments, read_arrivals
