@@ -97,7 +97,7 @@ def _links(layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return layout.starts, layout.targets, layout.windows
     cell = np.arange(layout.slabs.shape[1])
     possible = (cell < layout.widths[:, None]) & (layout.slabs[..., 0] <= layout.slabs[..., 1])
-    numbers = layout.shifts[:, None] + cell
+    numbers = layout.offsets[:, None] + cell
     return layout.starts, numbers[possible], layout.slabs[possible]
 
 

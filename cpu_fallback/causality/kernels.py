@@ -230,7 +230,7 @@ class Found(NamedTuple):
 def new_found(layout):
     """Working memory for a layout."""
     most = layout.most
-    cursors = np.zeros(layout.shifts.size, np.int64)
+    cursors = np.zeros(layout.offsets.size, np.int64)
     links = np.empty(most, np.int64), np.empty((most, 2), np.int64)
     runs = np.empty((SPANS, 4), np.int64), np.empty(RUN, np.int64)
     hits = np.empty(CHUNK, np.uint8), np.empty(HITS + 1, np.int64), np.empty(HITS + 1, np.int64)
@@ -249,8 +249,8 @@ def links_of(sides, bucket, found):
             count += 1
         return count
     numbers, own = sides.targets.numbers, sides.base.numbers[bucket]
-    for row in range(layout.shifts.size):
-        first = own + layout.shifts[row]
+    for row in range(layout.offsets.size):
+        first = own + layout.offsets[row]
         cell = gallop(numbers, found.cursors[row], numbers.size, first)
         found.cursors[row] = cell
         while cell < numbers.size and numbers[cell] < first + layout.widths[row]:

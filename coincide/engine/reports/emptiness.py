@@ -375,9 +375,9 @@ def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str
         if small and abs(large / small / factor - 1) <= _NEAR:
             yield _of_factor(left, right, middles[0] > middles[1], factor)
             return
-    shifts = right.first - left.first, right.last - left.last
-    shift = Fraction(sum(shifts), 2)
-    is_even = abs(shifts[1] - shifts[0]) <= _NEAR * abs(shift)
+    later_by = right.first - left.first, right.last - left.last
+    shift = Fraction(sum(later_by), 2)
+    is_even = abs(later_by[1] - later_by[0]) <= _NEAR * abs(shift)
     if shift and is_even and not window.lo <= shift <= window.hi:
         about = length_words(abs(shift), left.scale.tick, digits=3)
         earlier, later = _called(left, right)[:: 1 if shift > 0 else -1]

@@ -42,7 +42,7 @@ class CellNumbers(NamedTuple):
 class Neighbours(NamedTuple):
     """The runs of cell numbers around a cell, a row of cells each."""
 
-    shifts: np.ndarray  # int64, shape (rows,): first number of the run, less the cell's own
+    offsets: np.ndarray  # int64, shape (rows,): first number of the run, less the cell's own
     widths: np.ndarray  # int64, shape (rows,): cells in the run
     slabs: np.ndarray  # int64, shape (rows, most cells of a run, 2)
 
@@ -124,7 +124,7 @@ def _neighbours(
     stride: np.ndarray,
 ) -> Neighbours:
     last = int(order[-1])
-    shifts, runs = [], []
+    offsets, runs = [], []
     for leading in combinations(*(range(-steps[d], steps[d] + 1) for d in order[:-1])):
         offset = np.zeros(DIMENSIONS, np.int64)
         offset[order[:-1]] = leading
@@ -135,14 +135,14 @@ def _neighbours(
         kept = [i for i, (lo, hi) in enumerate(run) if lo <= hi]
         if kept:
             begin = int((offset * stride[:DIMENSIONS]).sum()) - 2 * int(steps[last])
-            shifts.append(begin + kept[0])
+            offsets.append(begin + kept[0])
             runs.append(run[kept[0] : kept[-1] + 1])
     slabs = np.empty((len(runs), 2 * int(steps[last]) + 1, 2), np.int64)
     slabs[:] = NEVER
     for row, run in zip(slabs, runs, strict=True):
         row[: len(run)] = run
     return Neighbours(
-        np.array(shifts, np.int64), np.array([len(run) for run in runs], np.int64), slabs
+        np.array(offsets, np.int64), np.array([len(run) for run in runs], np.int64), slabs
     )
 
 

@@ -248,7 +248,7 @@ def _by_cell(
     slabs[possible, 0] = np.maximum(slabs[possible, 0] - margins[0], least)
     slabs[possible, 1] = np.minimum(slabs[possible, 1] + margins[1], UNBOUNDED)
     layout = Layout(
-        False, sure, self_join, int(near.widths.sum()), gap, plain, near.shifts, near.widths,
+        False, sure, self_join, int(near.widths.sum()), gap, plain, near.offsets, near.widths,
         slabs, _EMPTY, _EMPTY, _EMPTY_PAIRS,
     )  # fmt: skip
     return Sides(buckets[0], buckets[-1], layout, deciding_rule(model, sides[0], sides[-1]))
@@ -305,7 +305,7 @@ class Layout(NamedTuple):
     most: int  # Most links of a bucket
     gap: float  # The largest |x - y|² of a pair that can qualify
     plain: bool  # Whether within a window this is all that is asked
-    shifts: Int64s
+    offsets: Int64s
     widths: Int64s
     slabs: np.ndarray
     starts: Int64s

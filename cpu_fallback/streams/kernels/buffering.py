@@ -56,7 +56,7 @@ def sorted_block(side, waiting, progress, tops, pair_rule, by_key):
 @compiled(allocates=True)
 def _sort_run(block, start, stop):
     """Sort by key, stably. Streams come nearly sorted: insertion, unless it takes too long."""
-    shifts = 0
+    moves = 0
     most = _SHIFTS_PER_EVENT * (stop - start)
     for i in range(start + 1, stop):
         key, shape, number = block.keys[i], block.shapes[i], block.numbers[i]
@@ -69,8 +69,8 @@ def _sort_run(block, start, stop):
         block.keys[at] = key
         block.shapes[at] = shape
         block.numbers[at] = number
-        shifts += i - at
-        if shifts > most and stop - start > _PLAIN:
+        moves += i - at
+        if moves > most and stop - start > _PLAIN:
             _merge_sort(block, start, stop)
             return
 
