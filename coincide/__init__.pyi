@@ -1,5 +1,7 @@
 """Every public name of Coincide, and the module that holds it: `coincide/__init__.py` reads this."""
 
+from coincide.engine.accidental.pairs import AccidentalPairs as AccidentalPairs
+from coincide.engine.accidental.tables import accidental_pair_tables as accidental_pair_tables
 from coincide.engine.borders.reports import (
     BorderReport as BorderReport,
     BorderSummary as BorderSummary,
@@ -43,7 +45,6 @@ from coincide.engine.join.coverage import (
 )
 from coincide.engine.join.difference import covered as covered, difference as difference
 from coincide.engine.reports.join_report import (
-    AccidentalPairs as AccidentalPairs,
     JoinReport as JoinReport,
     JoinSummary as JoinSummary,
 )
@@ -125,6 +126,7 @@ from coincide.model.timestamps.intervals import IntervalEvents as IntervalEvents
 from coincide.model.units import Tick as Tick
 from coincide.model.windowed_causality import WindowOptions as WindowOptions
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours as spark_errors_as_ours
+from spark_plugin.operators.accidental import accidental_pairs as accidental_pairs
 from spark_plugin.operators.borders import (
     border_crossing_streams as border_crossing_streams,
     border_crossings as border_crossings,

@@ -129,7 +129,7 @@ def draw_asking(case: Case) -> Asking:
                for s in sides]  # fmt: skip
     least = (2 * max(abs(lo), abs(hi)) if is_one else hi - lo) + 2 * sum(lengths) + 1
     can_shift = not (is_one and given.get("emit", "pairs") == "pairs") and case.job.how == "inner"
-    can_shift &= least < _LIMIT and (shape.get("how"), shape.get("emit")) != ("right", "best")
+    can_shift &= least < _LIMIT
     shifts = [least, -least - 1] if can_shift and chance.happens(25) else []
     return Asking(
         sides[0], sides[1], (tables[0], None if is_one else tables[1]), given,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from coincide.command_line.chance import PairRequest, PlannedPairs, shifts, then_counted
 from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import EventRequest, InProcess, checked
+from coincide.command_line.requests import InProcess, checked
 from coincide.command_line.summary import Counted, counted_pairs
 from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Coordinate
 from coincide.engine.causality.join import TableCausality
@@ -27,7 +28,6 @@ from coincide.engine.join.text_options import (
     numbers,
     options_of,
     preference,
-    shifts,
     timestamps,
 )
 from coincide.model.causality.condition import (
@@ -60,7 +60,7 @@ _DISTANCE = re.compile(r"\s*(.*?\d\.?)\s*([a-zA-Z]*)\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CausalityRequest(EventRequest):
+class CausalityRequest(PairRequest):
     """One `coincide causality`."""
 
     doing: ClassVar[str] = "looking for effects"
@@ -81,13 +81,17 @@ class CausalityRequest(EventRequest):
 
     def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
         asked = prepared(self, sources)
-        job = self.job(asked.request.arguments, read_tables(asked, progress.show))
+        arguments = asked.request.arguments
+        tables = read_tables(asked, progress.show)
+        job, moved = self.job(arguments, tables), self.moved(arguments, tables)
 
         def counted() -> Counted:
             assert job.summary is not None
-            return counted_pairs(replace(job.summary, way=""))
+            return counted_pairs(
+                replace(job.summary, way=""), None if moved is None else moved.pairs
+            )
 
-        return InProcess(job.batches(), job.schema, counted, job.limit)
+        return InProcess(then_counted(job.batches(), moved), job.schema, counted, job.limit)
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
         from coincide.command_line.spark import spark_frame
@@ -96,13 +100,15 @@ class CausalityRequest(EventRequest):
         asked = prepared(self, sources)
         arguments = asked.request.arguments
 
-        def plan(spark: SparkSession) -> Any:
-            causes, *effects = (spark_frame(spark, *one) for one in asked.needed())
-            return plan_causality(causes, effects[0] if effects else None, arguments, observe=True)
+        def plan(spark: SparkSession) -> PlannedPairs:
+            causes, *effects = frames = [spark_frame(spark, *one) for one in asked.needed()]
+            accidental = self.on_frames(frames, arguments)
+            second = effects[0] if effects else None
+            return PlannedPairs(plan_causality(causes, second, arguments, observe=True), accidental)
 
-        def counted(plan: Any) -> Counted:
-            summary = plan.summary()
-            return counted_pairs(replace(summary, why=self.hide(summary.why)))
+        def counted(plan: PlannedPairs) -> Counted:
+            summary = plan.join.summary()
+            return counted_pairs(replace(summary, why=self.hide(summary.why)), plan.accidental)
 
         return self.planned(plan, counted)
 
@@ -125,13 +131,14 @@ def request(**words: Any) -> CausalityRequest:
     condition = condition_of(words)
     arguments = CausalityArguments(
         condition, by=keys(words["by"]), options=options_of(words, CAUSE_AND_EFFECT),
-        is_one_stream=is_one_stream, shifts=shifts(words["shifts"]), **own,
+        is_one_stream=is_one_stream, **own,
     )  # fmt: skip
     spark_only = {"--slices": words["slices"], "--way": words["way"] != "auto"}
     return CausalityRequest(
         causes=words["causes"],
         effects=words["effects"],
         arguments=arguments,
+        shifts=shifts(words["shifts"]),
         **checked(words, spark_only),
     )
 

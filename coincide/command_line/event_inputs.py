@@ -110,7 +110,7 @@ def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
         # They may prove to be texts, once all of CSV is read.
         arguments = replace(arguments, where=None)
     keys = request.arguments.key_names
-    request.job(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
+    request.check(arguments, with_like_texts(inputs, empty, keys)[: len(request.inputs)])
     return types
 
 
@@ -128,7 +128,7 @@ def _checked_before_spark(
             return types  # Spark alone knows of which type they are
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
-    request.job(arguments, tables[: len(request.inputs)])
+    request.check(arguments, tables[: len(request.inputs)])
     at = min(arguments.side_of_matches, len(request.inputs) - 1)
     check_preferred_in_tasks(arguments.choice, arguments.sides[at], tables[at].schema)
     return types

@@ -52,7 +52,7 @@ def request(**words: Any) -> ExploreRequest:
             " --engine."
         )
     _check_output(words["output"])
-    own = {"most_pairs": words["most_pairs"]}
+    own: dict[str, Any] = {"most_pairs": words["most_pairs"]}
     if words["confidences"] is not None:
         own["confidences"] = tuple(numbers("--confidences", words["confidences"]))
     check_both_ends(worded_window(words))
@@ -61,8 +61,8 @@ def request(**words: Any) -> ExploreRequest:
     request = join_request(**asked)
     join = replace(request.arguments, left_columns=(), right_columns=(), probability=True)
     return ExploreRequest(
-        **{**vars(request), "arguments": join},
-        explore=ExploreArguments(join, **own),
+        **{**vars(request), "arguments": join, "shifts": None},
+        explore=ExploreArguments(join, shifts=request.shifts, **own),
         command=typed("explore", EXPLORE, words),
     )
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 import pyarrow as pa
 
+from coincide.command_line.chance import PairRequest, PlannedPairs, shifts, then_counted
 from coincide.command_line.engines import opens
 from coincide.command_line.event_inputs import Prepared, prepared, read_tables
 from coincide.command_line.outputs import SparkOutput, SparkUri
 from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import EventRequest, InProcess, OnSpark, checked
+from coincide.command_line.requests import InProcess, OnSpark, checked
 from coincide.command_line.summary import Counted, counted_pairs
+from coincide.engine.accidental.pairs import AccidentalPairs
+from coincide.engine.accidental.tables import MovedTables
 from coincide.engine.events.corrected import CorrectedClock
 from coincide.engine.events.row_numbers import ID
 from coincide.engine.events.spans import Spans
@@ -28,7 +31,7 @@ from coincide.engine.files.source import Source, path_columns
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.text_options import shifts, worded_join
+from coincide.engine.join.text_options import worded_join
 from coincide.engine.reports.join_report import JoinSummary
 from coincide.model.errors import SchemaError, argument, marked
 from coincide.model.options import Way, check_choice
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinRequest(EventRequest):
+class JoinRequest(PairRequest):
     """One `coincide join`."""
 
     doing: ClassVar[str] = "joining"
@@ -67,20 +70,26 @@ class JoinRequest(EventRequest):
     def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
         asked = prepared(self, sources)
         planned = _planned_directly(asked, partial(LocalFilesJoin, say=progress.note))
+        moved: MovedTables | None = None
         if isinstance(planned, str):
             tables = read_tables(asked, progress.show)
             if self.counter is not None:
                 tables = self.counter.unwrapped(tables, _clocks(asked.request.arguments))
             why, job = planned, self.job(asked.request.arguments, tables)
+            moved = self.moved(asked.request.arguments, tables)
         else:
             why, job = planned.plan.describe(), planned
+        batches = then_counted(job.batches(), moved)
         return InProcess(
-            job.batches(), job.schema, lambda: self._counted(job.summary, why), job.limit
-        )
+            batches, job.schema,
+            lambda: self._counted(job.summary, why, None if moved is None else moved.pairs), job.limit,
+        )  # fmt: skip
 
-    def _counted(self, summary: JoinSummary | None, why: str) -> Counted:
+    def _counted(
+        self, summary: JoinSummary | None, why: str, accidental: AccidentalPairs | None = None
+    ) -> Counted:
         assert summary is not None
-        counted = counted_pairs(replace(summary, why=self.hide(why)))
+        counted = counted_pairs(replace(summary, why=self.hide(why)), accidental)
         if self.arguments.emit != "best":
             return counted
         more = ", among which the best were chosen" if summary.counters else ""
@@ -116,17 +125,19 @@ class JoinRequest(EventRequest):
         from coincide.command_line.spark import spark_frame
         from spark_plugin.ways.correlation import plan_correlation
 
-        def plan(spark: SparkSession) -> Any:
-            left, *right = (spark_frame(spark, *one) for one in asked.needed())
+        def plan(spark: SparkSession) -> PlannedPairs:
+            left, *right = frames = [spark_frame(spark, *one) for one in asked.needed()]
             arguments = asked.request.arguments
-            return plan_correlation(left, right[0] if right else None, arguments, observe=True)
+            accidental = self.on_frames(frames, arguments)
+            second = right[0] if right else None
+            return PlannedPairs(plan_correlation(left, second, arguments, observe=True), accidental)
 
-        def counted(plan: Any) -> Counted:
-            why = closed
-            if plan.plan.way.startswith("broadcast"):
+        def counted(plan: PlannedPairs) -> Counted:
+            why, join = closed, plan.join
+            if join.plan.way.startswith("broadcast"):
                 not_direct = "" if self.way.startswith("broadcast") else f"; not by files: {closed}"
-                why = plan.why + not_direct
-            return self._counted(plan.summary(), why)
+                why = join.why + not_direct
+            return self._counted(join.summary(), why, plan.accidental)
 
         return self.planned(plan, counted)
 
@@ -139,13 +150,14 @@ def request(**words: Any) -> JoinRequest:
     if words["way"].startswith("broadcast"):
         spark_only[f"--way {words['way']}"] = True
     rules = checked(words, spark_only)
-    arguments = replace(worded_join(words), shifts=shifts(words["shifts"]))
+    arguments = worded_join(words)
     if counter is not None:
         _clocks(arguments)
         rules |= _in_order_of_rows(rules["engine"], words["way"])
     return JoinRequest(
-        left=words["left"], right=words["right"], arguments=arguments, counter=counter, **rules
-    )
+        left=words["left"], right=words["right"], arguments=arguments,
+        shifts=shifts(words["shifts"]), counter=counter, **rules,
+    )  # fmt: skip
 
 
 def _counter(modulus: int | None, in_order: bool) -> Counter | None:
@@ -191,6 +203,7 @@ def _planned_directly(
     closed = _closed(asked)
     if closed is None:
         try:
+            _check_slices(request)
             right = None if request.right is None else asked.inputs[1].source.text
             return plan(asked.inputs[0].source.text, right, request.arguments)
         except MissingColumn:
@@ -203,6 +216,15 @@ def _planned_directly(
             # What is wrong with columns is said by the other way, which may also bridge it.
             closed = marked(error)
     return _closed_if_free(request, closed)
+
+
+def _check_slices(request: JoinRequest) -> None:
+    """Refuse what takes more than one look at each slice."""
+    if request.shifts is not None:
+        raise NotDirect(
+            f"{argument('shifts')} count the pairs of all slices again, which needs tables in memory, a"
+            " broadcast or an exchange."
+        )
 
 
 def _closed_if_free(request: JoinRequest, closed: str) -> str:

@@ -146,6 +146,10 @@ class EventRequest(Request):
     def job(self, arguments: PairArguments, tables: list[pa.Table]) -> Any:
         """What answers it, of one table or two; wrong columns show here, of tables without rows, too."""
 
+    def check(self, arguments: PairArguments, tables: list[pa.Table]) -> None:
+        """Refuse what tables without rows show to be wrong."""
+        self.job(arguments, tables)
+
     @property
     def most_pairs(self) -> int | None:  # noqa: D102
         return self.arguments.options.max_pairs

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.3
 _HEAD = 2
 """Lines of an entry of a checkpoint before those of its streams."""
-_NOT_OF_STREAMS = ("shifts", "is_one_stream", "matching", "largest_group")
+_NOT_OF_STREAMS = ("is_one_stream", "matching", "largest_group")
 """Fields of `JoinArguments` that `correlate_streams` has no argument for."""
 _STREAMED = (
     "left_delay", "right_delay", "left_ahead", "right_ahead", "idle_after", "slice_length",

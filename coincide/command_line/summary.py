@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from coincide.command_line.problems import in_options
 from coincide.engine.events.invalid_rows import SideCounts
@@ -13,6 +13,9 @@ from coincide.engine.files.credentials import without_credentials
 from coincide.engine.reports.join_report import JoinSummary
 from coincide.engine.reports.lines import Line, aligned
 from coincide.model.errors import Words
+
+if TYPE_CHECKING:
+    from coincide.engine.accidental.pairs import AccidentalPairs
 
 
 class Counted(NamedTuple):
@@ -85,8 +88,8 @@ def _said(value: Any) -> Any:
     return in_options(value) if isinstance(value, Words) else value
 
 
-def counted_pairs(join: JoinSummary) -> Counted:
-    """What a join of two sides has counted."""
+def counted_pairs(join: JoinSummary, accidental: AccidentalPairs | None = None) -> Counted:
+    """What a join of two sides has counted, and how many of its pairs chance makes, if that was asked."""
     values = {
         **{name: plain_counts(counts) for name, counts in join.counts},
         **({} if join.counters is None else asdict(join.counters)),
@@ -95,10 +98,14 @@ def counted_pairs(join: JoinSummary) -> Counted:
         "way": join.way or None,
         "why": join.why or None,
         "tick": join.tick.unit,
-        **({} if join.accidental is None else join.accidental.as_dict()),
+        **({} if accidental is None else accidental.as_dict()),
         "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
     }
-    return Counted(values, join.lines)
+    lines = join.lines
+    if accidental is not None:
+        after = [name for name, _ in lines].index("pairs") + 1
+        lines[after:after] = accidental.lines
+    return Counted(values, lines)
 
 
 _OFTEN_NONE = "rounded", "too_long", "longest_match", "lacking"

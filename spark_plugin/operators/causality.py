@@ -9,8 +9,8 @@ from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArgum
 from coincide.engine.causality.join import causality_tables
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.timestamp_names import GivenTimes
+from coincide.engine.join.pair_arguments import check_words
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.join_report import JoinReport
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.docstrings import documented
@@ -50,7 +50,6 @@ def causality(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
-    shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
     prefer: PreferEffect = "probability",
     k: int = 1,
@@ -85,8 +84,6 @@ def causality(
         classes mean nothing here.
     report : JoinReport, optional
         Receives what the rows were and, once the DataFrame was computed, what was found.
-    shifts : sequence of int and str, optional
-        As in `coincide.causality_tables`. Each is a Spark job that counts, and runs at once.
 
     Returns
     -------
@@ -114,12 +111,11 @@ def causality(
     from spark_plugin.ways.causality import plan_causality
 
     JoinReport.check(report)
-    check_report(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
-        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        is_one_stream=effects is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability,
     )  # fmt: skip
     if options.way == "files":
@@ -197,7 +193,7 @@ def causality_streams(
     ...     cause_delay="1min", effect_delay="10min",
     ... )
     """
-    from spark_plugin.ways.streaming.arguments import StreamArguments, check_words
+    from spark_plugin.ways.streaming.arguments import StreamArguments
     from spark_plugin.ways.streaming.join import join_streams
 
     check_words("causality", CausalityArguments, arguments)

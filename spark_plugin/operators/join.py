@@ -13,7 +13,6 @@ from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.join import correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.join_report import JoinReport
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
@@ -57,7 +56,6 @@ def correlate(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
-    shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
     prefer: Prefer = "probability",
     k: int = 1,
@@ -99,8 +97,6 @@ def correlate(
         As in `coincide.correlate_tables`.
     report : JoinReport, optional
         Receives what the rows were and, once the DataFrame was computed, what was found.
-    shifts
-        As in `coincide.correlate_tables`. Each is a Spark job that runs at once.
     where, prefer, k, matching, largest_group, ties
         As in `coincide.correlate_tables`.
 
@@ -140,10 +136,9 @@ def correlate(
         condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
         by=by, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
-        options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        options=options, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, ties=ties,
     )  # fmt: skip
-    check_report(shifts, report)
     for side, given in (("left", left), ("right", right)):
         if (side, given) != ("right", None):
             must_be_frame(given, side, "correlate_tables")
@@ -193,7 +188,7 @@ def correlate_files(
         Receives what the rows were and what was found; with a DataFrame once that was computed.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``,
-        ``emit``, ``probability``, ``backend``, ``options``, ``shifts``, ``where``: as `coincide.correlate`
+        ``emit``, ``probability``, ``backend``, ``options``, ``where``: as `coincide.correlate`
         takes them.
 
     Returns
@@ -227,8 +222,6 @@ def correlate_files(
     asked = JoinArguments(
         condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
     )
-    if output is None:
-        check_report(asked.shifts, report)
     job = FilesJoin(spark, left, right, asked)
     return job.dataframe(report) if output is None else job.written(output, overwrite, report)
 

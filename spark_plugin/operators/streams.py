@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.join import correlate_tables
-from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
+from coincide.engine.join.pair_arguments import (
+    GivenWindow,
+    check_second,
+    check_words,
+    condition_of,
+)
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
 from coincide.model.relations import SpanRelation
@@ -104,7 +109,7 @@ def correlate_streams(
     ... )
     >>> pairs.writeStream.option("checkpointLocation", "checkpoint").start("pairs")
     """
-    from spark_plugin.ways.streaming.arguments import StreamArguments, check_words
+    from spark_plugin.ways.streaming.arguments import StreamArguments
     from spark_plugin.ways.streaming.join import join_streams
 
     check_second(right)

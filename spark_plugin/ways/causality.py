@@ -18,13 +18,12 @@ from coincide.engine.causality.emptiness import warn_of_names
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import SchemaError
 from spark_plugin.frames.columns import field_of, quoted
-from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.timestamps import TimestampSql, timestamp_sql, with_timestamps
 from spark_plugin.tasks.wire import place_names
 from spark_plugin.ways import join_sides
 from spark_plugin.ways.chosen_pairs import telling_apart
 from spark_plugin.ways.correlation import Correlation, planned_pairs
-from spark_plugin.ways.join_sides import check_one_stream, settled
+from spark_plugin.ways.join_sides import Sides, check_one_stream, settled
 
 
 def plan_causality(
@@ -35,6 +34,14 @@ def plan_causality(
     observe: bool = False,
 ) -> Correlation:
     """Plan a causality join of two DataFrames, or of one with itself."""
+    arguments, sides = prepared(causes, effects, arguments)
+    return planned_pairs(sides, arguments, observe)
+
+
+def prepared(
+    causes: DataFrame, effects: DataFrame | None, arguments: CausalityArguments
+) -> tuple[CausalityArguments, Sides]:
+    """The arguments for two DataFrames, or for one stream, and both sides as events."""
     warn_of_names(arguments.condition, arguments.places)
     sources = causes, causes if effects is None else effects
     if arguments.is_one_stream:
@@ -42,12 +49,10 @@ def plan_causality(
             causes, arguments.options.way, "effects", "effects", "Use causality_streams. Or: "
         )
     arguments = settled(arguments, *sources)
-    return planned_pairs(event_frames(sources, arguments), arguments, observe)
+    return arguments, event_frames(sources, arguments)
 
 
-def event_frames(
-    sources: tuple[DataFrame, DataFrame], arguments: PairArguments
-) -> tuple[EventFrame, EventFrame]:
+def event_frames(sources: tuple[DataFrame, DataFrame], arguments: PairArguments) -> Sides:
     """Both sides as events; of one stream they are the same."""
     for source, side, place in zip(sources, arguments.sides, arguments.places, strict=True):
         check_spark_coordinates(source, side, place)

@@ -332,10 +332,8 @@ def rules_for(question: Question) -> Iterator[Rule]:
     return (rule for rule in RULES if rule.applies(question))
 
 
-def plan_way(
-    sides: Sides, spec: AnySpec, options: CorrelateOptions, limits: PlannerLimits
-) -> Planned:
-    """What is known of the rows of both sides, and how events meet. Runs eagerly what has to run."""
+def check_told_apart(sides: Sides, spec: AnySpec) -> None:
+    """Refuse a matching of events that tasks cannot tell apart."""
     if spec.compares_tasks:
         check_identifiable(
             spec,
@@ -343,6 +341,13 @@ def plan_way(
             [side.by for side in sides],
             [side.payload for side in sides],
         )
+
+
+def plan_way(
+    sides: Sides, spec: AnySpec, options: CorrelateOptions, limits: PlannerLimits
+) -> Planned:
+    """What is known of the rows of both sides, and how events meet. Runs eagerly what has to run."""
+    check_told_apart(sides, spec)
     facts = _FrameFacts(sides[0]), _FrameFacts(sides[1])
     question = Question(facts, _SparkFacts(sides), spec, options, limits)
     planned = (rule.plan(question, sides) for rule in rules_for(question))

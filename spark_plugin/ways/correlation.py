@@ -8,25 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
 from coincide.engine.events.time_columns import LACKING
 from coincide.engine.join.arguments import JoinArguments, MirroredArguments
 from coincide.engine.join.pair_arguments import PairArguments
-from coincide.engine.join.shifts import ShiftPlan, Shifts
-from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.emptiness import NoPairs
-from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, JoinSummary
+from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.reports.metrics import with_numbers
 from coincide.model.counters import JoinCounters
-from coincide.model.errors import ConditionError, argument
-from coincide.model.options import CorrelateOptions
 from coincide.model.sides import LEFT, RIGHT
 from spark_plugin.cluster.jobs import advise_batch_size
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.estimates import are_narrow
 from spark_plugin.frames.events import EventFrame
@@ -47,17 +42,16 @@ from spark_plugin.frames.stage import (
     gpu_profile,
     observed_numbers,
 )
-from spark_plugin.frames.statistics import JobStatistics, SideStatistics
+from spark_plugin.frames.statistics import JobStatistics
 from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.tasks.wire import Shipment
 from spark_plugin.ways import limits
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
-from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_gaps, plan_way
+from spark_plugin.ways.choosing import JOINS, WHOLE, AnyPlan, plan_way
 from spark_plugin.ways.chosen_pairs import matched_join
 from spark_plugin.ways.join_sides import (
     Job,
-    Sides,
     check_one_stream,
     check_payload,
     check_static,
@@ -67,7 +61,6 @@ from spark_plugin.ways.join_sides import (
     with_filter,
     with_longest_matches,
 )
-from spark_plugin.ways.planning_job import declared_plan, measure_sides, plan_after_job
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16
@@ -86,7 +79,6 @@ class Correlation:
     observable: bool
     shipment: Shipment | None
     matchless: str
-    accidental: AccidentalPairs | None = None
     alone: Correlation | None = None
     is_swapped: bool = False
 
@@ -153,7 +145,6 @@ class Correlation:
             self.left, self.right, None, None, self.plan.way, tick, slices=self.plan.count,
             replication=None if self.is_swapped else self.plan.replication, why=self.why,
             sides=(left.called, right.called), matchless=self.matchless,
-            accidental=self.accidental,
         )  # fmt: skip
 
     def _rows(self, side: int) -> SideCounts | None:
@@ -192,14 +183,7 @@ def plan_correlation(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, observe: bool = False
 ) -> Correlation:
     """Plan a join of two DataFrames, or of one with itself."""
-    if arguments.is_one_stream:
-        check_one_stream(
-            left, arguments.options.way, "right", "matches", "Use correlate_streams. Or: "
-        )
-    sources = left, left if right is None else right
-    if arguments.keeps_right:
-        check_static(sources, arguments.how)
-    arguments = settled(arguments, *sources)
+    arguments, sources = prepared(left, right, arguments)
     mirrored = arguments.mirrored
     if mirrored is not None:
         sides = event_frames((sources[1], sources[0]), mirrored)
@@ -213,6 +197,20 @@ def plan_correlation(
     measures = int(arguments.probability) + len(names_of(arguments.pair_columns))
     frame = with_rights(planned.dataframe, rights.dataframe, len(arguments.keys), measures)
     return replace(planned, dataframe=frame, alone=rights)
+
+
+def prepared(
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments
+) -> tuple[JoinArguments, tuple[DataFrame, DataFrame]]:
+    """The arguments for two DataFrames, or for one stream, and both sides."""
+    if arguments.is_one_stream:
+        check_one_stream(
+            left, arguments.options.way, "right", "matches", "Use correlate_streams. Or: "
+        )
+    sources = left, left if right is None else right
+    if arguments.keeps_right:
+        check_static(sources, arguments.how)
+    return settled(arguments, *sources), sources
 
 
 def _put_back(planned: Correlation, mirrored: MirroredArguments) -> Correlation:
@@ -240,7 +238,6 @@ def planned_pairs(
     spec = with_filter(spec, sides, arguments.where)
     sides = with_longest_matches(sides, spec)
     check_payload(sides)
-    shifts = plan_shifts(arguments.shifts, sides, spec)
     result = ResultColumns(sides, spec, arguments.output_keys)
     check_streaming(sides, spec, options)
     check_workers(spark)
@@ -268,13 +265,10 @@ def planned_pairs(
     known = (
         None if statistics[0] is None or statistics[1] is None else (statistics[0], statistics[1])
     )
-    planned = Correlation(
+    return Correlation(
         decoded(found, result.columns), statistics, plan, FrameEvidence(seen, spec, known), observations,
         observable, shipment, arguments.matchless,
     )  # fmt: skip
-    with planned.closed_on_failure():
-        counted = accidental_pairs(shifts, sides, spec, options, known)
-    return replace(planned, accidental=counted)
 
 
 TELLS_NOTHING = (
@@ -298,68 +292,3 @@ def _observed(
         for side, known in zip(sides, statistics, strict=True)
     )
     return left, sides[1] if is_one_stream else right
-
-
-Statistics = tuple[SideStatistics, SideStatistics] | None
-
-
-def plan_shifts(given: Shifts, sides: Sides, spec: AnySpec) -> ShiftPlan | None:
-    """The joins that count accidental pairs; None without shifts."""
-    if given is not None and any(side.source.isStreaming for side in sides):
-        raise ConditionError(
-            f"planning counts {argument('shifts')}, but a streaming side has no rows yet. Remove"
-            f" {argument('shifts')}, or count those of a static DataFrame of the same events."
-        )
-    return ShiftPlan.of(given, spec, sides[0].times.scales[0].tick)
-
-
-def accidental_pairs(
-    shifts: ShiftPlan | None,
-    sides: Sides,
-    spec: AnySpec,
-    options: CorrelateOptions,
-    statistics: Statistics,
-) -> AccidentalPairs | None:
-    """The pairs by each shift; nothing but their number is computed."""
-    if shifts is None:
-        return None
-    if statistics is None and declared_plan(sides, options) is None:
-        statistics = measure_sides(sides, spec, options)
-    shifts.warn_of_short(spec, _longest(sides, statistics))
-    if statistics is not None:
-        shifts.check_times(statistics[1].first, statistics[1].last)
-    if spec.matching is None:
-        sides = replace(sides[0], payload=[]), replace(sides[1], payload=[])
-    with spark_errors_as_ours():
-        return shifts.counted([_pairs(sides, moved, options, statistics) for moved in shifts.specs])
-
-
-def _pairs(sides: Sides, spec: AnySpec, options: CorrelateOptions, statistics: Statistics) -> int:
-    """How many pairs a join finds: of rows that are counts, or of matched pairs."""
-    is_whole = spec.matching is not None and not spec.compares_tasks
-    plan_pairs = plan_gaps if is_whole else plan_after_job
-    _, plan = plan_pairs(sides, spec, options, limits.LIMITS, statistics)
-    profile = gpu_profile(sides[0].spark, spec.backend)
-    stage = Stage(options.invalid == "raise", profile, None, None)
-    join, job = JOINS[type(plan)], Job(sides, spec, ResultColumns(sides, spec), options, stage)
-    found, shipment = matched_join(join, job, plan) if spec.compares_tasks else join(job, plan)
-    counted = F.count(F.lit(1)) if spec.matching is not None else F.sum("matches")
-    try:
-        row = found.agg(counted.alias("pairs")).first()
-    finally:
-        if shipment is not None:
-            shipment.close()
-    assert row is not None
-    return row["pairs"] or 0
-
-
-def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
-    """The longest timestamp of each side, as it was seen or is known."""
-    longest = []
-    for i, side in enumerate(sides):
-        found = side.longest
-        if statistics is not None:
-            found = side.times.model.longest(statistics[i].longest)
-        assert found is not None
-        longest.append(found)
-    return longest[0], longest[1]

@@ -18,12 +18,12 @@ from coincide import (
     CausalityCondition,
     CorrelateOptions,
     Ellipsoidal,
-    JoinReport,
     Propagation,
     Spatial,
     SpeedRange,
     Sphere,
     Temporal,
+    accidental_pair_tables,
     around,
     causality_tables,
     resolution,
@@ -195,10 +195,8 @@ def test_help_teaches(capsys: Any) -> None:
 
 def test_shifts_tell_of_chance(place: Path, capsys: Any) -> None:
     assert causality(place, *OPTIONS, "--shifts", "-60,50", "--shifts", "121", "--json") == 0
-    report = JoinReport()
-    causality_tables(CAUSES, EFFECTS, NEAR, **XY, shifts=(-60, 50, 121), report=report)
-    accidental, told = report.accidental, json.loads(capsys.readouterr().out)
-    assert accidental is not None
+    accidental = accidental_pair_tables(CAUSES, EFFECTS, NEAR, **XY, shifts=(-60, 50, 121))
+    told = json.loads(capsys.readouterr().out)
     by_shift = dict(zip(("-60", "50", "121"), accidental.counts, strict=True))
     assert told["accidental_by_shift"] == by_shift
     assert told["accidental_pairs"] == round(accidental.expected, 3) > 5

@@ -122,7 +122,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: joined(left_time=c.histograms("t", template="key", templates=pa.table({"a": [1]}))),
         r"Give a row per bucket with the columns template, lower, upper, mass",
     ),
-    "shifts without a report": (lambda: joined(shifts=("1s",)), "shifts needs a report"),
+    "shifts in a text": (
+        lambda: c.accidental_pair_tables(LEFT, LEFT, CONDITION, shifts="1s"),
+        r"shifts must be a sequence of durations, such as \('30s', '-30s', '47s'\)",
+    ),
     "a distance without places": (
         lambda: c.causality_tables(LEFT, LEFT, c.CausalityCondition([c.Spatial(5)]), **{
             "cause_time": "t", "effect_time": "t"}),

@@ -78,7 +78,9 @@ ASKED: dict[str, Callable[[pa.Table], Any]] = {
     "a width": lambda t: _join(t, left_time=c.around("t", 3000)),
     "a width after": lambda t: _join(t, left_time=c.around("t", before="1s", after=3000)),
     "a resolution": lambda t: _join(t, right_time=c.resolution("t", 3000)),
-    "a shift": lambda t: _join(t, shifts=("20s", 3000), report=c.JoinReport()),
+    "a shift": lambda t: c.accidental_pair_tables(
+        t, t, within=("0s", "5s"), shifts=("20s", 3000), **AT
+    ),
     "a longest length": lambda t: _join(t, options=CorrelateOptions(right_longest=3000)),
     "a gap": lambda t: _lasting(t, c.overlapping(gap=3000)),
     "an overlap": lambda t: _lasting(t, c.overlapping(min_overlap=3000)),
@@ -112,14 +114,11 @@ def test_it_is_refused_with_the_words_that_may_be_meant(name: str, kind: str) ->
 def test_next_to_numbers_it_counts_ticks() -> None:
     """Or what the unit says."""
     table = events(pa.int64())
-    asked: Any = {
-        "left_time": c.around("t", 3000),
-        "shifts": (9_000_001,),
-        "report": c.JoinReport(),
-    }
     for unit in (None, "us"):
-        found = _join(table, (5000, 3_003_000), options=CorrelateOptions(unit=unit), **asked)
-        assert found["right_id"].to_pylist() == [1]
+        asked: Any = {"left_time": c.around("t", 3000), "options": CorrelateOptions(unit=unit)}
+        assert _join(table, (5000, 3_003_000), **asked)["right_id"].to_pylist() == [1]
+        asked |= {"within": (5000, 3_003_000), "confidence": 0.5, "right_time": "t"}
+        assert c.accidental_pair_tables(table, table, shifts=(9_000_001,), **asked).counts == (1,)
 
 
 @pytest.mark.parametrize("kind", KINDS)

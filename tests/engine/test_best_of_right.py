@@ -157,10 +157,8 @@ def test_names_that_clash_are_refused() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(ConditionError, match="Swap the sides and mirror the window"):
-        found(shifts=[100], report=JoinReport())
     asked = {key: value for key, value in ASKED.items() if key != "within"}
-    with pytest.raises(ConditionError, match="a window without one of its ends"):
+    with pytest.raises(ConditionError, match=r"one of its ends\. Swap the sides"):
         correlate_tables(LEFT, RIGHT, TimingCondition(deadline(0), 1.0), prefer="last", **asked)
     with pytest.raises(ConditionError, match="needs two sides"):
         correlate_tables(LEFT, None, TimingCondition(within(0, 5), 1.0), how="right", emit="best")

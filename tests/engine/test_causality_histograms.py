@@ -14,12 +14,12 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     Ellipsoidal,
-    JoinReport,
     Spatial,
     SpeedRange,
     Temporal,
     Tick,
     TimingCondition,
+    accidental_pair_tables,
     causality,
     causality_tables,
     clusters,
@@ -180,12 +180,9 @@ def test_on_spark(spark: SparkSession, way: str, emit: Any) -> None:
 def test_shifts_of_histograms() -> None:
     causes, effects = placed(14, 100), placed(15, 100)
     condition, table = CausalityCondition(NEAR, confidence=0.3), by_device(random_templates(3))
-    report = JoinReport()
     times: Any = {"cause_time": table, "effect_time": table, **XY}
-    causality_tables(causes, effects, condition, shifts=[700], report=report, **times)
+    found = accidental_pair_tables(causes, effects, condition, shifts=[700], **times)
     moved = effects.set_column(2, "seen_at", pa.array(effects["seen_at"].to_numpy() + 700))
-    found = report.summary().accidental
-    assert found is not None
     assert found.counts == (causality_tables(causes, moved, condition, **times).num_rows,)
 
 

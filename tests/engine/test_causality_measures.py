@@ -16,13 +16,13 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DistanceUnitWarning,
-    JoinReport,
     Plane,
     Spatial,
     SpeedRange,
     Sphere,
     Temporal,
     WindowedCausality,
+    accidental_pair_tables,
     around,
     causality_tables,
     clusters,
@@ -300,8 +300,6 @@ def test_a_shift_may_be_a_tick_longer_than_the_window() -> None:
     """The window is from -500 to 80 / 4 + 500."""
     table = places(x=[0.0, 80.0, 4.0])
     condition = CausalityCondition([Spatial(80), SpeedRange(4, 8, 500, per=None)])
-    report = JoinReport()
-    asked: Any = {"cause_place": "x", "report": report}
-    causality_tables(table, table, condition, shifts=(1021,), **asked)
+    accidental_pair_tables(table, table, condition, shifts=(1021,), cause_place="x")
     with pytest.raises(ConditionError, match="not longer than the window, 1,020 ticks"):
-        causality_tables(table, table, condition, shifts=(1020,), **asked)
+        accidental_pair_tables(table, table, condition, shifts=(1020,), cause_place="x")

@@ -18,6 +18,7 @@ from coincide import (
     JoinReport,
     Temporal,
     TimingCondition,
+    accidental_pair_tables,
     causality_tables,
     correlate_tables,
     mutual_deadline,
@@ -371,10 +372,9 @@ def test_an_event_is_no_accidental_match_of_itself() -> None:
     events = pa.table({"id": [0, 1], "min_time": [0, 5000], "max_time": [100, 5100]})
     for emit in ("pairs", "counts"):
         asked = {"condition": TimingCondition(within(0, 10), 0.001), "emit": emit}
-        report = JoinReport()
         with pytest.warns(CoincideWarning):
-            correlate_tables(events, shifts=[190, 211, -190], report=report, **asked)
-        assert report.summary().accidental_pairs == 0
+            found = accidental_pair_tables(events, shifts=[190, 211, -190], **asked)
+        assert found.expected == 0
 
 
 def test_accidental_pairs() -> None:
@@ -382,10 +382,9 @@ def test_accidental_pairs() -> None:
     random = np.random.default_rng(1)
     times = np.sort(random.integers(0, 20_000, 400))
     table = pa.table({"id": np.arange(400), "t": times})
-    report = JoinReport()
     shifts = (100, -100, 250)
-    correlate_tables(
-        table, within=(0, 40), confidence=1.0, left_time="t", report=report, shifts=shifts
+    found = accidental_pair_tables(
+        table, within=(0, 40), confidence=1.0, left_time="t", shifts=shifts
     )
     apart = times[None, :] - times[:, None]
     expected = []
@@ -395,8 +394,6 @@ def test_accidental_pairs() -> None:
         # Simultaneous once moved: the one that was earlier is left.
         is_pair &= (moved > 0) | (shift < 0)
         expected.append(int(is_pair.sum()))
-    found = report.summary().accidental
-    assert found is not None
     assert list(found.counts) == expected
     assert min(expected) > 100
 

@@ -40,9 +40,15 @@ def own(text: str) -> list[str]:
 @pytest.mark.parametrize("right", [RIGHT, FAR], ids=["pairs", "no pairs"])
 def test_of_a_join(tmp_path: Path, capsys: Any, right: pa.Table) -> None:
     report = c.JoinReport()
-    c.correlate_tables(LEFT, right, report=report, shifts=[100, -100], **NEAR)
+    c.correlate_tables(LEFT, right, report=report, **NEAR)
     words = "--within 3 --left-time t --right-time t --shifts 100,-100"
     said = printed(tmp_path, capsys, "join", LEFT, right, words=words)
+    chance = c.accidental_pair_tables(LEFT, right, shifts=[100, -100], **NEAR)
+    # The command tells of chance, below the pairs, what the function does.
+    (line,) = (line for line in said if line.startswith("accidental"))
+    assert line.split() == str(chance).split()
+    assert said[said.index(line) - 1].startswith("pairs ")
+    said.remove(line)
     assert own(str(report)) == said
     assert "left        3 rows; 1 without time or key" in said
     assert str(report).splitlines()[-1].startswith("seconds ")

@@ -281,7 +281,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"pair_columns": "delta"}, "takes 'overlap', the time that two spans .*; and 'overlap_start' and",
     ),
     "overlap of counts": ({"pair_columns": "overlap", "emit": "counts"}, "so there is no overlap"),
-    "shifts": ({"shifts": (9,)}, "shifts moves uncertain instants"),
     "optimal": ({"matching": "optimal"}, "Use matching='mutual'"),
     "no bound": (
         {"condition": relation("before")},
@@ -322,6 +321,16 @@ def test_what_has_no_meaning_is_refused(case: str) -> None:
 def test_what_makes_no_relation_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ConditionError, match=message):
         make()
+
+
+def test_accidental_pairs_are_not_of_spans() -> None:
+    side = pa.table({"id": [0], "start": [0], "end": [9]})
+    times: dict[str, Any] = {name: spans("start", "end") for name in ("left_time", "right_time")}
+    words = (
+        r"shifts moves uncertain instants, but overlapping\(\) relates spans. Give within for one"
+    )
+    with pytest.raises(ConditionError, match=words):
+        coincide.accidental_pair_tables(side, side, overlapping(), shifts=(9,), **times)
 
 
 def test_streams_and_explore_take_no_spans() -> None:

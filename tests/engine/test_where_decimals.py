@@ -19,7 +19,7 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DataError,
-    JoinReport,
+    accidental_pair_tables,
     around,
     correlate_tables,
     overlapping,
@@ -136,14 +136,11 @@ def test_delta_of_bare_numbers_and_of_intervals() -> None:
 
 def test_delta_is_moved_with_the_right_times() -> None:
     left, right = pa.table({"t": [0, 100], "id": [0, 1]}), pa.table({"t": [10, 110], "id": [0, 1]})
-    report = JoinReport()
-    correlate_tables(
+    found = accidental_pair_tables(
         left, right, within=(0, 15), left_time="t", right_time="t", where="delta >= 10",
-        shifts=[-97, -103], report=report,
+        shifts=[-97, -103],
     )  # fmt: skip
-    accidental = report.summary().accidental
-    assert accidental is not None
-    assert accidental.counts == (1, 0)
+    assert found.counts == (1, 0)
 
 
 def test_delta_of_another_unit_is_named() -> None:

@@ -17,9 +17,9 @@ import cpu_fallback
 from coincide import (
     BackendError,
     CorrelateOptions,
-    JoinReport,
     MemoryBudgetError,
     Window,
+    accidental_pair_tables,
     containing,
     correlate_tables,
     following,
@@ -284,10 +284,10 @@ def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> N
                 "pair_columns": "delta",
                 "where": "left_max_time < right_max_time",
                 "how": "left",
-                "shifts": (40,),
             },
             False,
         ),
+        ({"where": "left_max_time < right_max_time", "shifts": (40,)}, False),
         ({"pair_columns": "delta", "where": "left_max_time < right_max_time", "how": "left"}, True),
         ({"matching": "mutual", "prefer": "nearest"}, True),
         ({"matching": "optimal", "prefer": "nearest"}, False),
@@ -298,11 +298,12 @@ def test_a_join_lets_go_of_its_memory_at_its_end(
 ) -> None:
     times = pa.table({"id": np.arange(9), "min_time": np.arange(9), "max_time": np.arange(9) + 3})
 
+    operator: Any = accidental_pair_tables if "shifts" in asked else correlate_tables
+
     def work() -> None:
-        correlate_tables(
-            times, None if is_one else times, within=(-5, 5), confidence=0.5, backend="gpu",
-            report=JoinReport(), **asked,
-        )  # fmt: skip
+        operator(
+            times, None if is_one else times, within=(-5, 5), confidence=0.5, backend="gpu", **asked
+        )
 
     check_nothing_is_kept(monkeypatch, gpu_kernels, "EventJoin", work)
 

@@ -32,7 +32,7 @@ PLACED = c.CausalityCondition([c.Temporal(0, 5), c.Spatial(5)])
 _OF_PAIRS: dict[str, Any] = {
     "by": 3, "how": "outer", "emit": "all",
     "probability": {"probability": True, "emit": "counts"}, "backend": "cuda", "options": 3,
-    "report": 3, "shifts": ("1s",), "where": 3, "prefer": 3, "k": 0, "matching": "any",
+    "report": 3, "where": 3, "prefer": 3, "k": 0, "matching": "any",
     "largest_group": 1,
 }  # fmt: skip
 _OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "options": 3}

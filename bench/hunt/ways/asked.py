@@ -15,7 +15,7 @@ from bench.hunt.asking import Asking, draw_asking
 from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.comparing import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, differing
 from bench.hunt.judging import judge_error
-from coincide import JoinReport, TimingCondition, correlate_tables, within
+from coincide import TimingCondition, accidental_pair_tables, correlate_tables, within
 from coincide import correlate as correlate_frames
 from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
 from cpu_fallback.reference.join import (
@@ -61,14 +61,17 @@ class _Judge:
         asking = self.asking
         return TimingCondition(within(asking.lo, asking.hi, closed=asking.closed), self.confidence)
 
-    def answer(self) -> tuple[pa.Table, Any]:
-        asking, report = self.asking, JoinReport()
-        shifts = {"shifts": asking.shifts} if asking.shifts else {}
-        table = correlate_tables(
-            *asking.tables, self.condition, report=report, left_columns="id", right_columns="id",
-            **shifts, **asking.given,
-        )  # fmt: skip
-        return table, report.summary()
+    def answer(self) -> tuple[pa.Table, tuple[int, ...]]:
+        """The pairs, and by each shift how many chance makes."""
+        asking = self.asking
+        given = {"left_columns": "id", "right_columns": "id", **asking.given}
+        table = correlate_tables(*asking.tables, self.condition, **given)
+        if not asking.shifts:
+            return table, ()
+        chance = accidental_pair_tables(
+            *asking.tables, self.condition, shifts=asking.shifts, **given
+        )
+        return table, chance.counts
 
     def wrong(self, rows: list[dict[str, Any]]) -> str | None:
         """What is wrong with an answer."""
@@ -326,7 +329,7 @@ def _judge(case: Case, folder: Path) -> Verdict:
             return Verdict("closed", "a probability is as good as the confidence")
     judge = _Judge(asking, case.data.confidence)
     try:
-        table, told = judge.answer()
+        table, chance = judge.answer()
     except Exception as error:
         return judge_error(error, due or judge.errors_that_may_come)
     if due:
@@ -334,10 +337,8 @@ def _judge(case: Case, folder: Path) -> Verdict:
     wrong = judge.wrong(table.to_pylist())
     if not wrong and asking.shifts:
         counted = judge.accidental()
-        if any(
-            due not in (None, got) for due, got in zip(counted, told.accidental.counts, strict=True)
-        ):
-            wrong = f"{told.accidental.counts} accidental pairs, expected {counted}"
+        if any(due not in (None, got) for due, got in zip(counted, chance, strict=True)):
+            wrong = f"{chance} accidental pairs, expected {counted}"
     return Verdict("wrong", f"{wrong}; asked {asking.given}") if wrong else RIGHT
 
 

@@ -26,7 +26,6 @@ from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.emission import Emission
 from coincide.engine.join.join import TableJoin, TablePlan, joined
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import check_report
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
 from coincide.engine.reports.join_report import JoinReport
 from coincide.model.causality.condition import CausalityCondition
@@ -122,7 +121,6 @@ def causality_tables(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
-    shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
     prefer: PreferEffect = "probability",
     k: int = 1,
@@ -173,12 +171,6 @@ def causality_tables(
         Units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
     report : JoinReport, optional
         Receives what the rows were and what was found.
-    shifts : sequence of int and str, optional
-        Durations by which the times of effects are moved, such as ``("30s", "-30s", "47s")``, to learn how
-        many pairs chance alone would make. Those that qualify then are counted; the summary of `report`,
-        which is needed, has their mean, ``accidental_pairs``, and standard deviation,
-        ``accidental_spread``. Each must be longer than the widest window of the condition; for one stream
-        it must be longer than twice the farther end.
     where : str or pyarrow.compute.Expression, optional
         What pairs must also meet. It may name the columns ``cause_<name>`` and ``effect_<name>`` of both
         events, in the output or not, delta, named as in the result, and ``distance``. Write
@@ -227,12 +219,11 @@ def causality_tables(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
     """
     JoinReport.check(report)
-    check_report(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
-        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        is_one_stream=effects is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability,
     )  # fmt: skip
     return joined(TableCausality, causes, effects, arguments, report)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.accidental.pairs import ShiftPlan, Shifts, check_shifted, check_shifts
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.sides import Side
@@ -40,7 +41,6 @@ from coincide.engine.join.join import (
 )
 from coincide.engine.join.pair_arguments import GivenWindow, window_of
 from coincide.engine.join.pair_filter import GivenWhere
-from coincide.engine.join.shifts import ShiftPlan, check_shifted
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     evidence_of,
@@ -73,8 +73,11 @@ class ExploreArguments:
     join: JoinArguments
     confidences: Sequence[Any] = (0.1, 0.5, 0.9)
     most_pairs: int = 20_000_000
+    shifts: Shifts | None = None
 
     def __post_init__(self) -> None:
+        if self.shifts is not None:
+            check_shifts(self.shifts)
         if isinstance(self.confidences, str) or not isinstance(self.confidences, Collection):
             raise ConditionError(
                 f"{argument('confidences')} must be a sequence of numbers, such as (0.1, 0.5,"
@@ -196,7 +199,9 @@ class TableExploration:
         self._arguments = arguments
         self._plan = plan_tables(self._tables[0].schema, self._tables[-1].schema, join)
         self._spec = at_confidence(self._plan.spec, LEAST_CONFIDENCE)
-        self._shifts = ShiftPlan.of(join.shifts, self._spec, self._plan.tick)
+        self._shifts: ShiftPlan | None = None
+        if arguments.shifts is not None:
+            self._shifts = ShiftPlan.of(arguments.shifts, self._spec, self._plan.tick)
 
     def explore(self, say: Say = lambda text: None) -> Exploration:
         """Look at all candidates."""
@@ -276,7 +281,7 @@ def explore_tables(
     where: GivenWhere = None,
     confidence: Confidence = 0.5,
     confidences: Sequence[Confidence] = (0.1, 0.5, 0.9),
-    shifts: Sequence[int | str] | None = None,
+    shifts: Shifts | None = None,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     most_pairs: int = 20_000_000,
@@ -331,9 +336,9 @@ def explore_tables(
         TimingCondition(window, checked_confidence(confidence)),
         left_time=left_time, right_time=right_time,
         by=by, left_columns=(), right_columns=(), probability=True,
-        backend=backend, options=options, shifts=shifts, where=where, is_one_stream=right is None,
+        backend=backend, options=options, where=where, is_one_stream=right is None,
     )  # fmt: skip
-    arguments = ExploreArguments(join, confidences, most_pairs)
+    arguments = ExploreArguments(join, confidences, most_pairs, shifts)
     found = TableExploration(given_tables(left, right, join), arguments).explore()
     _warn_of(found)
     return found

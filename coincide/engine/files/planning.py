@@ -69,11 +69,6 @@ def plan_files(
     names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
 ) -> DirectJoin:
     """Plan a join from the footers of its files."""
-    if arguments.shifts is not None:
-        raise NotDirect(
-            f"{argument('shifts')} count the pairs of all slices again, which needs tables in memory, a"
-            " broadcast or an exchange."
-        )
     choice, is_inner = arguments.choice, arguments.how == "inner"
     can_compare = compares_slices and is_inner and not choice.is_of_groups
     if choice.one_to_one is not None and (arguments.is_one_stream or not can_compare):

@@ -122,13 +122,11 @@ class JoinArguments(PairArguments):
 
     def _check_of_right(self) -> None:
         """Refuse what the join of swapped sides would not answer as it was asked."""
-        given = {"shifts": self.shifts, "a window without one of its ends": self.has_open_window}
-        for what, is_given in given.items():
-            if is_given:
-                raise ConditionError(
-                    f"{argument('how', 'right')} with {self.row.said} does not take {what}."
-                    " Swap the sides and mirror the window."
-                )
+        if self.has_open_window:
+            raise ConditionError(
+                f"{argument('how', 'right')} with {self.row.said} does not take a window"
+                " without one of its ends. Swap the sides and mirror the window."
+            )
 
     @property
     def has_open_window(self) -> bool:
@@ -145,14 +143,14 @@ class JoinArguments(PairArguments):
         is_one_way = size_of(bound) <= 0 if predicate.lo is None else size_of(bound) >= 0
         delays = (word, "nearest") if is_one_way else (word,)
         is_best = self.row.is_best and choice.word.delay in delays
-        is_plain = self.where is self.shifts is None and not self.is_one_stream
+        is_plain = self.where is None and not self.is_one_stream
         is_plain &= choice.one_to_one is None
         if not (is_plain and (is_best or self.one_row_per_event)):
             raise ConditionError(
                 f"{predicate} alone holds for most pairs, however far apart. Give both ends, such as"
                 f" {argument('within', ('-1h', '0s'))}, or ask for the {word} match alone:"
                 f" {OUTPUT_ROWS['best'].said}, {PREFERENCES[word].said}, of two sides and without"
-                f" {argument('where')}, {MatchingWord.option} and {argument('shifts')}."
+                f" {argument('where')} and {MatchingWord.option}."
             )
 
     def _check_spans(self) -> None:
@@ -181,11 +179,6 @@ class JoinArguments(PairArguments):
                 f"{self.condition} holds or not, so there is no probability. Remove"
                 f" {argument('probability', True)}, or ask for"
                 f" {argument('pair_columns', OVERLAP)}."
-            )
-        if self.shifts is not None:
-            raise ConditionError(
-                f"{argument('shifts')} moves uncertain instants, but {self.condition} relates spans."
-                f" Remove {argument('shifts')}."
             )
         word = self.choice.one_to_one
         if word is not None and not word.takes_spans:
@@ -286,6 +279,10 @@ class JoinArguments(PairArguments):
         object.__setattr__(self, "right_time", self.left_time)
 
     @property
+    def _names_of_output(self) -> list[str]:
+        return [*super()._names_of_output, "pair_columns"]
+
+    @property
     def is_of_spans(self) -> bool:
         """Whether events last, and pairs are of a relation."""
         return isinstance(self.condition, SpanRelation)
@@ -301,9 +298,7 @@ class JoinArguments(PairArguments):
         # Where it is `settled`, so is this.
         if not self.keeps_right or self.mirrored is not None:
             return None
-        return self._seen_from_right(
-            how="anti", emit="pairs", probability=False, shifts=None, pair_columns=()
-        )
+        return self._seen_from_right(how="anti", emit="pairs", probability=False, pair_columns=())
 
     @property
     def mirrored(self) -> MirroredArguments | None:

@@ -28,7 +28,7 @@ from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns, longest_matches
 from coincide.engine.join.arguments import JoinArguments, MirroredArguments
-from coincide.engine.join.chosen_pairs import count_pairs, emission_of
+from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import (
@@ -38,7 +38,6 @@ from coincide.engine.join.pair_arguments import (
     condition_of,
 )
 from coincide.engine.join.pair_filter import GivenWhere, PairFilter, Where
-from coincide.engine.join.shifts import ShiftPlan, check_report, check_shifted
 from coincide.engine.join.spec import output_schema, swapped_sides
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
@@ -51,7 +50,7 @@ from coincide.engine.reports.emptiness import (
     key_overlap,
     nearest_miss,
 )
-from coincide.engine.reports.join_report import AccidentalPairs, JoinReport, JoinSummary
+from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.room import Expected, PairLimit
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
@@ -187,15 +186,6 @@ class TablePlan:
     def join(self, left: Side, right: Side) -> Joined:
         """The output batches of a join of these events."""
         return emission_of(left, right, self.spec, self.schema)
-
-    def accidental(
-        self, shifts: ShiftPlan | None, left: Side, right: Side
-    ) -> AccidentalPairs | None:
-        """The pairs of these events by each shift; nothing but their number is computed."""
-        if shifts is None:
-            return None
-        check_shifted(shifts, self.spec, left, right)
-        return shifts.counted([count_pairs(left, right, s, self.schema) for s in shifts.specs])
 
 
 def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list[pa.Array]]:
@@ -339,46 +329,44 @@ class TableJoin:
     def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
         given = [left] if right is None else [left, right]
         arguments, self._tables = with_known_columns(given, arguments)
-        self._sides, self._matchless = arguments.sides, arguments.matchless
+        self.sides, self.matchless = arguments.sides, arguments.matchless
         if isinstance(arguments, JoinArguments) and arguments.mirrored is not None:
             arguments, self._tables = arguments.mirrored, self._tables[::-1]
         schemas = self._tables[0].schema, self._tables[-1].schema
-        self._plan = plan_tables(*schemas, arguments, self.plan_kind)
-        self._plan = self._plan.by_rows.in_order
+        self.plan = plan_tables(*schemas, arguments, self.plan_kind)
+        self.plan = self.plan.by_rows.in_order
         if arguments.keeps_right:
-            self._plan = self._plan.keeping_right
-        self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
-        self.schema = self._plan.schema
+            self.plan = self.plan.keeping_right
+        self.schema = self.plan.schema
         self.limit = PairLimit(arguments.options.max_pairs)
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the join. `summary` is there when the last batch was taken."""
-        started, plan = time.perf_counter(), self._plan
-        left, right, counts = self._read()
+        started, plan = time.perf_counter(), self.plan
+        left, right, counts = self.read()
         emission = plan.join(left, right)
         self.limit.expect(emission.expected, is_last=True)
         yield from emission
-        accidental = plan.accidental(self._shifts, left, right)
         seconds = time.perf_counter() - started
         counters = emission.counters
         no_pairs = None if counters.pairs else self._no_pairs(left, right)
         own, others = plan.as_asked(counts)
         self.summary = JoinSummary(
             own, others, counters, seconds, "in memory", plan.tick, no_pairs,
-            sides=self._sides, matchless=self._matchless, accidental=accidental,
+            sides=self.sides, matchless=self.matchless,
         )  # fmt: skip
 
     def _no_pairs(self, left: Side, right: Side) -> NoPairs:
-        return self._plan.no_pairs(left, right)
+        return self.plan.no_pairs(left, right)
 
-    def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
+    def read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
         """Both sides, and what their rows were; of one stream no one counts the second."""
-        if self._plan.spec.is_one_stream:
-            left, right, counts = self._plan.read_stream(self._tables[0])
+        if self.plan.spec.is_one_stream:
+            left, right, counts = self.plan.read_stream(self._tables[0])
             return left, right, (counts, None)
         (left, own), (right, others) = (
-            self._plan.read(side, table) for side, table in enumerate(self._tables)
+            self.plan.read(side, table) for side, table in enumerate(self._tables)
         )
         return left, right, (own, others)
 
@@ -507,7 +495,6 @@ def correlate_tables(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
-    shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
     prefer: Prefer = "probability",
     k: int = 1,
@@ -576,11 +563,6 @@ def correlate_tables(
         What numbers in time columns count, what becomes of invalid rows, and how the join runs.
     report : JoinReport, optional
         Receives what the rows were and what was found.
-    shifts : sequence of int and str, optional
-        Durations by which right times are moved, such as ``("30s", "-30s", "47s")``, to learn how many
-        pairs chance makes. The join counts the pairs that qualify then. The summary of `report`, which
-        is needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``.
-        Each must be longer than the window.
     where : str or pyarrow.compute.Expression, optional
         What pairs must also meet, over the columns ``left_<name>`` and ``right_<name>`` of both sides, in
         the output or not: ``"left_amount = right_amount"`` in a subset of SQL, or
@@ -630,7 +612,7 @@ def correlate_tables(
 
     Warns
     -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
     """
     JoinReport.check(report)
     check_second(right)
@@ -640,10 +622,9 @@ def correlate_tables(
         by=by, left_columns=left_columns, right_columns=right_columns,
         how=how, emit=emit, probability=probability,
         pair_columns=pair_columns, backend=backend,
-        options=options, shifts=shifts, is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        options=options, is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, ties=ties,
     )  # fmt: skip
-    check_report(shifts, report)
     return joined(TableJoin, left, right, arguments, report)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
 import pyarrow as pa
@@ -32,7 +32,6 @@ from coincide.engine.events.timestamp_names import (
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
-from coincide.engine.join.shifts import Shifts, check_shifts
 from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import (
     Confidence,
@@ -93,7 +92,6 @@ class PairArguments(Output, ABC):
     probability: bool = False
     backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
-    shifts: Shifts = None
     is_one_stream: bool = False
     where: GivenWhere | Where = None
     prefer: PreferEffect = "probability"
@@ -111,7 +109,6 @@ class PairArguments(Output, ABC):
             check_all_or_names(name, given)
         check_options(self.options, CorrelateOptions)
         check_where(self.where, self.where_columns)
-        check_shifts(self.shifts)
         self._check_emission()
         self.choice.check_output(self)
         check_backend(self.backend)
@@ -288,6 +285,11 @@ class PairArguments(Output, ABC):
         return [f"{prefix}_columns" for prefix in self.prefixes]
 
     @property
+    def _names_of_output(self) -> list[str]:
+        """All arguments that name columns of the output."""
+        return self._names_of_columns
+
+    @property
     def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Names of the earlier and later time columns of both sides."""
         own, others = (names.clocks for names in self.times)
@@ -416,6 +418,17 @@ class PairArguments(Output, ABC):
         changes: dict[str, Any] = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)
 
+    @property
+    def counting(self) -> Self:
+        """The join whose pairs are counted: those of two sides are there, whatever becomes of them."""
+        if self.choice.one_to_one is not None or self.is_one_stream:
+            return self
+        none: dict[str, Any] = dict.fromkeys(self._names_of_output, ())
+        return replace(
+            self, how="inner", emit="counts", probability=False, prefer="probability", k=1,
+            ties="order", **none,
+        )  # fmt: skip
+
     def of_times(self) -> Self:
         """The same without keys and a condition on pairs; the output columns are those of timestamps."""
         columns = self.timestamp_columns
@@ -435,6 +448,20 @@ class PairArguments(Output, ABC):
         if self.is_one_stream:
             left = right = list(dict.fromkeys([*left, *right]))
         return left, right
+
+
+_NOT_TAKEN = ("condition", "is_one_stream")
+"""Fields of arguments that no argument of a name of its own gives."""
+
+
+def check_words(tables: str, kind: type[PairArguments], words: Iterable[str]) -> None:
+    """Refuse names of arguments that a join does not have."""
+    known = [field.name for field in fields(kind) if field.name not in _NOT_TAKEN]
+    for word in words:
+        if word not in known:
+            raise ConditionError(
+                f"there is no argument {word!r}. Use one of {tables}'s: {', '.join(known)}."
+            )
 
 
 def _length(name: str, given: Duration | None, tick: Tick) -> int | None:

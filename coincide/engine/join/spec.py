@@ -20,7 +20,7 @@ from coincide.engine.pairs.best import BestMatches
 from coincide.engine.pairs.source import MeasuredSource, PairSource, Rows
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError
-from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Matching, Output
+from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Output
 from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, SIDES
@@ -139,11 +139,6 @@ class AnySpec(Output, ABC):
         """How many of the best matches of an event are in the output."""
         return self.choice.k
 
-    @property
-    def matching(self) -> Matching | None:
-        """How events are matched one to one, if they are."""
-        return self.choice.matching
-
     def prefers_latest(self, side: int) -> bool:
         """Whether of the matches of a side that are of equal merit the last row is the best."""
         # A right event takes left matches in mirrored time: its `first` is the latest of them.
@@ -170,8 +165,8 @@ class AnySpec(Output, ABC):
         return self.choice.one_to_one is not None and is_whole
 
     def moved(self, ticks: int) -> Self:
-        """The join when right times are moved by so many ticks: its pairs are counted, after matching."""
-        is_matched = self.matching is not None
+        """The join when right times are moved by some ticks: its pairs are counted once they are chosen."""
+        is_matched = self.choice.one_to_one is not None
         return self.but(
             shift=ticks, how="inner", emit="pairs" if is_matched else "counts",
             choice=self.choice if is_matched else MOST_PROBABLE, probability=False,

@@ -296,11 +296,6 @@ def _relation(
     return replace(found, called="gap")
 
 
-def shifts(words: Sequence[str] | None) -> list[Duration] | None:
-    """Durations, separated by commas or in several options; None of no option."""
-    return None if words is None else [duration("shifts", word) for word in names("shifts", words)]
-
-
 def timestamps(begin: str, words: dict[str, Any]) -> GivenTimes:
     """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
     # `begin` is what the words of the side begin with, such as ``"left_"``.

@@ -69,7 +69,7 @@ class TimingPairing(Pairing):
         if spec.is_one_stream:
             left, right = numbered(left, right)
         # Times tell which event of one stream is the earlier, and which match is the nearest.
-        if spec.shift and (spec.is_one_stream or spec.matching):
+        if spec.shift and (spec.is_one_stream or spec.choice.one_to_one):
             right = replace(right, max_time=right.max_time + spec.shift)
             spec = spec.but(window=spec.window.moved(spec.shift))
         super().__init__(left, right, spec)

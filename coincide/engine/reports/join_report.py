@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.ticks import length_words
@@ -14,7 +13,7 @@ from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, wa
 from coincide.model.counters import JoinCounters, Sums
 from coincide.model.errors import NoPairsWarning, UnmatchableRowsWarning, Words, argument, marked
 from coincide.model.sides import SIDES
-from coincide.model.units import Duration, Tick
+from coincide.model.units import Tick
 
 _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
@@ -70,8 +69,6 @@ class JoinSummary(Told):
         What `left` and `right` are called in warnings.
     matchless : str
         What the rows have not that match nothing.
-    accidental : AccidentalPairs or None
-        What was counted by ``shifts=``.
     more : tuple of (type, str)
         What else to warn of.
     """
@@ -91,7 +88,6 @@ class JoinSummary(Told):
     steps: StepSeconds | None = None
     sides: tuple[str, str] = SIDES
     matchless: str = "time or key"
-    accidental: AccidentalPairs | None = None
     more: tuple[Loss, ...] = ()
 
     def __post_init__(self) -> None:
@@ -115,8 +111,6 @@ class JoinSummary(Told):
             lines += [(name, f"{count:,}") for name, count in zip(names, numbers, strict=True)]
         elif self.way != "in memory":  # where what makes no pairs has none to count
             lines.append(("pairs", "not counted"))
-        if self.accidental is not None:
-            lines.append(("accidental", self.accidental.words))
         if self.no_pairs is not None:
             lines += under("no pairs:", self.no_pairs.lines)
         if self.slices is not None:
@@ -134,16 +128,6 @@ class JoinSummary(Told):
             return "not counted"
         words = side_words(counts, self.tick, self.matchless)
         return "; ".join([f"{counts.rows:,} rows", *words])
-
-    @property
-    def accidental_pairs(self) -> float | None:
-        """Accidental pairs to expect among those found; None without ``shifts=``."""
-        return None if self.accidental is None else self.accidental.expected
-
-    @property
-    def accidental_spread(self) -> float | None:
-        """Their standard deviation from shift to shift; None of less than two shifts."""
-        return None if self.accidental is None else self.accidental.spread
 
 
 class JoinReport(LaterReport[JoinSummary]):
@@ -172,11 +156,6 @@ class JoinReport(LaterReport[JoinSummary]):
     def right(self) -> SideCounts | None:
         """What the right rows were, as far as that is known without waiting."""
         return self._so_far.right
-
-    @property
-    def accidental(self) -> AccidentalPairs | None:
-        """What was counted by ``shifts=``, which needs no waiting."""
-        return self._so_far.accidental
 
     @staticmethod
     def warn_of(summary: JoinSummary) -> None:
@@ -242,45 +221,3 @@ def too_long_words(counts: SideCounts, tick: Tick) -> str:
 def side_words(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[str]:
     """What the user of a side should know, in words."""
     return [words for _, words in side_warnings(counts, tick, matchless)]
-
-
-@dataclass(frozen=True)
-class AccidentalPairs:
-    """Pairs that qualify when the times of the right side are moved, where no pair is a true one.
-
-    Parameters
-    ----------
-    shifts : tuple of int and str
-        As they were given.
-    counts : tuple of int
-        Qualifying pairs by each shift.
-    """
-
-    shifts: tuple[Duration, ...]
-    counts: tuple[int, ...]
-
-    @property
-    def expected(self) -> float:
-        """Accidental pairs to expect in the answer: the mean of the counts."""
-        return fmean(self.counts)
-
-    @property
-    def spread(self) -> float | None:
-        """Standard deviation of the counts (n - 1); None of one shift, which does not tell it."""
-        return stdev(self.counts) if len(self.counts) > 1 else None
-
-    @property
-    def words(self) -> str:
-        """The numbers, for a reader."""
-        spread = "" if self.spread is None else f" ± {self.spread:,.1f}"
-        shifts = ", ".join(f"{s}: {n:,}" for s, n in zip(self.shifts, self.counts, strict=True))
-        return f"{self.expected:,.1f}{spread} expected by chance; by shift {shifts}"
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values, for JSON."""
-        spread = None if self.spread is None else round(self.spread, 3)
-        return {
-            "accidental_pairs": round(self.expected, 3),
-            "accidental_spread": spread,
-            "accidental_by_shift": dict(zip(map(str, self.shifts), self.counts, strict=True)),
-        }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -176,20 +176,6 @@ def ticks_ahead(name: str, given: Duration | None, tick: Tick) -> int | None:
     return None if given is None else min(ticks(name, given, tick), 2 * TIME_LIMIT)
 
 
-_NOT_TAKEN = ("condition", "is_one_stream")
-"""Fields of arguments that no argument of a name of its own gives."""
-
-
-def check_words(tables: str, kind: type[PairArguments], words: Iterable[str]) -> None:
-    """Refuse names of arguments that a join does not have."""
-    known = [field.name for field in fields(kind) if field.name not in _NOT_TAKEN]
-    for word in words:
-        if word not in known:
-            raise ConditionError(
-                f"there is no argument {word!r}. Use one of {tables}'s: {', '.join(known)}."
-            )
-
-
 def check_join(arguments: PairArguments) -> None:
     """Refuse what takes more than the rows of a slice."""
     if (word := arguments.choice.one_to_one) is not None:
@@ -204,11 +190,6 @@ def check_join(arguments: PairArguments) -> None:
             f"slices of streams are closed for left events, but {argument('how', arguments.how)} with"
             f" {arguments.row.said} asks for right ones. Swap the sides, mirror the"
             f" window, and use {argument('how', 'left')}."
-        )
-    if arguments.shifts is not None:
-        raise ConditionError(
-            f"planning counts {argument('shifts')}, but streams have no rows yet. Remove"
-            f" {argument('shifts')}, or count them in tables of past events."
         )
     check_no_most(arguments.options, "a stream has no end")
     options, cures = arguments.options, {"way": "Remove it.", "slices": "Use slice_length."}

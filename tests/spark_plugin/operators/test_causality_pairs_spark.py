@@ -13,10 +13,11 @@ from coincide import (
     CausalityCondition,
     ConditionError,
     CorrelateOptions,
-    JoinReport,
     SchemaError,
     Spatial,
     Temporal,
+    accidental_pair_tables,
+    accidental_pairs,
     causality,
     causality_tables,
 )
@@ -141,18 +142,19 @@ def test_mutual_choice_needs_to_know_events_again(spark: SparkSession) -> None:
 def test_one_stream_and_shifts(spark: SparkSession) -> None:
     where = pc.field("cause_name") != pc.field("effect_name")
     given: dict[str, Any] = {
-        "cause_place": ("x", "y"), "where": where, "by": "k1",
-        "shifts": [150, -170], "cause_columns": "id",
+        "cause_place": ("x", "y"), "where": where, "by": "k1", "cause_columns": "id",
     }  # fmt: skip
-    events, reports = CAUSES.slice(0, 130), [JoinReport(), JoinReport()]
+    events = CAUSES.slice(0, 130)
     times = [7 * i % 600 for i in range(130)]  # of simultaneous events either may be the cause
     events = events.set_column(1, "time", pa.array(times))
-    wanted = causality_tables(events, None, NEAR, report=reports[0], **given)
-    options = CorrelateOptions(slices=4)
-    found = causality(frame(spark, events), None, NEAR, report=reports[1], options=options, **given)
+    wanted = causality_tables(events, None, NEAR, **given)
+    rows, options = frame(spark, events), CorrelateOptions(slices=4)
+    found = causality(rows, None, NEAR, options=options, **given)
     assert answer(found.toArrow()) == answer(wanted)
     assert wanted.num_rows > 5
-    assert reports[0].accidental == reports[1].accidental
+    given["shifts"] = [150, -170]
+    chance = accidental_pair_tables(events, None, NEAR, **given)
+    assert accidental_pairs(rows, None, NEAR, options=options, **given) == chance
 
 
 def test_it_is_checked_when_the_join_is_planned(spark: SparkSession) -> None:

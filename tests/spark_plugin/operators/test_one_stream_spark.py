@@ -16,6 +16,8 @@ from coincide import (
     CorrelateOptions,
     JoinReport,
     TimingCondition,
+    accidental_pair_tables,
+    accidental_pairs,
     correlate,
     correlate_files,
     correlate_tables,
@@ -117,13 +119,10 @@ def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_shifts(spark: SparkSession) -> None:
-    table, report, told = stream(3), JoinReport(), JoinReport()
-    given: dict[str, Any] = {**WINDOW, "shifts": (200, -250)}
-    correlate_tables(table, report=told, **given)
-    correlate(frame(spark, table), report=report, options=CorrelateOptions(slices=5), **given)
-    assert report.accidental == told.accidental
-    assert report.accidental is not None
-    assert min(report.accidental.counts) > 50
+    table, given = stream(3), {**WINDOW, "shifts": (200, -250)}
+    found = accidental_pairs(frame(spark, table), options=CorrelateOptions(slices=5), **given)
+    assert found == accidental_pair_tables(table, **given)
+    assert min(found.counts) > 50
 
 
 def test_what_only_two_sides_can_do(spark: SparkSession) -> None:

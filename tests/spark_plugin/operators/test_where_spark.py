@@ -17,9 +17,10 @@ from pyspark.sql import SparkSession
 from coincide import (
     ConditionError,
     CorrelateOptions,
-    JoinReport,
     SchemaError,
     TimingCondition,
+    accidental_pair_tables,
+    accidental_pairs,
     correlate,
     correlate_files,
     correlate_tables,
@@ -105,14 +106,15 @@ def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) ->
 
 
 def test_one_stream_and_shifts(spark: SparkSession) -> None:
-    reports = [JoinReport(), JoinReport()]
     where = pc.field("left_text") != pc.field("right_text")
-    given: dict[str, Any] = {**GIVEN, "where": where, "shifts": [100, -120]}
-    expected = correlate_tables(LEFT, report=reports[0], **given)
-    options = CorrelateOptions(slices=4)
-    found = correlate(frame(spark, LEFT), report=reports[1], options=options, **given).toArrow()
+    given: dict[str, Any] = {**GIVEN, "where": where}
+    expected = correlate_tables(LEFT, **given)
+    rows, options = frame(spark, LEFT), CorrelateOptions(slices=4)
+    found = correlate(rows, options=options, **given).toArrow()
     assert in_order(found) == in_order(expected)
-    assert reports[0].accidental == reports[1].accidental
+    given["shifts"] = [100, -120]
+    chance = accidental_pair_tables(LEFT, **given)
+    assert accidental_pairs(rows, options=options, **given) == chance
 
 
 def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ def events(spark: SparkSession) -> DataFrame:
     ("change", "words"),
     [
         ({"matching": "mutual"}, "Remove it. For the best match .* emit='best'"),
-        ({"shifts": ["5s"]}, "Remove shifts"),
         ({"howw": "left"}, "there is no argument 'howw'. Use one of correlate's: .*left_time"),
         ({"options": CorrelateOptions(unit="ms", way="exchange")}, "way='exchange'.*Remove it"),
         ({"options": CorrelateOptions(unit="ms", slices=5)}, "Use slice_length"),

@@ -21,6 +21,8 @@ from coincide import (
     JoinReport,
     NoPairsWarning,
     TimingCondition,
+    accidental_pair_tables,
+    accidental_pairs,
     correlate,
     correlate_tables,
     within,
@@ -240,7 +242,7 @@ def test_invalid_rows(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("longest", [None, 1_000])
-def test_shifts_look_for_themselves(
+def test_accidental_pairs_look_for_themselves(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, longest: int | None
 ) -> None:
     looks = []
@@ -250,14 +252,11 @@ def test_shifts_look_for_themselves(
         return measure(*asked)
 
     monkeypatch.setattr(planning_job, "measure", looked)
-    report, told = JoinReport(), JoinReport()
     options = CorrelateOptions(left_longest=longest, right_longest=longest)
-    correlate(
-        frame(spark, LARGE), frame(spark, SMALL), CONDITION, shifts=[1000, -1000], report=report,
-        options=options,
-    ).collect()  # fmt: skip
-    correlate_tables(LARGE, SMALL, CONDITION, shifts=[1000, -1000], report=told)
-    assert report.summary().accidental == told.summary().accidental
+    found = accidental_pairs(
+        frame(spark, LARGE), frame(spark, SMALL), CONDITION, shifts=[1000, -1000], options=options
+    )
+    assert found == accidental_pair_tables(LARGE, SMALL, CONDITION, shifts=[1000, -1000])
     assert len(looks) == 1
 
 

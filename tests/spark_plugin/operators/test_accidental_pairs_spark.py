@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,21 +14,19 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     Ellipsoidal,
-    JoinReport,
+    SchemaError,
     ShortShiftsWarning,
     Spatial,
     Temporal,
     TimingCondition,
-    causality,
-    causality_tables,
-    correlate,
-    correlate_files,
-    correlate_tables,
+    UnmatchableRowsWarning,
+    accidental_pair_tables,
+    accidental_pairs,
     within,
 )
 from spark_plugin.ways.broadcast import join as broadcast
 from spark_plugin.ways.broadcast.join import NearCells, near_cells
-from tests.helpers.causality_tables import XY, answer, random_events
+from tests.helpers.causality_tables import XY, random_events
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -50,18 +47,18 @@ WAYS: list[dict[str, Any]] = [
     [WAYS[0], WAYS[2], *(pytest.param(way, marks=pytest.mark.slow) for way in (WAYS[1], WAYS[3]))],
 )
 def test_causality(spark: SparkSession, options: dict[str, Any]) -> None:
-    expected, report = JoinReport(), JoinReport()
-    asked: dict[str, Any] = {**XY, "by": "key", "how": "left", "effect_columns": ("name", "id")}
-    wanted = causality_tables(CAUSES, EFFECTS, NEAR, **asked, shifts=SHIFTS, report=expected)
-    found = causality(
-        frame(spark, CAUSES), frame(spark, EFFECTS), NEAR, **asked, shifts=SHIFTS, report=report,
+    asked: dict[str, Any] = {
+        **XY, "by": "key", "how": "left", "effect_columns": ("name", "id"), "shifts": SHIFTS,
+    }  # fmt: skip
+    found = accidental_pairs(
+        frame(spark, CAUSES),
+        frame(spark, EFFECTS),
+        NEAR,
         options=CorrelateOptions(**options),
-    )  # fmt: skip
-    assert report.accidental == expected.accidental
-    assert report.accidental is not None
-    assert min(report.accidental.counts) > 5
-    assert answer(found.toArrow()) == answer(wanted)
-    assert report.summary().accidental == expected.accidental
+        **asked,
+    )
+    assert found == accidental_pair_tables(CAUSES, EFFECTS, NEAR, **asked)
+    assert min(found.counts) > 5
 
 
 @pytest.mark.parametrize("way", ["broadcast-left", "broadcast-right"])
@@ -84,27 +81,24 @@ def test_what_is_far_from_the_small_side_unless_it_is_moved(
     ]
     condition = CausalityCondition([Temporal(-7, 40), Spatial(3)])
     places: dict[str, Any] = {"cause_place": ["x"], "effect_place": ["x"]}
-    report = JoinReport()
-    found = causality(
-        *sides, condition, **places, shifts=(-3_000, 5_000, 70_000), report=report,
+    found = accidental_pairs(
+        *sides,
+        condition,
+        **places,
+        shifts=(-3_000, 5_000, 70_000),
         options=CorrelateOptions(way=way),
-    )  # fmt: skip
-    assert found.count() == 80
-    assert report.accidental is not None
-    assert report.accidental.counts == (40, 40, 0)
-    assert [each.words.size > 1 for each in cells] == [True] * 4
+    )
+    assert found.counts == (40, 40, 0)
+    assert [each.words.size > 1 for each in cells] == [True] * 3
 
 
 def test_one_stream(spark: SparkSession) -> None:
     oval = CausalityCondition([Ellipsoidal(4, 25)])
-    expected, report = JoinReport(), JoinReport()
     asked: dict[str, Any] = {"cause_place": ("x", "y"), "shifts": (51, -51, -60, 70)}
-    causality_tables(CAUSES, None, oval, **asked, report=expected)
     options = CorrelateOptions(slices=5)
-    causality(frame(spark, CAUSES), None, oval, **asked, report=report, options=options)
-    assert report.accidental == expected.accidental
-    assert report.accidental is not None
-    assert min(report.accidental.counts) > 20
+    found = accidental_pairs(frame(spark, CAUSES), None, oval, **asked, options=options)
+    assert found == accidental_pair_tables(CAUSES, None, oval, **asked)
+    assert min(found.counts) > 20
 
 
 TIMES: dict[str, Any] = {"left_time": ("low", "time"), "right_time": "time"}
@@ -117,51 +111,54 @@ def intervals(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("options", [WAYS[1], WAYS[2]])
 def test_correlate(spark: SparkSession, options: dict[str, Any]) -> None:
     condition = TimingCondition(within(-5, 9), 0.4)
-    left, expected, report = intervals(CAUSES), JoinReport(), JoinReport()
+    left = intervals(CAUSES)
     asked: dict[str, Any] = {**TIMES, "by": "key", "emit": "best", "shifts": (20, -40)}
     with pytest.warns(ShortShiftsWarning, match="shifts 20 are"):
-        correlate_tables(left, EFFECTS, condition, **asked, report=expected)
+        wanted = accidental_pair_tables(left, EFFECTS, condition, **asked)
     with pytest.warns(ShortShiftsWarning, match="shifts 20 are"):
-        correlate(
-            frame(spark, left), frame(spark, EFFECTS), condition, **asked, report=report,
+        found = accidental_pairs(
+            frame(spark, left), frame(spark, EFFECTS), condition, **asked,
             options=CorrelateOptions(**options),
         )  # fmt: skip
-    assert report.accidental == expected.accidental
-    assert report.accidental is not None
-    assert min(report.accidental.counts) > 20
-
-
-def test_files_are_counted_by_dataframes(spark: SparkSession, tmp_path: Any) -> None:
-    for name, table in (("left", CAUSES), ("right", EFFECTS)):
-        pq.write_table(table.sort_by("time"), tmp_path / f"{name}.parquet")
-    asked: dict[str, Any] = {
-        "left_time": "time", "right_time": "time", "shifts": (20,), "report": JoinReport(),
-    }  # fmt: skip
-    condition = TimingCondition(within(-5, 5), 1)
-    correlate_tables(CAUSES, EFFECTS, condition, **asked)
-    expected = asked["report"].accidental
-    paths = str(tmp_path / "left.parquet"), str(tmp_path / "right.parquet")
-    done = correlate_files(spark, *paths, condition, output=tmp_path / "out", **asked)
-    assert done.accidental == expected
-    assert "not by files: shifts count the pairs of all slices again" in done.why
-    options = CorrelateOptions(way="files")
-    with pytest.raises(ValueError, match="shifts count the pairs of all slices again, which needs"):
-        correlate_files(spark, *paths, condition, options=options, **asked)
-    with pytest.raises(ConditionError, match="shifts needs a report"):
-        correlate_files(spark, *paths, condition, **{**asked, "report": None})
+    assert found == wanted
+    assert min(found.counts) > 20
 
 
 def test_what_cannot_be_counted(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().selectExpr("value AS id", "value AS time")
-    arguments: dict[str, Any] = {"shifts": (20,), "report": JoinReport()}
     instants = CausalityCondition([Temporal(0, 5)])
-    with pytest.raises(
-        ConditionError, match="planning counts shifts, but a streaming side has no rows"
-    ):
-        causality(stream, frame(spark, EFFECTS), instants, **arguments)
+    exact: dict[str, Any] = {"within": (0, 5), "left_time": "time", "right_time": "time"}
+    words = (
+        "accidental pairs are counted at once, but a streaming side has no rows yet. Give static"
+    )
+    for asked in ({"condition": instants}, exact):
+        for sides in (
+            (stream, frame(spark, EFFECTS)),
+            (frame(spark, EFFECTS), stream),
+            (stream, None),
+        ):
+            with pytest.raises(ConditionError, match=words):
+                accidental_pairs(*sides, shifts=(20,), **asked)
     late = frame(spark, pa.table({"id": [1], "time": [2**61 - 10]}))
     with pytest.raises(ConditionError, match=r"moves times beyond 2\^61 ticks"):
-        causality(late, late, instants, **arguments)
+        accidental_pairs(late, late, instants, shifts=(20,))
+    with pytest.raises(ConditionError, match=r"by a broadcast or an exchange .found way='files'"):
+        accidental_pairs(late, late, instants, shifts=(20,), options=CorrelateOptions(way="files"))
+    events = frame(spark, CAUSES), frame(spark, EFFECTS)
+    with pytest.raises(ConditionError, match=r"events by their output columns\. Add 'x'"):
+        accidental_pairs(*events, NEAR, **XY, shifts=(50,), matching="mutual")
+    with pytest.raises(
+        SchemaError, match=r"left must be a Spark DataFrame .* or accidental_pair_tables"
+    ):
+        accidental_pairs(EFFECTS, late, instants, shifts=(20,))  # type: ignore[arg-type]
+
+
+def test_rows_that_a_planning_job_has_seen_are_told_of(spark: SparkSession) -> None:
+    rows = frame(spark, pa.table({"id": [1, 2], "time": [None, 5]}))
+    with pytest.warns(UnmatchableRowsWarning, match="left, 2 rows: 1 without time or key"):
+        accidental_pairs(
+            rows, frame(spark, EFFECTS), within=3, shifts=(20,), left_time="time", right_time="time"
+        )
 
 
 @pytest.mark.parametrize(
@@ -182,11 +179,12 @@ def test_matched_pairs(spark: SparkSession, matching: Any, prefer: str, way: Any
         )
     asked: dict[str, Any] = {"matching": matching, "prefer": prefer, "shifts": (60, -75, 101)}
     condition = TimingCondition(within(-12, 20), 0.5)
-    wanted, report = JoinReport(), JoinReport()
-    correlate_tables(*sides, condition, **asked, report=wanted)
-    options = CorrelateOptions(way=way)
+    wanted = accidental_pair_tables(*sides, condition, **asked)
     frames = [frame(spark, side) for side in sides]
-    correlate(*frames, condition, **asked, report=report, options=options).count()
-    assert report.accidental == wanted.accidental
-    assert wanted.accidental is not None
-    assert min(wanted.accidental.counts) > 10
+    columns = ("id", "min_time", "max_time")
+    found = accidental_pairs(
+        *frames, condition, **asked, left_columns=columns, right_columns=columns,
+        options=CorrelateOptions(way=way),
+    )  # fmt: skip
+    assert found == wanted
+    assert min(found.counts) > 10

@@ -15,15 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import (
+    AccidentalPairs,
     CausalityCondition,
+    CoincideError,
     ConditionError,
     CorrelateOptions,
-    JoinReport,
-    NoPairsWarning,
+    DroppedRowsWarning,
     ShortShiftsWarning,
     Spatial,
     Temporal,
     TimingCondition,
+    UnmatchableRowsWarning,
+    accidental_pair_tables,
     causality_tables,
     correlate_tables,
     within,
@@ -41,9 +44,7 @@ from tests.helpers.strategies import JoinCase, Row, random_cases
 Answer = dict[int | str, int]
 
 
-def counts_of(report: JoinReport) -> Answer:
-    found = report.summary().accidental
-    assert found is not None
+def counts_of(found: AccidentalPairs) -> Answer:
     return dict(zip(found.shifts, found.counts, strict=True))
 
 
@@ -66,14 +67,12 @@ def is_clear(case: JoinCase, right: list[Row]) -> bool:
     )
 
 
-def quiet_counts(join: Any, *sides: Any, **arguments: Any) -> Answer:
-    """What a join counts by its shifts, without its warnings of an empty answer and the like."""
-    report = JoinReport()
-    options = CorrelateOptions(threads=1)
+def quiet_counts(*sides: Any, **arguments: Any) -> Answer:
+    """What is counted by shift, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        join(*sides, report=report, options=options, **arguments)
-    return counts_of(report)
+        found = accidental_pair_tables(*sides, options=CorrelateOptions(threads=1), **arguments)
+    return counts_of(found)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_correlate_counts_what_the_reference_does(seed: int, cases: int) -> None
         sides = ticks_of(case.left, case.by), ticks_of(case.right, case.by)
         how = ("inner", "left", "semi", "anti")[number % 4]
         asked: dict[str, Any] = {"by": case.by, "shifts": shifts, "how": how}
-        assert quiet_counts(correlate_tables, *sides, condition_of(case), **asked) == expected
+        assert quiet_counts(*sides, condition_of(case), **asked) == expected
         found += sum(expected.values())
     assert found > 500
 
@@ -139,7 +138,7 @@ def test_matched_pairs_are_counted_after_matching(matching: Any, prefer: str) ->
             }
         for how in ("inner", "left"):
             given = {**asked, "condition": condition, "shifts": shifts, "how": how}
-            assert quiet_counts(correlate_tables, left, right, **given) == expected
+            assert quiet_counts(left, right, **given) == expected
         found, before = found + sum(expected.values()), before + sum(all_pairs.values())
     assert 12 < found < before
 
@@ -147,13 +146,8 @@ def test_matched_pairs_are_counted_after_matching(matching: Any, prefer: str) ->
 def test_matched_pairs_of_one_stream_are_not_counted() -> None:
     events = pa.table({"id": [1, 2], "min_time": [0, 5], "max_time": [1, 6]})
     with pytest.raises(ConditionError, match="matching takes the events of one stream as either"):
-        correlate_tables(
-            events,
-            within=(-9, 9),
-            confidence=0.5,
-            matching="mutual",
-            shifts=[50],
-            report=JoinReport(),
+        accidental_pair_tables(
+            events, within=(-9, 9), confidence=0.5, matching="mutual", shifts=[50]
         )
 
 
@@ -171,7 +165,7 @@ def test_histograms(emit: Any) -> None:
         moved = right.set_column(2, "seen_at", pa.array(right["seen_at"].to_numpy() + shift))
         expected[shift] = correlate_tables(left, moved, condition, **times).num_rows
     asked = {**times, "emit": emit, "shifts": shifts}
-    assert quiet_counts(correlate_tables, left, right, condition, **asked) == expected
+    assert quiet_counts(left, right, condition, **asked) == expected
     assert min(expected.values()) > 20
 
 
@@ -252,7 +246,7 @@ def check_causality(case: Case, beyond: list[int], is_one_stream: bool) -> None:
     sides = table_of(case.causes, names), table_of(effects, names)
     asked: dict[str, Any] = {"cause_place": names, "effect_place": names, "by": "key"}
     given_sides = sides[0], None if is_one_stream else sides[1]
-    found = quiet_counts(causality_tables, *given_sides, condition, shifts=shifts, **asked)
+    found = quiet_counts(*given_sides, condition, shifts=shifts, **asked)
     assert found == expected
 
 
@@ -265,40 +259,34 @@ def test_chance_alone(is_one_stream: bool) -> None:
         for n in (3000, 2000)
     )
     condition = CausalityCondition([Temporal(-100, 100), Spatial(0.5)])
-    report = JoinReport()
     place: dict[str, Any] = {"cause_place": "x", "effect_place": "x"}
-    effects = None if is_one_stream else others
+    sides = own, None if is_one_stream else others
     shifts = [sign * each for each in (700, 1000, 1700, 2900, 4001) for sign in (1, -1)]
-    found = causality_tables(own, effects, condition, report=report, shifts=shifts, **place)
-    told = report.summary()
-    assert told.accidental_pairs is not None
-    assert told.accidental_spread is not None
-    assert abs(told.accidental_pairs - found.num_rows) < 4 * found.num_rows**0.5
-    assert 0.3 < told.accidental_spread / found.num_rows**0.5 < 3
+    found = causality_tables(*sides, condition, **place)
+    chance = accidental_pair_tables(*sides, condition, shifts=shifts, **place)
+    assert chance.spread is not None
+    assert abs(chance.expected - found.num_rows) < 4 * found.num_rows**0.5
+    assert 0.3 < chance.spread / found.num_rows**0.5 < 3
 
 
-def test_what_a_report_tells() -> None:
+def test_what_is_told() -> None:
     own, others = random_events(1, 80, prefix="c"), random_events(2, 90)
-    condition, report = CausalityCondition([Temporal(-7, 40), Spatial(3)]), JoinReport()
-    options = CorrelateOptions(unit="s")
+    condition = CausalityCondition([Temporal(-7, 40), Spatial(3)])
+    asked: dict[str, Any] = {**XY, "options": CorrelateOptions(unit="s")}
     shifts = ("50s", -60, "2min")
-    found = causality_tables(
-        own, others, condition, **XY, options=options, report=report, shifts=shifts
-    )
-    told, counts = report.summary(), []
+    chance, counts = accidental_pair_tables(own, others, condition, **asked, shifts=shifts), []
     for ticks in (50, -60, 120):
         moved = others.set_column(1, "time", pa.compute.add(others["time"], ticks))
         counts.append(causality_tables(own, moved, condition, **XY).num_rows)
-    assert told.accidental == report.accidental
-    assert counts_of(report) == dict(zip(shifts, counts, strict=True))
-    assert told.accidental_pairs == statistics.fmean(counts)
-    assert told.accidental_spread == statistics.stdev(counts)
-    assert told.counters is not None
-    assert told.counters.pairs == found.num_rows
-    causality_tables(own, others, condition, **XY, report=report, shifts=[50])
-    assert report.summary().accidental_spread is None
-    causality_tables(own, others, condition, **XY, report=report)
-    assert report.summary().accidental_pairs is None
+    assert counts_of(chance) == dict(zip(shifts, counts, strict=True))
+    assert chance.expected == statistics.fmean(counts)
+    assert chance.spread == statistics.stdev(counts)
+    by_shift = ", ".join(f"{shift}: {count}" for shift, count in zip(shifts, counts, strict=True))
+    assert str(chance) == (
+        f"accidental  {chance.expected:,.1f} ± {chance.spread:,.1f} expected by chance;"
+        f" by shift {by_shift}"
+    )
+    assert accidental_pair_tables(own, others, condition, **asked, shifts=[50]).spread is None
 
 
 LEFT = pa.table({"id": [1, 2], "min_time": [0, 50], "max_time": [8, 50]})
@@ -311,6 +299,7 @@ ALONE = CausalityCondition([Temporal(0, 10)])
     [
         ("30s", r"shifts must be a sequence of durations, such as .* .found '30s'"),
         (30, "shifts must be a sequence"),
+        (None, "shifts must be a sequence"),
         ([], "shifts is empty. Give some, such as"),
         ([20, 0], "the shift 0 moves nothing"),
         ([20, -30, 20], "shifts has 20 twice"),
@@ -325,73 +314,115 @@ ALONE = CausalityCondition([Temporal(0, 10)])
 )
 def test_shifts_that_make_no_sense(shifts: Any, words: str) -> None:
     with pytest.raises(ConditionError, match=words):
-        correlate_tables(LEFT, LEFT, CLOSE, shifts=shifts, report=JoinReport())
+        accidental_pair_tables(LEFT, LEFT, CLOSE, shifts=shifts)
 
 
 def test_one_duration_in_two_words() -> None:
     options = CorrelateOptions(unit="s", tick="ms")
     with pytest.raises(ConditionError, match=r"has '20000ms' twice \(the first is '20s'\)"):
-        correlate_tables(
+        accidental_pair_tables(
             LEFT, LEFT, TimingCondition(within("-5s", "5s"), 1),
-            shifts=("20s", "20000ms"), report=JoinReport(), options=options,
+            shifts=("20s", "20000ms"), options=options,
         )  # fmt: skip
 
 
-def test_shifts_need_a_report_and_bounds_on_time() -> None:
-    times: dict[str, Any] = {"cause_time": "min_time", "effect_time": "min_time"}
-    with pytest.raises(ConditionError, match=r"Pass report=JoinReport\(\) to receive the counts"):
-        correlate_tables(LEFT, LEFT, CLOSE, shifts=[20])
-    with pytest.raises(ConditionError, match=r"Pass report=JoinReport\(\) to receive the counts"):
-        causality_tables(LEFT, LEFT, ALONE, shifts=[20], **times)
-    open_ended = CausalityCondition([Spatial(2), Temporal(0, None)])
-    placed: dict[str, Any] = {**times, "cause_place": "id", "effect_place": "id"}
-    with pytest.raises(
-        ConditionError, match="shifts move times, but the condition does not bound times"
-    ):
-        causality_tables(LEFT, LEFT, open_ended, shifts=[20], report=JoinReport(), **placed)
+def test_shifts_need_bounds_on_time() -> None:
+    asked: dict[str, Any] = {
+        "cause_time": "min_time", "effect_time": "min_time", "cause_place": "id",
+        "effect_place": "id", "shifts": [20],
+    }  # fmt: skip
+    words = "shifts move times, but the condition does not bound times .* Give it both ends"
+    with pytest.raises(ConditionError, match=words):
+        accidental_pair_tables(
+            LEFT, LEFT, CausalityCondition([Spatial(2), Temporal(0, None)]), **asked
+        )
+    exact: dict[str, Any] = {"left_time": "min_time", "right_time": "min_time", "shifts": [20]}
+    with pytest.raises(ConditionError, match=words):
+        accidental_pair_tables(LEFT, LEFT, within=(None, 0), emit="best", prefer="last", **exact)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"report": 3}, "there is no argument 'report'. Use one of correlate's: by, how,"),
+        ({"cause_time": "min_time"}, "there is no argument 'cause_time'. Use one of correlate's"),
+        (
+            {"condition": ALONE, "within": None, "confidence": None, "left_time": "t"},
+            "no argument 'left_time'. Use one of causality's",
+        ),
+        ({"condition": ALONE}, "within belongs to pairs in time, .* Remove within"),
+        ({"condition": ALONE, "within": None}, "confidence belongs to pairs in time"),
+        ({"within": None}, "within is missing"),
+        ({"where": "left_id < 3 AND"}, "where"),
+        ({"by": "place"}, "place"),
+    ],
+)
+def test_what_is_no_argument_of_such_a_join(asked: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"within": 5, "confidence": 0.5, "shifts": [20], **asked}
+    with pytest.raises(CoincideError, match=words):
+        accidental_pair_tables(LEFT, LEFT, **given)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [{"how": "right"}, {"how": "full", "probability": True}, {"emit": "lists", "how": "left"},
+     {"emit": "best", "k": 2, "prefer": "-id"}, {"emit": "counts"}, {"pair_columns": "delta"},
+     {"how": "right", "emit": "best", "prefer": "-name"}, {"how": "anti"},
+     {"left_columns": "*", "right_columns": "no such column"}],
+)  # fmt: skip
+def test_the_shape_of_the_answer_does_not_matter(shape: dict[str, Any]) -> None:
+    own, others = random_events(1, 80), random_events(2, 90)
+    asked: dict[str, Any] = {
+        "within": (-5, 9), "confidence": 1.0, "left_time": "time", "right_time": "time",
+        "shifts": (30, -41),
+    }  # fmt: skip
+    plain = accidental_pair_tables(own, others, **asked)
+    assert min(plain.counts) > 10
+    assert accidental_pair_tables(own, others, **asked, **shape) == plain
+
+
+def test_rows_that_are_left_out_are_told_of() -> None:
+    late = pa.table({"id": [1, 2], "min_time": [9, 60], "max_time": [8, 70]})
+    asked: dict[str, Any] = {"shifts": [40], "options": CorrelateOptions(invalid="drop")}
+    with pytest.warns(DroppedRowsWarning, match="left, 2 rows: skipped 1 invalid row"):
+        accidental_pair_tables(late, LEFT, CLOSE, **asked)
 
 
 def test_of_one_stream_no_event_meets_itself_or_its_cause() -> None:
     events = pa.table({"id": [1, 2], "time": [0, 10]})
-    arguments: Any = {"report": JoinReport(), "shifts": [-21, 20]}
     words = "the shift 20 is not longer than twice the farther end of the window, 20 ticks, so"
     with pytest.raises(ConditionError, match=words):
-        causality_tables(events, None, ALONE, **arguments)
-    arguments["shifts"] = [-21, 21]
-    causality_tables(events, None, ALONE, **arguments)
-    assert counts_of(arguments["report"]) == {-21: 0, 21: 0}
+        accidental_pair_tables(events, None, ALONE, shifts=[-21, 20])
+    found = accidental_pair_tables(events, None, ALONE, shifts=[-21, 21])
+    assert counts_of(found) == {-21: 0, 21: 0}
 
 
 def test_times_that_leave_their_range() -> None:
     late = pa.table({"id": [1], "time": [2**61 - 10]})
     words = r"the shift 20 moves times beyond 2\^61 ticks"
     with pytest.raises(ConditionError, match=words):
-        causality_tables(late, late, ALONE, shifts=[20], report=JoinReport())
+        accidental_pair_tables(late, late, ALONE, shifts=[20])
     times: dict[str, Any] = {"left_time": "time", "right_time": "time"}
     with pytest.raises(ConditionError, match=words):
-        correlate_tables(late, late, CLOSE, shifts=[20], report=JoinReport(), **times)
-    report = JoinReport()
-    causality_tables(late, late, ALONE, shifts=[-20], report=report)
-    assert counts_of(report) == {-20: 0}
+        accidental_pair_tables(late, late, CLOSE, shifts=[20], **times)
+    assert counts_of(accidental_pair_tables(late, late, ALONE, shifts=[-20])) == {-20: 0}
 
 
 def test_a_shift_by_which_true_pairs_may_still_match() -> None:
     """The long timestamps lie in both windows with probability 1/2."""
     long = pa.table({"id": [1], "min_time": [0], "max_time": [22]})
     point = pa.table({"id": [1], "min_time": [5], "max_time": [5]})
-    report = JoinReport()
+    below = TimingCondition(within(-5, 5), 0.45)
     with pytest.warns(ShortShiftsWarning, match=r"shifts 11 are not longer than .* 32 ticks"):
-        found = correlate_tables(
-            long, point, TimingCondition(within(-5, 5), 0.45), shifts=(11, 33), report=report
-        )
-    assert found.num_rows == counts_of(report)[11] == 1
-    assert counts_of(report)[33] == 0
+        found = accidental_pair_tables(long, point, below, shifts=(11, 33))
+    assert correlate_tables(long, point, below).num_rows == 1
+    assert counts_of(found) == {11: 1, 33: 0}
     with warnings.catch_warnings():  # above 1/2 no pair can be in both
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", NoPairsWarning)
+        warnings.simplefilter("ignore", UnmatchableRowsWarning)
+        warnings.simplefilter("error", ShortShiftsWarning)
         above = TimingCondition(within(-5, 5), 0.55)
-        correlate_tables(long, point, above, shifts=(11, 33), report=report)
-    assert counts_of(report)[11] == 0
+        found = accidental_pair_tables(long, point, above, shifts=(11, 33))
+    assert counts_of(found)[11] == 0
 
 
 @pytest.mark.parametrize(
@@ -400,7 +431,7 @@ def test_a_shift_by_which_true_pairs_may_still_match() -> None:
 def test_shifts_of_any_collection(given: Any) -> None:
     left = pa.table({"id": range(40), "t": range(0, 400, 10)})
     found = quiet_counts(
-        correlate_tables, left, left, TimingCondition(within(0, 5), 0.9),
+        left, left, TimingCondition(within(0, 5), 0.9),
         left_time="t", right_time="t", shifts=given,
     )  # fmt: skip
     assert found == {100: 30, -100: 30}
@@ -409,9 +440,9 @@ def test_shifts_of_any_collection(given: Any) -> None:
 def test_no_shifts_in_an_array() -> None:
     left = pa.table({"id": [1], "t": [1]})
     with pytest.raises(ConditionError, match="shifts is empty"):
-        correlate_tables(
+        accidental_pair_tables(
             left, left, TimingCondition(within(0, 5), 0.9), left_time="t", right_time="t",
-            shifts=np.empty(0, np.int64), report=JoinReport(),
+            shifts=np.empty(0, np.int64),
         )  # fmt: skip
 
 
@@ -421,13 +452,13 @@ def test_of_one_stream_the_larger_limit_is_told() -> None:
         words = f"twice the farther end of the window, {least} ticks"
         condition = CausalityCondition([Temporal(*ends)])
         with pytest.raises(ConditionError, match=words):
-            causality_tables(events, None, condition, shifts=[shift], report=JoinReport())
+            accidental_pair_tables(events, None, condition, shifts=[shift])
 
 
 def test_a_shift_twice_in_a_set() -> None:
     left = pa.table({"id": [1], "t": [1]})
     with pytest.raises(ConditionError, match="twice"):
-        correlate_tables(
+        accidental_pair_tables(
             left, left, TimingCondition(within(0, 5), 0.9), left_time="t", right_time="t",
-            shifts={"1s", "1000ms"}, report=JoinReport(), options=CorrelateOptions(unit="ms"),
+            shifts={"1s", "1000ms"}, options=CorrelateOptions(unit="ms"),
         )  # fmt: skip

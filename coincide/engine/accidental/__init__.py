@@ -1,0 +1,1 @@
+"""Pairs that chance alone would make, counted with right times moved."""
