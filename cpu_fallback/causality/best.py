@@ -14,6 +14,7 @@ from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.compiled import compiled
 from coincide.model.probability import distance_from_middle
 from coincide.model.units import UNBOUNDED
+from cpu_fallback.join.filtering import is_better
 
 _NO_LENGTHS = np.empty(0, np.int64)
 
@@ -107,23 +108,14 @@ def _best(
     """The best of each cause; parameters as of `Merits.best`."""
     for cause in range(out.size):
         best = np.int64(-1)
-        most, least, nearest = 0.0, np.uint64(0), 0.0
+        most, least = 0.0, (np.uint64(0), 0.0, np.int64(0))
         for k in range(offsets[cause], offsets[cause + 1]):
             probability, apart, distance = _merits_of(
                 rule, times, lengths, points, times2, lengths2, points2, own[k], others[k]
             )
-            if best >= 0:
-                if probability != most:
-                    is_better = probability > most
-                elif apart != least:
-                    is_better = apart < least
-                elif distance != nearest:
-                    is_better = distance < nearest
-                else:
-                    is_better = ranks[others[k]] < ranks[others[best]]
-                if not is_better:
-                    continue
-            best, most, least, nearest = np.int64(k), probability, apart, distance
+            place = apart, distance, ranks[others[k]]
+            if best < 0 or is_better(probability, place, most, least):
+                best, most, least = np.int64(k), probability, place
         out[cause] = best
 
 

@@ -47,6 +47,20 @@ def runs_taken(
     return out
 
 
+NOWHERE = np.uint64(np.iinfo(np.uint64).max), np.int64(np.iinfo(np.int64).max)
+"""A place after all others: half ticks from the middle of a window, and a rank."""
+
+
+@compiled(forceinline=True)
+def is_better(merit, place, top, least):
+    """Whether a match goes before the best one so far: by merit, then by the least place.
+
+    It is the order of all kernels that look for one best match. Places are tuples: how far a pair is
+    from the middle of its window, and at last a rank. `PairOrder` of the engine sorts by the same.
+    """
+    return merit > top or (merit == top and place < least)
+
+
 def best_of_each(
     left: np.ndarray, right: np.ndarray, merits: tuple[np.ndarray, np.ndarray], ranks: np.ndarray
 ) -> np.ndarray:
@@ -112,13 +126,8 @@ def _best_of_each(left, right, merits, distances, ranks, best):
             events += 1
             continue
         top = best[events - 1]
-        if merits[pair] != merits[top]:
-            is_better = merits[pair] > merits[top]
-        elif distances[pair] != distances[top]:
-            is_better = distances[pair] < distances[top]
-        else:
-            is_better = ranks[right[pair]] < ranks[right[top]]
-        if is_better:
+        place = distances[pair], ranks[right[pair]]
+        if is_better(merits[pair], place, merits[top], (distances[top], ranks[right[top]])):
             best[events - 1] = pair
     return events
 

@@ -16,6 +16,7 @@ from coincide.model.compiled import compiled, copy_into
 from coincide.model.sides import LEFT
 from coincide.model.timestamps.protocol import difference, difference_from
 from cpu_fallback.join.buffers import group_of, new_scratch, next_group, place_run
+from cpu_fallback.join.filtering import NOWHERE, is_better
 
 SURE, PROBED, PROBED_PAIRS = range(3)
 """Entries of a tally: pairs in inner ranges, targets probed, probed targets that qualified."""
@@ -96,17 +97,18 @@ def best_block(start, stop, sides, ranks, best, merits):
             break
         end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
-            top = 0.0
+            top, least = 0.0, NOWHERE
             for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
                 qualified = np.int64(0)
                 for t in range(first, last):
                     p = _merit(rule, base, targets, e, t)
                     qualified += p >= 0.0
-                    if p > top or (
-                        p == top and _precedes(rule, base, targets, e, t, best[e - start], ranks)
-                    ):
-                        top = p
+                    if p < top:
+                        continue
+                    place = _distance(rule, base, targets, e, t), ranks[t]
+                    if is_better(p, place, top, least):
+                        top, least = p, place
                         best[e - start] = t
                         merits[e - start] = p
                 tally[SURE] += shell - inner
@@ -199,13 +201,3 @@ def _merit(rule, base, targets, i, t):
 def _distance(rule, base, targets, i, t):
     s = _difference(rule, base, targets, i, t)
     return rule.distance(s, base.shapes[i], targets.shapes[t])
-
-
-@compiled
-def _precedes(rule, base, targets, i, t, other, ranks):
-    """Whether a target is to be preferred to another one of equal probability, -1 for none."""
-    if other < 0:
-        return True
-    distance = _distance(rule, base, targets, i, t)
-    best = _distance(rule, base, targets, i, other)
-    return distance < best or (distance == best and ranks[t] < ranks[other])

@@ -21,6 +21,7 @@ from coincide.model.ordering import stable_order
 from coincide.model.span_bounds import EndBounds
 from coincide.model.threads import blocks_of, kept_busy, run_tasks
 from cpu_fallback.join.buffers import group_of, next_group
+from cpu_fallback.join.filtering import NOWHERE, is_better
 from cpu_fallback.join.kernels import SURE
 
 
@@ -239,22 +240,16 @@ def best_block(start, stop, sides, ranks, best, merits):
             hand, size, later = _first_at_hand(sides, low, high, bound)
         hand, size, later = _at_hand(sides, hand, size, later, high, bound)
         reached = _moved(targets.starts, reached, low, high, base.stops[i] + bounds.after_hi + 1)
-        top, distance, found = 0.0, np.uint64(0), np.int64(-1)
+        top, least, found = 0.0, NOWHERE, np.int64(-1)
         for j in range(size + max(reached - later, 0)):
             t = hand[j] if j < size else later + j - size
             if t >= reached:
                 continue
             tally[SURE] += 1
             merit, apart = _compared(sides, i, t)
-            if (
-                found < 0
-                or merit > top
-                or (
-                    merit == top
-                    and (apart < distance or (apart == distance and ranks[t] < ranks[found]))
-                )
-            ):
-                top, distance, found = merit, apart, t
+            place = apart, ranks[t]
+            if is_better(merit, place, top, least):
+                top, least, found = merit, place, t
         best[i - start] = found
         if found >= 0:
             merits[i - start] = top
