@@ -333,7 +333,7 @@ def rules_for(question: Question) -> Iterator[Rule]:
 
 
 def check_told_apart(sides: Sides, spec: AnySpec) -> None:
-    """Refuse a matching of events that tasks cannot tell apart."""
+    """Refuse one to one pairs of events that tasks cannot tell apart."""
     if spec.compares_tasks:
         check_identifiable(
             spec,

@@ -93,8 +93,8 @@ def accidental_pair_tables(
         As in `coincide.correlate_tables`.
     **arguments
         All other arguments of the join but `report`. Those of them count that say which pairs there are:
-        times, places, `by`, `where`, `options`. With `matching` the matched pairs are counted, else all
-        that qualify. ``emit="pairs"`` counts each pair of one stream once.
+        times, places, `by`, `where`, `options`. Pairs one to one are counted once events are matched, else
+        all that qualify. ``emit="pairs"`` counts each pair of one stream once.
 
     Returns
     -------

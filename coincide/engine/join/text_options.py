@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
@@ -87,6 +87,16 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         prefer=preference(words.get("prefer", MOST_PROBABLE.prefer)),
         **{name: words[name] for name in _AS_GIVEN if name in words},
     )
+
+
+def check_of_slices(words: Mapping[str, object]) -> None:
+    """Refuse what compares pairs of all slices, of which the data source reads one by one."""
+    if "matching" in words:
+        raise ConditionError(
+            "the data source reads slices one by one, but a matching compares pairs of all"
+            " slices. Join with coincide.correlate or coincide join --matching, and read what they"
+            " write."
+        )
 
 
 def preference(text: str) -> str | list[str]:

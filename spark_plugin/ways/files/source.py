@@ -30,6 +30,7 @@ from coincide.engine.join.text_options import (
     TRUTHS,
     WHOLES,
     both_ends,
+    check_of_slices,
     names,
     worded_join,
 )
@@ -194,12 +195,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
 
 
 def _check_options(given: dict[str, str]) -> None:
-    if "matching" in given:
-        raise ConditionError(
-            "the data source reads slices one by one, but a matching compares pairs of all"
-            " slices. Join with coincide.correlate or coincide join --matching, and read what they"
-            " write."
-        )
+    check_of_slices(given)
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown and (unknown[0] == "format" or "csv" in unknown[0]):
         raise ConditionError(
