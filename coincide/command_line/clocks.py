@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.command_line.event_inputs import prepared, read_tables
-from coincide.command_line.options import CLOCKS, typed
+from coincide.command_line.flags import typed
+from coincide.command_line.options import CLOCKS
 from coincide.command_line.problems import Problem
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, checked

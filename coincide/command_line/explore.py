@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from coincide.command_line.engines import told
 from coincide.command_line.event_inputs import prepared, read_tables
+from coincide.command_line.flags import typed
 from coincide.command_line.interruption import raise_if_interrupted
 from coincide.command_line.join import JoinRequest
 from coincide.command_line.join import request as join_request
-from coincide.command_line.options import EXPLORE, JOIN, typed
+from coincide.command_line.options import EXPLORE, JOIN
 from coincide.command_line.problems import Problem, warnings_as_lines
 from coincide.command_line.progress import Progress
 from coincide.command_line.summary import Counted, Summary
