@@ -331,7 +331,7 @@ def test_shifts_need_bounds_on_time() -> None:
         "cause_time": "min_time", "effect_time": "min_time", "cause_place": "id",
         "effect_place": "id", "shifts": [20],
     }  # fmt: skip
-    words = "shifts move times, but the condition does not bound times .* Give it both ends"
+    words = "shifts move times, but the condition does not bound times .* Give its window both ends"
     with pytest.raises(ConditionError, match=words):
         accidental_pair_tables(
             LEFT, LEFT, CausalityCondition([Spatial(2), Temporal(0, None)]), **asked

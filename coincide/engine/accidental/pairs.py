@@ -148,7 +148,7 @@ def accidental_arguments(
 def _unbounded() -> ConditionError:
     return ConditionError(
         f"{argument('shifts')} move times, but the condition does not bound times on both sides."
-        " Give it both ends, such as Temporal(lo, hi) or within(lo, hi)."
+        " Give its window both ends."
     )
 
 
