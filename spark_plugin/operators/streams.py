@@ -83,8 +83,7 @@ def correlate_streams(
         ``coincide_late`` and ``coincide_output``. Joins of one query need different names.
     **arguments
         The others of `coincide.correlate`, such as ``left_time``, ``by``, ``left_columns``, ``how``,
-        ``emit`` and ``options``; but for those that compare pairs of all rows, which are one to one
-        matches and ``shifts``.
+        ``emit`` and ``options``; but for those of one to one matches, which compare pairs of all rows.
 
     Returns
     -------
