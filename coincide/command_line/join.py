@@ -90,7 +90,7 @@ class JoinRequest(PairRequest):
     ) -> Counted:
         assert summary is not None
         counted = counted_pairs(replace(summary, why=self.hide(why)), accidental)
-        if self.arguments.emit != "best":
+        if not self.arguments.row.is_best:
             return counted
         more = ", among which the best were chosen" if summary.counters else ""
         lines = [(name, said + more * (name == "pairs")) for name, said in counted.lines]

@@ -168,6 +168,30 @@ def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGE
 
 
 @dataclass(frozen=True)
+class KeptRows:
+    """A word of `how`: which rows the output has."""
+
+    word: How
+    pairs: bool = True  # else left events alone, each once
+    left_alone: bool = False  # left events without a match
+    right_alone: bool = False
+
+
+KEPT_ROWS: dict[How, KeptRows] = {
+    rows.word: rows
+    for rows in (
+        KeptRows("inner"),
+        KeptRows("left", left_alone=True),
+        KeptRows("right", right_alone=True),
+        KeptRows("full", left_alone=True, right_alone=True),
+        KeptRows("semi", pairs=False),
+        KeptRows("anti", pairs=False, left_alone=True),
+    )
+}
+"""All words that say which rows there are."""
+
+
+@dataclass(frozen=True)
 class OutputRow:
     """A word of `emit`: what a row of the output is, and what follows from that."""
 
@@ -209,6 +233,11 @@ class Output:
     emit: Emit
 
     @property
+    def kept(self) -> KeptRows:
+        """Which rows there are."""
+        return KEPT_ROWS[self.how]
+
+    @property
     def row(self) -> OutputRow:
         """What a row is, where left events are not all that there is: `one_row_per_event`."""
         return OUTPUT_ROWS[self.emit]
@@ -216,7 +245,7 @@ class Output:
     @property
     def one_row_per_event(self) -> bool:
         """Whether rows are left events alone: semi and anti."""
-        return self.how in ("semi", "anti")
+        return not self.kept.pairs
 
     @property
     def outputs_matches(self) -> bool:
@@ -503,9 +532,8 @@ class MatchChoice:
 
     def check_output(self, output: Output) -> None:
         """Refuse what has no meaning for an output."""
-        how = output.how
         if self.one_to_one is not None:
-            is_one_sided = how not in ("inner", "left")
+            how, is_one_sided = output.how, not output.kept.pairs or output.kept.right_alone
             if is_one_sided or not (output.row.is_a_pair or output.row.is_best):
                 shape = argument("how", how) if is_one_sided else output.row.said
                 if how == "right":

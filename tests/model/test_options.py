@@ -13,6 +13,7 @@ import pytest
 from coincide import CorrelateOptions
 from coincide.model.errors import ConditionError
 from coincide.model.options import (
+    KEPT_ROWS,
     MATCHINGS,
     MAX_CLASSES,
     MOST_SLICES,
@@ -20,6 +21,7 @@ from coincide.model.options import (
     PREFERENCES,
     EffectChoice,
     Emit,
+    How,
     MatchChoice,
     Matching,
     PreferEffectWord,
@@ -99,6 +101,13 @@ def test_words_of_prefer_are_one_table() -> None:
                 choice(name, matching="optimal")
     assert MatchChoice("distance").is_by_column
     assert not MatchChoice("distance").word.needs_places
+
+
+def test_words_of_how_are_one_table() -> None:
+    assert get_args(How) == tuple(KEPT_ROWS)
+    assert [rows.word for rows in KEPT_ROWS.values()] == [*KEPT_ROWS]
+    kept = [(rows.pairs, rows.left_alone, rows.right_alone) for rows in KEPT_ROWS.values()]
+    assert len({*kept}) == len(kept)
 
 
 def test_words_of_emit_are_one_table() -> None:

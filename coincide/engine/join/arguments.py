@@ -290,7 +290,7 @@ class JoinArguments(PairArguments):
     @property
     def keeps_right(self) -> bool:
         """As in `PairArguments`."""
-        return self.how in _OF_LEFT
+        return self.kept.right_alone
 
     @property
     def alone(self) -> MirroredArguments | None:

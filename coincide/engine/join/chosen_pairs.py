@@ -69,7 +69,7 @@ class Matched(Emission):
         left_rows, right_rows = self._found
         if self._spec.is_one_stream:
             left_rows, right_rows = once(self._left, self._right, self._found)
-        if self._spec.how != "left":
+        if not self._spec.keeps_unmatched:
             return left_rows, right_rows
         alone = self._in_output.copy()
         alone[self._found[LEFT]] = False
@@ -315,7 +315,7 @@ class Chosen(Emission):
         best, ranks = self._order.best(rows, RIGHT, k)
         rows = rows[0][best], rows[1][best]
         order = join.left_order[start:stop]
-        lonely = np.flatnonzero(join.counts[start:stop] == 0) if spec.how == "left" else few[:0]
+        lonely = np.flatnonzero(join.counts[start:stop] == 0) if spec.keeps_unmatched else few[:0]
         yield from self._matched(
             rows,
             self._measured(rows, rank=ranks),

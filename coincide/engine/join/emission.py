@@ -350,7 +350,7 @@ class Emission(ABC):
 
     def _kept(self, counts: np.ndarray) -> np.ndarray:
         """Which of a run of left events are in the output: those with matches, or all."""
-        return np.arange(counts.size) if self._spec.how == "left" else np.flatnonzero(counts)
+        return np.arange(counts.size) if self._spec.keeps_unmatched else np.flatnonzero(counts)
 
     def _rows(self, positions: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
         """One row per base position, with the other columns."""
@@ -411,7 +411,7 @@ class _OfAllPairs(Emission):
         pairs, lonely = int(join.offsets[-1]), int(np.count_nonzero(how_many == 0))
         by_row = np.empty(how_many.size, np.int64)
         by_row[join.left_order] = np.minimum(how_many, 1) if self.in_lists else how_many
-        rows = int(by_row.sum()) + (lonely if self._spec.how == "left" else 0)
+        rows = int(by_row.sum()) + (lonely if self._spec.keeps_unmatched else 0)
         kinds, first = self.schema.types, len(self._left_columns)
         of_matches = [kind.value_type if self.in_lists else kind for kind in kinds[first:]]
         size = rows * fixed_bytes(kinds[:first]) + pairs * fixed_bytes(of_matches)
@@ -458,7 +458,7 @@ class Pairs(_OfAllPairs):
     """One row a pair; with ``how="left"`` one for each left event without a match as well."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        if self._spec.how == "left" and self._spec.pairs_once:
+        if self._spec.keeps_unmatched and self._spec.pairs_once:
             _ = self._are_alone  # before threads share it
         if self._is_direct and self.join.offsets[-1]:
             # Of right rows their numbers are needed where those in no pair are told.
@@ -514,7 +514,7 @@ class Pairs(_OfAllPairs):
         return alone
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        if self._spec.how != "left":
+        if not self._spec.keeps_unmatched:
             yield from self._pairs(start, stop)
             return
         counts = self.join.counts[start:stop]
@@ -685,7 +685,7 @@ class Best(Emission):
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         found, pairs = self._best.of(start, stop)
-        is_alone = np.full(stop - start, self._spec.how == "left")
+        is_alone = np.full(stop - start, self._spec.keeps_unmatched)
         is_alone[found] = False
         at = np.flatnonzero(is_alone)
         yield from self._matched(

@@ -124,7 +124,7 @@ class PairArguments(Output, ABC):
     def _check_emission(self) -> None:
         """Refuse combinations that have no meaning."""
         is_of_right = self.side_of_matches == LEFT
-        if self.how in ("right", "full") and not (self.row.is_a_pair or is_of_right):
+        if self.kept.right_alone and not (self.row.is_a_pair or is_of_right):
             raise ConditionError(
                 f"{argument('how', self.how)} adds right events without a match to pairs, but"
                 f" {self.row.said} gives a row for each left event. Remove one. For"
@@ -385,7 +385,7 @@ class PairArguments(Output, ABC):
     @property
     def outputs_either_key(self) -> bool:
         """Whether keys of right events are in the output, too, in the columns of left ones."""
-        return self.how in ("right", "full")
+        return self.kept.right_alone
 
     @property
     def is_open(self) -> bool:

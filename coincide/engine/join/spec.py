@@ -176,7 +176,7 @@ class AnySpec(Output, ABC):
     @property
     def keeps_unmatched(self) -> bool:
         """Whether left events without a match appear in the output."""
-        return self.how in ("left", "anti")
+        return self.kept.left_alone
 
     @property
     def counted(self) -> Self:
