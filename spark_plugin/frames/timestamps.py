@@ -14,7 +14,6 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.corrected import (
     CorrectedColumns,
-    CorrectedNames,
     check_clock_key,
     common_kind,
     is_text_key,
@@ -23,9 +22,9 @@ from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.intervals import AroundColumns, AroundRowsColumns, IntervalColumns
 from coincide.engine.events.schemas import check_label, check_width
 from coincide.engine.events.span_ends import OPEN_END
-from coincide.engine.events.spans import SpanColumns, SpanNames
+from coincide.engine.events.spans import SpanColumns
 from coincide.engine.events.time_columns import TimeColumn, TimeScale
-from coincide.engine.events.timestamp_names import TimestampNames
+from coincide.engine.events.timestamp_names import TimestampNames, lasting
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.model.condition import Window
 from coincide.model.errors import SchemaError
@@ -382,19 +381,19 @@ def in_range(name: str) -> str:
 
 def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[TimeColumn]:
     """What the clocks of a side mean as times: `coincide.engine.events.timestamp_names.arrow_clocks`."""
-    for name in names.labels:
+    for name in names.templates:
         kind = field_of(source, side, name).dataType
-        if isinstance(names, (CorrectedNames, SpanNames)):
-            check_clock_key(side, name, kind.simpleString(), can_be_key(kind))
-        else:
-            check_label(side, name, kind.simpleString(), can_be_label(kind))
+        check_label(side, name, kind.simpleString(), can_be_label(kind))
+    for name in names.clock_keys:
+        kind = field_of(source, side, name).dataType
+        check_clock_key(side, name, kind.simpleString(), can_be_key(kind))
     for name in names.widths:
         kind = field_of(source, side, name).dataType
         check_width(side, name, kind.simpleString(), isinstance(kind, T.NumericType))
     found = [spark_time_column(side, field_of(source, side, name)) for name in names.clocks]
-    if not isinstance(names, SpanNames) or names.duration is None:
+    if names.duration is None:
         return found
-    return names.clocks_of(found, spark_time_column(side, field_of(source, side, names.duration)))
+    return lasting(found, spark_time_column(side, field_of(source, side, names.duration)))
 
 
 def window_probability(s: Column, l1: Column, l2: Column, lo: int, hi: int) -> Column:

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.keys import key_pairs
 from coincide.engine.events.spans import Spans
-from coincide.engine.events.timestamp_names import all_columns, timestamp_names
+from coincide.engine.events.timestamp_names import timestamp_names
 from coincide.engine.join.coverage import UNION
 from coincide.engine.reports.warnings import warn
 from coincide.model.errors import DroppedRowsWarning
@@ -59,7 +59,7 @@ def plan_sweep(
     shown = function(*(schema.empty_table() for schema in whole), **arguments).schema
     needed = []
     for i, (schema, time) in enumerate(zip(whole, times, strict=True)):
-        names = all_columns(timestamp_names(time, arguments.get(time, Spans("start", "end"))))
+        names = timestamp_names(time, arguments.get(time, Spans("start", "end"))).columns
         is_all = keeps_columns and i == 0
         needed.append(schema.names if is_all else list(dict.fromkeys([*names, *by[i]])))
     fields = [

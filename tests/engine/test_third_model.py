@@ -21,9 +21,8 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.engine.events.intervals import IntervalColumns, IntervalNames
-from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamp_names import NAMES_OF
+from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.events.timestamp_names import NAMES_OF, TimestampNames
 from coincide.engine.events.timestamps import Pairs, SideModel
 from coincide.model.class_choice import Population
 from coincide.model.classes import ShapeClasses
@@ -44,13 +43,6 @@ class Triangular:
 
     earliest: str
     latest: str
-
-
-class TriangularNames(IntervalNames):
-    def resolved(
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> TriangularColumns:
-        return TriangularColumns(scales, longest)
 
 
 class TriangularColumns(IntervalColumns):
@@ -179,11 +171,13 @@ class TriangularPairs:
         return self.window.mirrored() if base_side else self.window
 
 
+def names_of_triangular(given: Triangular) -> TimestampNames:
+    return TimestampNames(given, (given.earliest, given.latest), TriangularColumns)
+
+
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        NAMES_OF, Triangular, lambda given: TriangularNames(given.earliest, given.latest)
-    )
+    monkeypatch.setitem(NAMES_OF, Triangular, names_of_triangular)
 
 
 Ends = tuple[int, int]

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from coincide.engine.events.intervals import IntervalNames
 from coincide.engine.events.keys import Keys, Names, check_column, key_pairs
-from coincide.engine.events.timestamp_names import TimestampNames
+from coincide.engine.events.timestamp_names import TimestampNames, interval_names
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.clocks.errors import Limits
@@ -85,7 +84,7 @@ class ClockArguments(PairArguments):
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of the left and of the right side."""
-        own, others = (IntervalNames(name, name) for name in (self.left_time, self.right_time))
+        own, others = (interval_names(name, name) for name in (self.left_time, self.right_time))
         return own, others
 
     @property

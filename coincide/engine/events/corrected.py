@@ -29,7 +29,6 @@ from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import INTERVALS, IntervalModel, Lacking
-from coincide.engine.reports.warnings import warn
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import (
@@ -37,7 +36,6 @@ from coincide.model.errors import (
     ConditionError,
     DataError,
     SchemaError,
-    UnmatchableRowsWarning,
     argument,
     brief,
     said_of,
@@ -212,33 +210,6 @@ def _fitted(spreads: np.ndarray) -> np.ndarray:
     return np.ceil(math.sqrt(3) * spreads).astype(np.int64)
 
 
-def clocks_of(names: object) -> Sequence[CorrectedClock]:
-    """The corrected clocks among what is asked for as the timestamps of a side."""
-    if isinstance(names, CorrectedNames):
-        return [names.given]
-    return [each for each in getattr(names, "put_right", ()) if each is not None]
-
-
-def warn_of_ends(prefixes: Sequence[str], times: Sequence[Any]) -> None:
-    """Say of a stream that stamps after the last segment of a corrected clock have no time."""
-    said: list[CorrectedClock] = []
-    for prefix, clock in (
-        (prefix, clock)
-        for prefix, names in zip(prefixes, times, strict=False)
-        for clock in clocks_of(names)
-    ):
-        if clock not in said:
-            said.append(clock)
-            last = pc.max(clock.errors["end"]).as_py()
-            found = "none is found" if last is None else f"found {last}"
-            warn(
-                f"stamps of {argument(f'{prefix}_time')} after the last segment of their clock match"
-                f" nothing, and do not move the clock of the stream ({found}). Find the errors again before"
-                " then, and start the stream anew.",
-                UnmatchableRowsWarning,
-            )
-
-
 def _keys_in(names: Sequence[str]) -> list[str]:
     """Of the columns of an answer those that name the clock: they come before the number of segments."""
     return list(names[: names.index("segment")]) if "segment" in names else []
@@ -274,33 +245,6 @@ def _numbers(
     return number, keys, values
 
 
-@dataclass(frozen=True)
-class CorrectedNames:
-    """Stamps and the columns of their clock: `coincide.engine.events.timestamp_names.TimestampNames`."""
-
-    given: CorrectedClock
-    widths: tuple[str, ...] = ()
-
-    @property
-    def clocks(self) -> tuple[str, str]:  # noqa: D102
-        return self.given.time, self.given.time
-
-    @property
-    def labels(self) -> tuple[str, ...]:  # noqa: D102
-        return tuple(name for name, _ in self.given.by)
-
-    def check_longest(self, name: str) -> None:  # noqa: D102
-        raise ConditionError(
-            f"{argument(name)} declares the longest interval, but the errors of the clock of"
-            f" {self.given.time!r} give the lengths already. Remove it."
-        )
-
-    def resolved(  # noqa: D102
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> CorrectedColumns:
-        return CorrectedColumns.of(scales[0], self.given)
-
-
 @dataclass(frozen=True, eq=False)
 class CorrectedColumns:
     """Stamps and the columns of their clock: `coincide.engine.events.timestamps.TimestampColumns`."""
@@ -311,8 +255,11 @@ class CorrectedColumns:
     longest: None = None
 
     @classmethod
-    def of(cls, scale: TimeScale, given: CorrectedClock) -> CorrectedColumns:
+    def resolve(
+        cls, given: CorrectedClock, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> CorrectedColumns:
         """For stamps that become ticks by a scale."""
+        scale = scales[0]
         if given.around == FITTED:
             return cls(scale, given, None)
         with said_of("around"):

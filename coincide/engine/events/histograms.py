@@ -19,38 +19,10 @@ from coincide.engine.events.timestamps import (
     TemplateModel,
     most_rounded,
 )
-from coincide.model.errors import ConditionError, argument
 from coincide.model.remembered import remembered
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
-
-
-@dataclass(frozen=True)
-class HistogramNames:
-    """Times and templates: `coincide.engine.events.timestamp_names.TimestampNames`."""
-
-    given: Histograms
-    widths: tuple[str, ...] = ()
-
-    @property
-    def clocks(self) -> tuple[str, str]:  # noqa: D102
-        return self.given.time, self.given.time
-
-    @property
-    def labels(self) -> tuple[str, ...]:  # noqa: D102
-        return (self.given.template,)
-
-    def check_longest(self, name: str) -> None:  # noqa: D102
-        raise ConditionError(
-            f"{argument(name)} declares the longest interval, but histograms have the lengths of"
-            " their templates. Remove it."
-        )
-
-    def resolved(  # noqa: D102
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> HistogramColumns:
-        return HistogramColumns(scales[0], self.given.template, self.given.table(scales[0].tick))
 
 
 @dataclass(frozen=True)
@@ -61,6 +33,13 @@ class HistogramColumns:
     template: str
     table: TemplateTable
     longest: None = None
+
+    @classmethod
+    def resolve(
+        cls, given: Histograms, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> HistogramColumns:
+        """For times that become ticks by a scale."""
+        return cls(scales[0], given.template, given.table(scales[0].tick))
 
     @property
     def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102

@@ -39,28 +39,6 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 
 @dataclass(frozen=True)
-class IntervalNames:
-    """A min and a max column: `coincide.engine.events.timestamp_names.TimestampNames`."""
-
-    lower: str
-    upper: str
-    labels: tuple[str, ...] = ()
-    widths: tuple[str, ...] = ()
-
-    @property
-    def clocks(self) -> tuple[str, str]:  # noqa: D102
-        return self.lower, self.upper
-
-    def check_longest(self, name: str) -> None:  # noqa: D102
-        pass
-
-    def resolved(  # noqa: D102
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> IntervalColumns:
-        return IntervalColumns(scales, longest)
-
-
-@dataclass(frozen=True)
 class IntervalColumns:
     """Intervals: `coincide.engine.events.timestamps.TimestampColumns`."""
 
@@ -208,30 +186,6 @@ def _goes_with(given: TimeColumn, asked: TimeColumn) -> bool:
 
 
 @dataclass(frozen=True)
-class AroundNames:
-    """A column of stamps: `coincide.engine.events.timestamp_names.TimestampNames`."""
-
-    given: Around
-    labels: tuple[str, ...] = ()
-    widths: tuple[str, ...] = ()
-
-    @property
-    def clocks(self) -> tuple[str, str]:  # noqa: D102
-        return self.given.time, self.given.time
-
-    def check_longest(self, name: str) -> None:  # noqa: D102
-        raise ConditionError(
-            f"{argument(name)} declares the longest interval, but the clock of"
-            f" {self.given.time!r} gives the lengths already. Remove it."
-        )
-
-    def resolved(  # noqa: D102
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> AroundColumns:
-        return AroundColumns(scales[0], *self.given.margins(scales[0].tick))
-
-
-@dataclass(frozen=True)
 class AroundColumns:
     """A column of stamps: `coincide.engine.events.timestamps.TimestampColumns`."""
 
@@ -239,6 +193,13 @@ class AroundColumns:
     before: int
     after: int
     longest: None = None
+
+    @classmethod
+    def resolve(
+        cls, given: Around, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> AroundColumns:
+        """For stamps that become ticks by a scale."""
+        return cls(scales[0], *given.margins(scales[0].tick))
 
     @property
     def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
@@ -312,52 +273,6 @@ class ReadAround:
 
 
 @dataclass(frozen=True)
-class AroundRowsNames:
-    """Stamps and half-widths: `coincide.engine.events.timestamp_names.TimestampNames`."""
-
-    given: AroundByRow
-    labels: tuple[str, ...] = ()
-
-    @property
-    def clocks(self) -> tuple[str, str]:  # noqa: D102
-        return self.given.time, self.given.time
-
-    @property
-    def widths(self) -> tuple[str, ...]:  # noqa: D102
-        return self.given.before, self.given.after
-
-    def check_longest(self, name: str) -> None:  # noqa: D102
-        pass
-
-    def resolved(  # noqa: D102
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> AroundRowsColumns:
-        before, after = (self._scale(name, scales[0]) for name in self.widths)
-        return AroundRowsColumns(scales[0], before, after, longest)
-
-    def _scale(self, name: str, stamps: TimeScale) -> TimeScale:
-        """How half-widths become ticks: counted as stamps are, or in a unit of their own."""
-        column, unit, tick = stamps.column, self.given.unit, stamps.tick
-        if unit is None:
-            if column.nanoseconds is not None:
-                raise ConditionError(
-                    f"{column.side}.{name} holds numbers, and {column.side}.{column.name} holds"
-                    f" timestamps. Give the unit of the numbers to {call('around', column.name)},"
-                    " such as 'ms'; on the command line by --left-around-unit or"
-                    " --right-around-unit."
-                )
-            factor = stamps.factor
-        elif tick.nanoseconds is None:
-            raise ConditionError(
-                f"{column.side}.{name} counts {unit}, but the unit of {column.side}.{column.name}"
-                f" is unknown. Give it too, for example {option('unit', 's')}."
-            )
-        else:
-            factor = Fraction(NANOSECONDS_PER_UNIT[unit], tick.nanoseconds)
-        return TimeScale(TimeColumn(column.side, name, "float"), factor, tick)
-
-
-@dataclass(frozen=True)
 class AroundRowsColumns:
     """Stamps and half-widths: `coincide.engine.events.timestamps.TimestampColumns`."""
 
@@ -365,6 +280,16 @@ class AroundRowsColumns:
     before: TimeScale
     after: TimeScale
     longest: int | None = None
+
+    @classmethod
+    def resolve(
+        cls, given: AroundByRow, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> AroundRowsColumns:
+        """For stamps that become ticks by a scale."""
+        before, after = (
+            _scale_of_widths(name, given.unit, scales[0]) for name in (given.before, given.after)
+        )
+        return cls(scales[0], before, after, longest)
 
     @property
     def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
@@ -394,6 +319,28 @@ class AroundRowsColumns:
         stamps = Ticks(column_of(table, self.scale.column.side, self.scale.column.name), self.scale)
         before, after = (_Widths(table, scale) for scale in (self.before, self.after))
         return ReadAroundRows(stamps, (before, after), self.longest)
+
+
+def _scale_of_widths(name: str, unit: str | None, stamps: TimeScale) -> TimeScale:
+    """How half-widths become ticks: counted as stamps are, or in a unit of their own."""
+    column, tick = stamps.column, stamps.tick
+    if unit is None:
+        if column.nanoseconds is not None:
+            raise ConditionError(
+                f"{column.side}.{name} holds numbers, and {column.side}.{column.name} holds"
+                f" timestamps. Give the unit of the numbers to {call('around', column.name)},"
+                " such as 'ms'; on the command line by --left-around-unit or"
+                " --right-around-unit."
+            )
+        factor = stamps.factor
+    elif tick.nanoseconds is None:
+        raise ConditionError(
+            f"{column.side}.{name} counts {unit}, but the unit of {column.side}.{column.name}"
+            f" is unknown. Give it too, for example {option('unit', 's')}."
+        )
+    else:
+        factor = Fraction(NANOSECONDS_PER_UNIT[unit], tick.nanoseconds)
+    return TimeScale(TimeColumn(column.side, name, "float"), factor, tick)
 
 
 class ReadAroundRows(ReadAround):

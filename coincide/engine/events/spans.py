@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -16,12 +16,12 @@ from coincide.engine.events.corrected import (
     PutRight,
     widest_fitted,
 )
-from coincide.engine.events.intervals import IntervalColumns, IntervalNames, ReadIntervals
+from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
 from coincide.engine.events.schemas import column_of
 from coincide.engine.events.span_ends import AnyTicks, duration_scale, read_ends
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import check_column_name
-from coincide.engine.events.time_columns import TimeColumn, TimeScale
+from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.events.timestamps import Lacking, LengthModel, Pairs, SideModel
 from coincide.model.condition import Closed, Window
 from coincide.model.errors import ConditionError, argument, brief, call, option, said_of
@@ -216,67 +216,6 @@ def check_no_spans(operator: str, cure: str, *given: object) -> None:
             raise ConditionError(f"{operator} takes no spans (found {each}). {cure}")
 
 
-@dataclass(frozen=True)
-class SpanNames(IntervalNames):
-    """A column of starts and one of ends: `coincide.engine.events.timestamp_names.TimestampNames`."""
-
-    closed: Closed = field(default="both", kw_only=True)
-    around: tuple[Duration, Duration] = field(default=(0, 0), kw_only=True)
-    open_ends: bool = field(default=False, kw_only=True)
-    duration: str | None = field(default=None, kw_only=True)
-    unit: str | None = field(default=None, kw_only=True)
-    put_right: tuple[CorrectedClock | None, CorrectedClock | None] = field(
-        default=(None, None), kw_only=True
-    )
-
-    @classmethod
-    def of(cls, given: Spans) -> SpanNames:
-        """What is meant by `spans`."""
-        labels = [name for clock in given.clocks if clock is not None for name, _ in clock.by]
-        return cls(
-            given.start, given.start if given.end is None else given.end, tuple(dict.fromkeys(labels)),
-            closed=given.closed, around=given.around, open_ends=given.open_ends,
-            duration=given.duration, unit=given.unit, put_right=given.clocks,
-        )  # fmt: skip
-
-    def check_longest(self, name: str) -> None:  # noqa: D102
-        if self.open_ends:
-            raise ConditionError(
-                f"{argument(name)} declares the longest event, but {argument('open_ends', True)} lets"
-                f" events go on. Remove {argument(name)}, or give such events an end."
-            )
-
-    def clocks_of(self, found: Sequence[TimeColumn], duration: TimeColumn) -> list[TimeColumn]:
-        """What the clocks mean as times, where the ends are so long after the starts."""
-        return [found[0], replace(found[1], duration=duration)]
-
-    def resolved(  # noqa: D102
-        self, scales: tuple[TimeScale, TimeScale], longest: int | None
-    ) -> SpanColumns:
-        with said_of("around"):
-            start, end = (scales[0].tick.count(width) for width in self.around)
-        if max(start, end) >= _WIDEST:
-            raise ConditionError(
-                f"{argument('around')} must be below 2^58 ticks (found {brief(self.around)})."
-            )
-        column = scales[1].column.duration
-        length = None if column is None else duration_scale(scales[0], column, self.unit)
-        own, its = (
-            None if clock is None else CorrectedColumns(scale, clock)
-            for scale, clock in zip(scales, self.put_right, strict=True)
-        )
-        first, last = _beyond(own, its if length is None else own)
-        beyond = None if self.open_ends else (first, last)
-        if length is not None:
-            # Two scales of one column are one to whom it matters.
-            scales = scales[0], scales[0]
-            beyond = None if beyond is None or longest is None else (first, last + longest)
-        return SpanColumns(
-            scales, longest, beyond, closed=self.closed, around=(start, end),
-            open_ends=self.open_ends, length=length, clocks=(own, its),
-        )  # fmt: skip
-
-
 def _beyond(*clocks: CorrectedColumns | None) -> tuple[int, int]:
     """What clocks move starts and ends by at most, back and on, ticks."""
     bounds = [(0, 0) if clock is None else clock.beyond for clock in clocks]
@@ -295,6 +234,34 @@ class SpanColumns(IntervalColumns):
     clocks: tuple[CorrectedColumns | None, CorrectedColumns | None] = field(
         default=(None, None), kw_only=True
     )  # what puts starts and ends right
+
+    @classmethod
+    def resolve(
+        cls, given: Spans, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> SpanColumns:
+        """For starts and ends, or starts and lengths, that become ticks by two scales."""
+        with said_of("around"):
+            start, end = (scales[0].tick.count(width) for width in given.around)
+        if max(start, end) >= _WIDEST:
+            raise ConditionError(
+                f"{argument('around')} must be below 2^58 ticks (found {brief(given.around)})."
+            )
+        column = scales[1].column.duration
+        length = None if column is None else duration_scale(scales[0], column, given.unit)
+        own, its = (
+            None if clock is None else CorrectedColumns(scale, clock)
+            for scale, clock in zip(scales, given.clocks, strict=True)
+        )
+        first, last = _beyond(own, its if length is None else own)
+        beyond = None if given.open_ends else (first, last)
+        if length is not None:
+            # Two scales of one column are one to whom it matters.
+            scales = scales[0], scales[0]
+            beyond = None if beyond is None or longest is None else (first, last + longest)
+        return cls(
+            scales, longest, beyond, closed=given.closed, around=(start, end),
+            open_ends=given.open_ends, length=length, clocks=(own, its),
+        )  # fmt: skip
 
     @property
     def names(self) -> tuple[str, ...]:  # noqa: D102

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from coincide.engine.backends import check_backend
 from coincide.engine.events.frames import Numbers
-from coincide.engine.events.intervals import IntervalNames
 from coincide.engine.events.keys import (
     Keys,
     check_all_or_names,
@@ -21,12 +20,10 @@ from coincide.engine.events.keys import (
 )
 from coincide.engine.events.row_numbers import ID, are_default
 from coincide.engine.events.spans import Spans
-from coincide.engine.events.time_arguments import Around
 from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
 from coincide.engine.events.timestamp_names import (
     GivenTimes,
     TimestampNames,
-    all_columns,
     timestamp_names,
 )
 from coincide.engine.events.timestamps import TimestampColumns
@@ -202,8 +199,8 @@ class PairArguments(Output, ABC):
         scales = [scale_of(column, tick, self.options) for column in clocks]
         longest, (left, right) = self.longest(tick), self.times
         return (
-            left.resolved((scales[0], scales[1]), longest[0]),
-            right.resolved((scales[2], scales[3]), longest[1]),
+            left.resolve((scales[0], scales[1]), longest[0]),
+            right.resolve((scales[2], scales[3]), longest[1]),
         )
 
     def longest(self, tick: Tick) -> tuple[int | None, int | None]:
@@ -324,7 +321,7 @@ class PairArguments(Output, ABC):
     def timestamp_columns(self) -> tuple[list[str], list[str]]:
         """All columns that the timestamps, and places, of both sides are made of."""
         own, others = (
-            list(dict.fromkeys([*all_columns(times), *names]))
+            list(dict.fromkeys([*times.columns, *names]))
             for times, names in zip(self.times, self.coordinates, strict=True)
         )
         return own, others
@@ -553,10 +550,7 @@ def are_exact(times: Sequence[GivenTimes]) -> bool:
 
 def is_exact(side: str, given: GivenTimes) -> bool:
     """The same of one side."""
-    if isinstance(given, Around):
-        return given.is_exact
-    names = timestamp_names(f"{side}_time", given)
-    return isinstance(names, IntervalNames) and names.lower == names.upper
+    return timestamp_names(f"{side}_time", given).is_exact
 
 
 def check_open_exact(window: Within, times: Sequence[GivenTimes]) -> None:

@@ -268,7 +268,7 @@ def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> Non
     tick = resolve_tick(clocks, join.options)
     scales = [scale_of(clock, tick, join.options) for clock in clocks]
     try:
-        columns = names.resolved((scales[0], scales[1]), join.longest(tick)[number])
+        columns = names.resolve((scales[0], scales[1]), join.longest(tick)[number])
     except ConditionError:
         return
     keys = (join.keys, join.right_keys)[number]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from coincide.engine.events.corrected import warn_of_ends
 from coincide.engine.events.frames import (
     TABLES,
     arrow_table,
@@ -20,6 +19,7 @@ from coincide.engine.events.intervals import instant_of
 from coincide.engine.events.row_numbers import ID, with_row_numbers
 from coincide.engine.events.schemas import narrowed, with_like_keys
 from coincide.engine.events.ticks import length_words, time_words
+from coincide.engine.events.timestamp_names import warn_of_ends
 from coincide.engine.join.join import correlate_tables, plan_tables
 from coincide.engine.reports.join_report import too_long_words
 from coincide.engine.reports.warnings import (

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.engine.events.corrected import warn_of_ends
 from coincide.engine.events.ticks import length_words
+from coincide.engine.events.timestamp_names import warn_of_ends
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.spec import AnySpec, check_output_names
 from coincide.model.errors import several
