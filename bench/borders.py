@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from coincide.model.borders.crossings import IN, Found
+from coincide.model.borders.crossings import IN, PointCrossings
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
 from cpu_fallback.borders import BorderSearch
@@ -132,7 +132,7 @@ def fluctuation(walks: Walks) -> float:
 
 def found(
     index: BorderIndex, walks: Walks, processing: str = "auto", threads: int = 1
-) -> Iterator[Found]:
+) -> Iterator[PointCrossings]:
     """The crossings of streams, in chunks."""
     search = BorderSearch(index, walks.values, walks.kinds, threads=threads)
     yield from search.found(0, walks.kinds.size, _EVENTS, PROCESSINGS[processing], _AT_ONCE)
@@ -163,7 +163,7 @@ def searched(
     return times
 
 
-def stabbed(index: BorderIndex, walks: Walks, threads: int = 1) -> Iterator[Found]:
+def stabbed(index: BorderIndex, walks: Walks, threads: int = 1) -> Iterator[PointCrossings]:
     """Of every reading the queries that hold it, found in our own index."""
     kinds = np.full(walks.kinds.size, FROM_OUTSIDE, np.int8)
     search = BorderSearch(index, walks.values, kinds, threads=threads)
@@ -173,7 +173,7 @@ def stabbed(index: BorderIndex, walks: Walks, threads: int = 1) -> Iterator[Foun
 Proof = tuple[int, ...]
 
 
-def proof(chunks: Iterator[Found]) -> Proof:
+def proof(chunks: Iterator[PointCrossings]) -> Proof:
     """Of crossings in any order: how many, how many of them enter; sums of points, rows, products."""
     total = np.zeros(5, np.int64)
     for chunk in chunks:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.model.borders.crossings import IN, OUT, PASSED, Found
+from coincide.model.borders.crossings import IN, OUT, PASSED, PointCrossings
 from coincide.model.borders.index import LOWER, UPPER, BorderIndex, Borders
 from coincide.model.borders.moves import (
     EITHER,
@@ -281,7 +281,7 @@ class BorderSearch:
 
     def found(
         self, start: int, stop: int, wanted: tuple[bool, bool, bool], processing: int, most: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[PointCrossings]:
         """The crossings of points start ... stop, in order; `wanted` by kind of event."""
         most = max(most, 1)
         blocks = iter(range(start, stop, _BLOCK))
@@ -291,7 +291,7 @@ class BorderSearch:
                 yield from self._rest(block, min(block + _BLOCK, stop), arguments)
             return
         with ThreadPoolExecutor(self._threads) as pool:
-            ahead: deque[tuple[int, Future[Found]]] = deque()
+            ahead: deque[tuple[int, Future[PointCrossings]]] = deque()
             while True:
                 for block in islice(blocks, self._threads + 1 - len(ahead)):
                     end = min(block + _BLOCK, stop)
@@ -305,7 +305,7 @@ class BorderSearch:
 
     def _rest(
         self, start: int, stop: int, arguments: tuple[tuple[bool, bool, bool], int, int]
-    ) -> Iterator[Found]:
+    ) -> Iterator[PointCrossings]:
         while start < stop:
             chunk = self._chunk(start, stop, arguments)
             yield chunk
@@ -313,7 +313,7 @@ class BorderSearch:
 
     def _chunk(
         self, start: int, stop: int, arguments: tuple[tuple[bool, bool, bool], int, int]
-    ) -> Found:
+    ) -> PointCrossings:
         wanted, processing, most = arguments
         # What a move leaves, enters and passes through has room beside those that are enough.
         room = most + 3 * len(self._index)
@@ -324,4 +324,4 @@ class BorderSearch:
             wanted, processing, points, rows, events, tally,
         )  # fmt: skip
         self.tally += tally
-        return Found(start, until, points[:count], rows[:count], events[:count])
+        return PointCrossings(start, until, points[:count], rows[:count], events[:count])

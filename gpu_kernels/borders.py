@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.model.borders.crossings import Found
+from coincide.model.borders.crossings import PointCrossings
 from coincide.model.borders.index import BorderIndex
 from coincide.model.counters import offsets_of, runs_of_about
 from coincide.model.remembered import remembered
@@ -208,7 +208,7 @@ class BorderSearch:
 
     def found(
         self, start: int, stop: int, wanted: tuple[bool, bool, bool], processing: int, most: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[PointCrossings]:
         """The crossings of points start ... stop, in their order."""
         sought = Sought(*wanted, processing)
         for first in range(start, stop, POINTS_AT_ONCE):
@@ -220,4 +220,4 @@ class BorderSearch:
                     self.retrieved += int(run.retrieved[a + c : a + d].sum())
                     rows = slice(offsets[c] - offsets[0], offsets[d] - offsets[0])
                     columns = (column[rows] for column in told)
-                    yield Found(first + a + c, first + a + d, *columns)
+                    yield PointCrossings(first + a + c, first + a + d, *columns)

@@ -10,7 +10,7 @@ import numpy as np
 
 from coincide.model.causality.buckets import Buckets
 from coincide.model.causality.condition import CausalityModel
-from coincide.model.causality.places import Layout, Sides, Way, choose_layout
+from coincide.model.causality.places import Layout, LayoutKind, Sides, choose_layout
 from coincide.model.causality.spaces import PlacedEvents
 from coincide.model.counters import offsets_of, runs_of_about
 from gpu_kernels.device.arrays import array_module, tuple_on_device
@@ -128,7 +128,7 @@ class CausalityJoin(BlockJoin):
         effects: PlacedEvents | None,
         model: CausalityModel,
         *,
-        way: Way | None = None,
+        way: LayoutKind | None = None,
         threads: int = 1,
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:

@@ -17,7 +17,7 @@ from bench.experiment import Bench, Experiment
 from bench.peers import clock_peers
 
 if TYPE_CHECKING:
-    from coincide.model.clocks.errors import Found
+    from coincide.model.clocks.errors import ClockEstimate
 
 MAX_OFFSET_S = 60
 MAX_DRIFT = 2.2e-4
@@ -43,7 +43,7 @@ def run(bench: Bench) -> None:
 @dataclass(frozen=True)
 class _Answer:
     case: Case
-    found: Found
+    found: ClockEstimate
 
     @property
     def errors(self) -> list[float]:
@@ -70,7 +70,7 @@ def _answers(bench: Bench, cases: Iterable[Case], max_offset: int = MAX_OFFSET_S
 
 def _found(
     left: np.ndarray, right: np.ndarray, max_offset: int, max_drift: float = MAX_DRIFT
-) -> Found:
+) -> ClockEstimate:
     from coincide.model.clocks.errors import Limits
     from coincide.model.clocks.events import ClockEvents
     from cpu_fallback.clocks import clock_error

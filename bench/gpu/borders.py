@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.experiment import Bench
 from bench.gpu.backends import CPU, GPU
-from coincide.model.borders.crossings import Found
+from coincide.model.borders.crossings import PointCrossings
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
 
@@ -106,7 +106,9 @@ def time_borders(bench: Bench, both: dict[str, Any]) -> None:
                 )
 
 
-def _found(search: Any, processing: int, wanted: tuple[bool, bool, bool]) -> Iterator[Found]:
+def _found(
+    search: Any, processing: int, wanted: tuple[bool, bool, bool]
+) -> Iterator[PointCrossings]:
     points = search.segments.shape[0]
     yield from search.found(0, points, wanted, processing, _CROSSINGS_AT_ONCE)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from bench.borders import Ranges, Walks, stabbed
-from coincide.model.borders.crossings import IN, OUT, Found
+from coincide.model.borders.crossings import IN, OUT, PointCrossings
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.moves import MOVE
 from coincide.model.compiled import compiled
@@ -141,18 +141,18 @@ def timed_parts(peer: Stabs, walks: Walks, sets: Sets, threads: int) -> Parts:
     return Parts(between - started, ended - between, events, retrieved)
 
 
-def differences(sets: Sets, walks: Walks, threads: int = 1) -> Iterable[Found]:
+def differences(sets: Sets, walks: Walks, threads: int = 1) -> Iterable[PointCrossings]:
     """The crossings: what one of two sets has and the other has not."""
     edges = np.linspace(0, walks.kinds.size, 8 * threads + 1).astype(np.int64)
 
-    def block(start: int, stop: int) -> Found:
+    def block(start: int, stop: int) -> PointCrossings:
         before = max(start - 1, 0)
         room = int(sets.offsets[stop] - sets.offsets[before] + sets.offsets[max(stop - 1, 0)])
         room = min(room, 2 * int(sets.offsets[stop] - sets.offsets[before]))
         points, rows = np.empty(room, np.int64), np.empty(room, np.int32)
         events = np.empty(room, np.int8)
         n = _difference(start, stop, *sets, walks.kinds, points, rows, events)
-        return Found(start, stop, points[:n], rows[:n], events[:n])
+        return PointCrossings(start, stop, points[:n], rows[:n], events[:n])
 
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(block, edges[:-1].tolist(), edges[1:].tolist())

@@ -25,7 +25,7 @@ from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import duration, keys, names, options_of
 from coincide.engine.reports.join_report import JoinSummary, side_words
-from coincide.model.clocks.errors import PARTS_PER_MILLION, Found, Segment
+from coincide.model.clocks.errors import PARTS_PER_MILLION, ClockEstimate, Segment
 from coincide.model.errors import ConditionError, argument, several
 from coincide.model.sides import SIDES
 from coincide.model.units import Tick
@@ -162,7 +162,7 @@ def _counted(answers: ClockAnswers, summary: JoinSummary) -> Counted:
     return Counted(values, [*lines, ("clocks", words or "none"), *first])
 
 
-def _lines(found: Found, tick: Tick) -> list[dict[str, object]]:
+def _lines(found: ClockEstimate, tick: Tick) -> list[dict[str, object]]:
     """The errors of one clock as plain values: lengths as texts, drifts in ppm."""
     return [
         {
@@ -180,7 +180,7 @@ def _lengths(segment: Segment) -> list[tuple[str, float]]:
     return list(zip(("offset", "offset_error", "spread"), own, strict=True))
 
 
-def _words(found: Found, tick: Tick) -> str:
+def _words(found: ClockEstimate, tick: Tick) -> str:
     """The errors of one clock in a line: those of its first segment."""
     if not found.segments:
         return found.status

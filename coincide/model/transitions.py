@@ -175,7 +175,7 @@ class Crossings(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class Transitions(NamedTuple):
     """Region transitions: rows of the events that begin them, int8 places in `TRANSITIONS`, ticks."""
 
     row: np.ndarray  # int64, shape (m,): which event begins it
@@ -187,12 +187,12 @@ class Found(NamedTuple):
     both: int = 0
 
     @classmethod
-    def nothing(cls) -> Found:
+    def nothing(cls) -> Transitions:
         """None."""
         none = np.zeros(0, np.int64)
         return cls(none, none, none.astype(np.int8), none, none)
 
-    def rows(self, taken: slice) -> Found:
+    def rows(self, taken: slice) -> Transitions:
         """A run of them, not copied; the numbers are of all."""
         return self._replace(
             row=self.row[taken],
@@ -220,7 +220,7 @@ def last_of_each(keys: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(keys[1:] != keys[:-1], True)[: keys.size])
 
 
-def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) -> Found:
+def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) -> Transitions:
     """What successive events say of each other: in order, those of equal keys next to each other."""
     # A repeated event ends the watch before it: a stay if it came late enough, and never a
     # transition.
@@ -243,7 +243,7 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
     delay = np.where(is_stay, rule.within, 0)
     # What is seen inside twice has left in between, and nothing tells when.
     following = np.where(alternate[which // 2], row + 1, NO_EVENT)
-    return Found(
+    return Transitions(
         row,
         following,
         (events.kind[row] + STAYS * is_stay).astype(np.int8),
@@ -254,11 +254,11 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
     )
 
 
-def decided_by_the_clock(events: Crossings, until: int, rule: DwellRule) -> Found:
+def decided_by_the_clock(events: Crossings, until: int, rule: DwellRule) -> Transitions:
     """The stays of events that nothing followed, once all is known up to a time."""
     passed = decide_waits(events.min_time, events.max_time, until, rule.within, rule.threshold)
     row = np.flatnonzero(passed & ~events.told)
-    return Found(
+    return Transitions(
         row,
         np.full(row.size, NO_EVENT),
         (events.kind[row] + STAYS).astype(np.int8),

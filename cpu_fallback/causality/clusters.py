@@ -9,18 +9,18 @@ import numpy as np
 
 from coincide.model.causality.condition import CausalityModel
 from coincide.model.causality.deciding import squared_gap
-from coincide.model.causality.places import Way
+from coincide.model.causality.places import LayoutKind
 from coincide.model.causality.spaces import H, PlacedEvents, X, Y, Z
 from coincide.model.compiled import compiled
 from coincide.model.counters import JoinCounters
 from cpu_fallback.causality.join import CausalityJoin
-from cpu_fallback.causality.kernels import RUN, first_bucket, links_of, new_found, place
+from cpu_fallback.causality.kernels import RUN, first_bucket, links_of, new_memory, place
 
 _BLOCKS_PER_THREAD = 16
 
 
 def cluster_labels(
-    events: PlacedEvents, model: CausalityModel, *, way: Way | None = None, threads: int = 1
+    events: PlacedEvents, model: CausalityModel, *, way: LayoutKind | None = None, threads: int = 1
 ) -> tuple[np.ndarray, JoinCounters]:
     """The smallest row of each event's cluster, -1 of no group: int64 array, shape (n,)."""
     # Memory is that of the sorted events and one number an event for each thread, however many
@@ -83,7 +83,7 @@ def flatten(parent):
 @compiled(allocates=True)
 def connect_block(start, stop, sides, parent, tally):
     """Connect the events start ... stop with their matches."""
-    base, found = sides.base, new_found(sides.layout)
+    base, found = sides.base, new_memory(sides.layout)
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:
         last = min(min(stop, begin + RUN), base.offsets[bucket + 1])

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from coincide.model.causality.condition import CausalityModel
-from coincide.model.causality.places import Way, choose_layout
+from coincide.model.causality.places import LayoutKind, choose_layout
 from coincide.model.causality.spaces import PlacedEvents, no_points
 from coincide.model.counters import CountedJoin
 from coincide.model.remembered import remembered
@@ -31,7 +31,7 @@ class CausalityJoin(CountedJoin):
         effects: PlacedEvents | None,
         model: CausalityModel,
         *,
-        way: Way | None = None,
+        way: LayoutKind | None = None,
         threads: int = 1,
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:

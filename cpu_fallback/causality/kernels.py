@@ -29,7 +29,7 @@ def walk_block(start, stop, sides, places, wanted):
     """Count the effects of the causes start ... stop, or write them cause by cause."""
     # One kernel does both, so that both see the same pairs in the same order.
     tally = np.zeros(3, np.int64)
-    base, found = sides.base, new_found(sides.layout)
+    base, found = sides.base, new_memory(sides.layout)
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:
         last = min(min(stop, begin + RUN), base.offsets[bucket + 1])
@@ -213,7 +213,7 @@ HITS = 2048
 """Candidates that are noted before they are looked at more closely."""
 
 
-class Found(NamedTuple):
+class WalkMemory(NamedTuple):
     """Working memory of one kernel call: links of a bucket, and where its causes stand in some of them."""
 
     targets: np.ndarray
@@ -227,14 +227,14 @@ class Found(NamedTuple):
 
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def new_found(layout):
+def new_memory(layout):
     """Working memory for a layout."""
     most = layout.most
     cursors = np.zeros(layout.offsets.size, np.int64)
     links = np.empty(most, np.int64), np.empty((most, 2), np.int64)
     runs = np.empty((SPANS, 4), np.int64), np.empty(RUN, np.int64)
     hits = np.empty(CHUNK, np.uint8), np.empty(HITS + 1, np.int64), np.empty(HITS + 1, np.int64)
-    return Found(links[0], links[1], cursors, runs[0], runs[1], hits[0], hits[1], hits[2])
+    return WalkMemory(links[0], links[1], cursors, runs[0], runs[1], hits[0], hits[1], hits[2])
 
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.model.clocks.errors import LEAST_SPANS, Found, Limits, Line, Segment
+from coincide.model.clocks.errors import LEAST_SPANS, ClockEstimate, Limits, Line, Segment
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.clocks.pieces import straight_pieces
 from coincide.model.clocks.significance import deviance
@@ -40,14 +40,14 @@ _MOST_PAIRS = 20_000_000
 _QUANTILE_BINS = 2000
 
 
-def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> Found:
+def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> ClockEstimate:
     """The error of the left clock, as segments of time."""
     left, right = events.streams.left, events.streams.right
     if min(left.size, right.size) < _FEWEST_EVENTS:
-        return Found("too few")
+        return ClockEstimate("too few")
     first, last = events.spans
     if last - first < LEAST_SPANS * limits.max_offset:
-        return Found("too few", is_short=True)
+        return ClockEstimate("too few", is_short=True)
     drifted = limits.drifted(last - first)
     if 2 * drifted <= limits.max_offset:
         return _error_within(events, limits, threads)
@@ -71,20 +71,20 @@ def _has_offset(segment: Segment, limits: Limits) -> bool:
     return abs(segment.line.at(middle)) <= limits.max_offset
 
 
-def _error_within(events: ClockEvents, limits: Limits, threads: int) -> Found:
+def _error_within(events: ClockEvents, limits: Limits, threads: int) -> ClockEstimate:
     """The error, of enough events in time enough."""
     left = events.streams.left
     whole = Work(events, limits, int(left[0]), int(left[-1]) + 1, threads)
     peak = search(whole)
     if peak is None:
-        return Found("too few")
+        return ClockEstimate("too few")
     segments, log_chance, unclear = _all_segments(whole, peak)
     if segments:
         segments = [_from_origin(s, events.origin) for s in segments]
-        return Found("found", segments, log_chance)
+        return ClockEstimate("found", segments, log_chance)
     if unclear is not None:
-        return Found("ambiguous", [], peak.log_chance, *unclear)
-    return Found("not found", [], peak.log_chance, _middle(peak))
+        return ClockEstimate("ambiguous", [], peak.log_chance, *unclear)
+    return ClockEstimate("not found", [], peak.log_chance, _middle(peak))
 
 
 def _all_segments(

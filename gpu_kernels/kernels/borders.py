@@ -87,7 +87,7 @@ class Told(NamedTuple):
 
     points: Any  # int64, shape (n,)
     rows: Any  # int32, shape (n,)
-    events: Any  # int8, shape (n,): as `coincide.model.borders.crossings.Found`
+    events: Any  # int8, shape (n,): as `coincide.model.borders.crossings.PointCrossings`
 
 
 TOLD = types.NamedTuple([I64_ARRAY, I32_ARRAY, I8_ARRAY], Told)

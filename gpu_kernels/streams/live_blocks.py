@@ -214,7 +214,7 @@ class LiveBlocks:
         """As `LiveBlockStep`. What it writes, but for the room for pairs, it writes when all is done."""
         waiting, progress, regions, rules, tally, response, left_out, right_out = due
         now = int(progress.clock.max())
-        found = Found(left_out, right_out)
+        found = LivePairs(left_out, right_out)
         sides = list(self._sides)
         with TURN, translated("a block of the stream"):
             tables = self._tables_of(regions, rules)
@@ -286,7 +286,7 @@ def _is_wasteful(live: Live) -> bool:
 _Arrays = tuple[Any, Any]
 
 
-class Found:
+class LivePairs:
     """What the parts of an evaluation have found. A part counts once it has been added as a whole."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
@@ -330,7 +330,7 @@ class Found:
 
 def correlate(
     side: int, block: Sorted, targets: Live, tables: Tables, by_key: bool, rules: Rules, now: int,
-    found: Found,
+    found: LivePairs,
 ) -> None:  # fmt: skip
     """Correlate a block, in as many parts as the device's memory demands."""
     rule = tables.rule

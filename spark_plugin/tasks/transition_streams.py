@@ -20,7 +20,7 @@ from coincide.engine.transitions.crossing_rows import (
 from coincide.model.transitions import (
     NONE,
     Crossings,
-    Found,
+    Transitions,
     alternating_order,
     decided_by_the_clock,
     decided_by_the_next,
@@ -90,7 +90,7 @@ class TransitionsOfBucket(StreamMonitor):
         crossings = self._last.crossings
         return int(crossings.min_time[~crossings.told].min()) + self._columns.rule.within
 
-    def _rows(self, events: Batch, found: Found) -> list[pa.Array]:
+    def _rows(self, events: Batch, found: Transitions) -> list[pa.Array]:
         """The output columns of what was found among events."""
         ids = events.ids[: len(self._columns.arguments.ids)]
         columns = [Gather(each, narrow_type(each.type))(found.row) for each in ids]

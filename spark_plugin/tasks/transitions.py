@@ -29,7 +29,7 @@ from coincide.model.errors import DataError, argument
 from coincide.model.transitions import (
     NONE,
     Crossings,
-    Found,
+    Transitions,
     alternating_order,
     decided_by_the_clock,
     decided_by_the_next,
@@ -184,16 +184,16 @@ class _TransitionWork(KeyWork):
         for found in (successive, waits._replace(row=ends[:-1][waits.row])):
             yield from self._rows_of(events, found)
 
-    def _clock(self, last: Crossings) -> Found:
+    def _clock(self, last: Crossings) -> Transitions:
         """The stays of last events."""
         if self._until is None:
-            found = Found.nothing()
+            found = Transitions.nothing()
         else:
             found = decided_by_the_clock(last, self._until, self._columns.rule)
         self._undecided += last.kind.size - found.row.size
         return found
 
-    def _rows_of(self, events: Batch, found: Found) -> Iterator[list[pa.Array]]:
+    def _rows_of(self, events: Batch, found: Transitions) -> Iterator[list[pa.Array]]:
         """The output columns of what was found among events."""
         self._counts += TransitionCounts.of(found)
         ids = [Gather(ids, kind) for ids, kind in zip(events.ids, self._id_kinds, strict=False)]

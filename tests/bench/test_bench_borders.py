@@ -13,7 +13,7 @@ from bench.borders import DOMAIN, BorderLoad, Proof, Walks, counted, fluctuation
 from bench.experiments.borders import departures
 from bench.garages import accesses
 from bench.moving import FAST, SIDE, between, squares
-from coincide.model.borders.crossings import IN, OUT, Found
+from coincide.model.borders.crossings import IN, OUT, PointCrossings
 from coincide.model.borders.moves import MOVE
 
 LOAD = BorderLoad(queries=300, width=0.02, fluctuation=0.05, streams=6, readings=20)
@@ -28,7 +28,7 @@ def by_definition(lower: np.ndarray, upper: np.ndarray, walks: Walks) -> Proof:
         (OUT, held[moves - 1] & ~held[moves]),
     ):
         at, rows = np.nonzero(crossed)
-        parts.append(Found(0, 0, moves[at], rows, np.full(rows.size, event)))
+        parts.append(PointCrossings(0, 0, moves[at], rows, np.full(rows.size, event)))
     return proof(iter(parts))
 
 

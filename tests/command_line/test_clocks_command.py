@@ -26,7 +26,7 @@ from coincide import (
 from coincide.command_line import run
 from coincide.command_line.clocks import _words
 from coincide.engine.events.ticks import length_words
-from coincide.model.clocks.errors import Found, Line, Segment
+from coincide.model.clocks.errors import ClockEstimate, Line, Segment
 from coincide.model.units import Tick
 
 CASE = made(np.random.default_rng(1), 60, 100, 100, Truth(7.5, 60e-6, 0.002, 8000.0))
@@ -79,7 +79,7 @@ def test_numbers_have_no_exponent() -> None:
         "230 us", "100 ps", "17 min", "1500 d",
     ]  # fmt: skip
     segment = Segment(0, 1, Line(0.0, 7e6, 0.00123456), 234.6, 3e-11, 0.4, -1, 1, 5.0, 0.0)
-    assert _words(Found("found", [segment]), tick) == (
+    assert _words(ClockEstimate("found", [segment]), tick) == (
         "offset 7 s (± 230 us), drift 1235 ppm (± 0.00003), spread 400 ns, 5 pairs"
     )
 

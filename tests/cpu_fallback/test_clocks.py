@@ -27,7 +27,7 @@ from bench.clocks import (
 )
 from bench.hunt.questions import clock_errors
 from coincide import clock_error_tables
-from coincide.model.clocks.errors import Found, Limits
+from coincide.model.clocks.errors import ClockEstimate, Limits
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.clocks.pieces import straight_pieces
 from cpu_fallback.clocks import clock_error
@@ -36,11 +36,11 @@ from cpu_fallback.reference.clocks import best_line
 LIMITS = Limits(60 * SECOND, 2.2e-4, 1e-3)
 
 
-def found_of(case: Case, limits: Limits = LIMITS) -> Found:
+def found_of(case: Case, limits: Limits = LIMITS) -> ClockEstimate:
     return clock_error(ClockEvents.of(case.left, case.right), limits)
 
 
-def errors_of(case: Case, found: Found) -> list[float]:
+def errors_of(case: Case, found: ClockEstimate) -> list[float]:
     """How far segments are off in their middle, seconds."""
     middles = [(s.start + s.end) / 2 for s in found.segments]
     return [

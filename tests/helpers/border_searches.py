@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.model.borders.crossings import Found
+from coincide.model.borders.crossings import PointCrossings
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.moves import FIRST, FROM_OUTSIDE, MOVE
 from cpu_fallback.borders import BorderSearch as HostSearch
@@ -17,7 +17,7 @@ from gpu_kernels.borders import BorderSearch
 ALL = (True, True, True)
 
 
-def joined(chunks: list[Found]) -> list[np.ndarray]:
+def joined(chunks: list[PointCrossings]) -> list[np.ndarray]:
     """The columns of chunks, of which each begins where the one before stops."""
     assert all(one.stop == other.start for one, other in pairwise(chunks))
     return [np.concatenate(columns) for columns in list(zip(*chunks, strict=True))[2:]]
@@ -44,7 +44,7 @@ class BothSearches:
         assert self._gpu.retrieved == self._cpu.retrieved
         return self._gpu.retrieved
 
-    def found(self, start: int, stop: int, *given: Any) -> Iterator[Found]:
+    def found(self, start: int, stop: int, *given: Any) -> Iterator[PointCrossings]:
         """The GPU's chunks."""
         assert self.segments is not None
         gpu, cpu = (list(each.found(start, stop, *given)) for each in (self._gpu, self._cpu))

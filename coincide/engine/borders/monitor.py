@@ -31,7 +31,14 @@ from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
-from coincide.model.borders.crossings import EVENTS, Counting, Crossings, Found, Taken, in_time
+from coincide.model.borders.crossings import (
+    EVENTS,
+    Counting,
+    Crossings,
+    PointCrossings,
+    Taken,
+    in_time,
+)
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import Monitor, Search, Wanted
 from coincide.model.borders.options import BorderOptions, BorderWords, with_words
@@ -586,7 +593,7 @@ class ResilientSearch:
 
     def found(
         self, start: int, stop: int, wanted: Wanted, processing: int, most: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[PointCrossings]:
         """The crossings of points start ... stop."""
         if self._cpu is None:
             try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coincide.engine.events.ticks import length_words
 from coincide.engine.reports.warnings import Loss
-from coincide.model.clocks.errors import LEAST_SPANS, Found, Limits
+from coincide.model.clocks.errors import LEAST_SPANS, ClockEstimate, Limits
 from coincide.model.counters import Sums
 from coincide.model.errors import ClockLimitsWarning, argument, several
 from coincide.model.units import Tick
@@ -27,7 +27,7 @@ class LimitCounts(Sums):
     at_drift: int = 0
 
     @classmethod
-    def of(cls, found: Found, limits: Limits) -> LimitCounts:
+    def of(cls, found: ClockEstimate, limits: Limits) -> LimitCounts:
         """Those of one key."""
         ends = [s.line.at(time) for s in found.segments for time in (s.start, s.end)]
         drifts = [abs(s.line.drift) for s in found.segments]

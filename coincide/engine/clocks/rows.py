@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.schemas import as_times, computed_time
-from coincide.model.clocks.errors import PARTS_PER_MILLION, Found, Segment
+from coincide.model.clocks.errors import PARTS_PER_MILLION, ClockEstimate, Segment
 from coincide.model.units import Tick
 
 _DURATIONS = ("s", "ms", "us", "ns")
@@ -54,7 +54,9 @@ class ErrorRows:
         made = [pa.field(name, kinds.get(name, self.length)) for name in _NAMES]
         return pa.schema([*self.keys, *made])
 
-    def table(self, keys: Sequence[pa.Array], found: Sequence[Found], rows: np.ndarray) -> pa.Table:
+    def table(
+        self, keys: Sequence[pa.Array], found: Sequence[ClockEstimate], rows: np.ndarray
+    ) -> pa.Table:
         """The answer; rows: the number of events of each key, int64 array, shape (keys, 2)."""
         each = [(k, i, segment) for k, one in enumerate(found) for i, segment in _listed(one)]
         numbers = np.array([k for k, _, _ in each], np.int64)
@@ -110,14 +112,14 @@ class ErrorRows:
         return pa.array(whole, pa.int64()).view(self.length)
 
 
-def _offset(found: Found, segment: Segment | None) -> float | None:
+def _offset(found: ClockEstimate, segment: Segment | None) -> float | None:
     """That of a segment, or the best one where another is as good."""
     if segment is not None:
         return segment.line.offset
     return found.best.offset if found.status == "ambiguous" and found.best is not None else None
 
 
-def _listed(found: Found) -> list[tuple[int | None, Segment | None]]:
+def _listed(found: ClockEstimate) -> list[tuple[int | None, Segment | None]]:
     """The segments of a key, numbered; one that is none where nothing is found."""
     return [*enumerate(found.segments)] or [(None, None)]
 

@@ -21,7 +21,7 @@ from coincide.engine.events.sides import Side, grouped_events, like_width, read_
 from coincide.engine.join.join import given_tables, resolved, with_known_columns
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.reports.warnings import warn
-from coincide.model.clocks.errors import Found, Limits
+from coincide.model.clocks.errors import ClockEstimate, Limits
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.options import CorrelateOptions
 from coincide.model.threads import in_order
@@ -163,7 +163,7 @@ class ClockPlan:
         limits = self.limits(len(groups))
         threads = self.spec.threads
 
-        def answer(events: ClockEvents) -> list[Found]:
+        def answer(events: ClockEvents) -> list[ClockEstimate]:
             return [clock_error(events, limits, threads if len(groups) == 1 else 1)]
 
         found = list(in_order(answer, groups.events(), threads if len(groups) > 1 else 1))
@@ -192,7 +192,7 @@ class ClockAnswers:
     groups: _Groups
     order: np.ndarray
     keys: Sequence[pa.Array]
-    found: Sequence[Found]
+    found: Sequence[ClockEstimate]
 
     @property
     def table(self) -> pa.Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.model.clocks.errors import Found, Limits, Line, Segment
+from coincide.model.clocks.errors import ClockEstimate, Limits, Line, Segment
 from coincide.model.clocks.events import ClockEvents
 from coincide.model.templates.fitting import fitted_to_delays
 from cpu_fallback.clocks.bands import Band, band, band_size
@@ -67,13 +67,13 @@ class ClockView:
     """One clock: its name, what was found, and what there is to draw."""
 
     name: str
-    found: Found
+    found: ClockEstimate
     events: tuple[int, int]
     offsets: Offsets | None
     residuals: Residuals | None
 
     @classmethod
-    def of(cls, name: str, events: ClockEvents, found: Found, limits: Limits) -> ClockView:
+    def of(cls, name: str, events: ClockEvents, found: ClockEstimate, limits: Limits) -> ClockView:
         """Of the events of one key."""
         sizes = events.streams.left.size, events.streams.right.size
         offsets, residuals = _offsets(events, found, limits), None
@@ -82,7 +82,7 @@ class ClockView:
         return cls(name, found, sizes, offsets, residuals)
 
 
-def _offsets(events: ClockEvents, found: Found, limits: Limits) -> Offsets | None:
+def _offsets(events: ClockEvents, found: ClockEstimate, limits: Limits) -> Offsets | None:
     """All lines next to the best one."""
     left = events.streams.left
     if found.segments:

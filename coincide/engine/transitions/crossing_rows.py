@@ -24,7 +24,7 @@ from coincide.engine.events.timestamps import describe_invalid
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import ConditionError, DataError, argument, option, several
-from coincide.model.transitions import STAYS, Crossings, Found
+from coincide.model.transitions import STAYS, Crossings, Transitions
 
 HINT = f"skip such rows with {option('invalid', 'drop')}"
 
@@ -96,7 +96,7 @@ def read_events(
     return batch, counts, behind
 
 
-def told_times(events: Crossings, found: Found, *, ends_stays: bool = True) -> list[pa.Array]:
+def told_times(events: Crossings, found: Transitions, *, ends_stays: bool = True) -> list[pa.Array]:
     """The columns of the result after `transition`: int64 ticks, nulls where no end is known."""
     lacks = found.next < 0
     if not ends_stays:

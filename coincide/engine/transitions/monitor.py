@@ -38,8 +38,8 @@ from coincide.model.ordering import latest_so_far, stable_order
 from coincide.model.transitions import (
     TRANSITIONS,
     Crossings,
-    Found,
     Repeated,
+    Transitions,
     decided_by_the_clock,
     decided_by_the_next,
     first_of_each,
@@ -326,7 +326,7 @@ class OpenWatches:
         return rows, TransitionCounts.of(found)
 
     def _rows(
-        self, keys: np.ndarray, events: Crossings, found: Found, *, ends_stays: bool = True
+        self, keys: np.ndarray, events: Crossings, found: Transitions, *, ends_stays: bool = True
     ) -> pa.Table:
         """The rows of the result, found among events of these keys."""
         schema, tick = self._columns.schema, self._columns.times.scales[0].tick

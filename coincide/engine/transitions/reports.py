@@ -12,7 +12,7 @@ from coincide.engine.reports.warnings import LaterReport, Loss, losses, warn, wa
 from coincide.engine.transitions.arguments import SIDE
 from coincide.model.counters import Sums
 from coincide.model.errors import AmbiguousCrossingsWarning, argument
-from coincide.model.transitions import TRANSITIONS, Found
+from coincide.model.transitions import TRANSITIONS, Transitions
 from coincide.model.units import Tick
 
 REASONS = {
@@ -40,7 +40,7 @@ class TransitionCounts(Sums):
     both: int = 0
 
     @classmethod
-    def of(cls, found: Found) -> TransitionCounts:
+    def of(cls, found: Transitions) -> TransitionCounts:
         """Of what events or the clock have decided."""
         kinds = np.bincount(found.transition, minlength=len(TRANSITIONS)).tolist()
         by_word = dict(zip(TRANSITIONS, kinds, strict=True))

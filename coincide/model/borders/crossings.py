@@ -26,7 +26,7 @@ Counting = Literal["first", "last", "least"]
 come; the last row of those in any order; or, of rows that have no order, that with the least values."""
 
 
-class Found(NamedTuple):
+class PointCrossings(NamedTuple):
     """What a search has found of points start ... stop: ascending int64, int32 rows of the index, int8."""
 
     start: int

@@ -14,7 +14,7 @@ from coincide.model.borders.crossings import (
     PASSED,
     Counting,
     Crossings,
-    Found,
+    PointCrossings,
     Points,
     StreamTable,
     Taken,
@@ -43,7 +43,7 @@ class Search(Protocol):
 
     def found(
         self, start: int, stop: int, wanted: Wanted, processing: int, most: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[PointCrossings]:
         """The crossings of points start ... stop, in their order, in chunks of about `most`."""
 
 
@@ -179,7 +179,9 @@ class Monitor:
                 yield from self._ordered(points, parts)
         self.retrieved += sum(search.retrieved for _, search, _ in searches)
 
-    def _told(self, points: Points, index: BorderIndex, found: Found) -> tuple[np.ndarray, ...]:
+    def _told(
+        self, points: Points, index: BorderIndex, found: PointCrossings
+    ) -> tuple[np.ndarray, ...]:
         """Points, numbers of queries, events, and instants or none, of what was found in one index."""
         at, rows, events = found.points, found.rows, found.events
         is_passed = events == PASSED

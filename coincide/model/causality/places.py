@@ -141,7 +141,7 @@ def link_places(rule, own, own_group, others, others_group, margins, least):
     return Links(starts, targets[:count].copy(), windows[:count].copy())
 
 
-Way = Literal["place", "grid", "time"]
+LayoutKind = Literal["place", "grid", "time"]
 
 _LINKS_PER_EVENT = 4
 """By place, when pairs of places are at most this times the events: each costs a window, two searches."""
@@ -163,9 +163,9 @@ def choose_layout(
     effects: PlacedEvents | None,
     model: CausalityModel,
     *,
-    way: Way | None,
+    way: LayoutKind | None,
     run: Run,
-) -> tuple[Way, Sides]:
+) -> tuple[LayoutKind, Sides]:
     """Put both sides in buckets, by the way that suits them."""
     sides = (causes,) if effects is None or effects is causes else (causes, effects)
     self_join = effects is None or causes.ranks is not None

@@ -63,7 +63,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Found:
+class ClockEstimate:
     """The error of one key's clock."""
 
     status: Status
