@@ -11,21 +11,14 @@ import pyarrow as pa
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, narrow_type
 from coincide.engine.transitions.arguments import EventColumns
-from coincide.engine.transitions.crossing_rows import (
-    Batch,
-    check_exact,
-    refuse_repeated,
-    told_times,
-)
+from coincide.engine.transitions.crossing_rows import Batch, check_exact, decided, told_times
 from coincide.model.transitions import (
     NONE,
     Crossings,
     Transitions,
     alternating_order,
     decided_by_the_clock,
-    decided_by_the_next,
     last_of_each,
-    repeats,
 )
 from spark_plugin.tasks.monitors import Monitors, StreamMonitor, columns_of_row, row_of
 from spark_plugin.tasks.transitions import QUERY, STREAM, EventRows
@@ -68,13 +61,10 @@ class TransitionsOfBucket(StreamMonitor):
         crossings = events.crossings
         order = alternating_order(keys, crossings.latest, crossings.kind, NONE)
         events = events.rows(order)
-        again = repeats(keys, events.crossings.kind)
-        refuse_repeated(events, np.flatnonzero(again), self._columns)
-        if self._columns.arguments.repeated == "first" and again.any():
-            events, keys = events.rows(np.flatnonzero(~again)), keys[~again]
-        found = decided_by_the_next(keys, events.crossings, self._columns.rule)
-        self._last = events.rows(last_of_each(keys))
-        yield self._rows(events, found)
+        step = decided(keys, events.crossings, self._columns, events, np.arange(len(events)))
+        events = step.of(events)
+        self._last = events.rows(last_of_each(step.keys))
+        yield self._rows(events, step.transitions)
 
     def pass_time(self, until: int) -> Iterator[list[pa.Array]]:
         """The stays that are certain, as no event is to come that begins before some ticks."""

@@ -15,7 +15,7 @@ from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.engine.transitions.crossing_rows import (
     Batch,
     check_exact,
-    refuse_repeated,
+    decided,
     told_times,
     words_of_invalid,
 )
@@ -32,9 +32,7 @@ from coincide.model.transitions import (
     Transitions,
     alternating_order,
     decided_by_the_clock,
-    decided_by_the_next,
     last_of_each,
-    repeats,
 )
 from spark_plugin.tasks.counting import FaultyRows, KeyTask, KeyWork
 from spark_plugin.tasks.wire import Runs, begins
@@ -171,17 +169,12 @@ class _TransitionWork(KeyWork):
         events = Batch(events.ids, crossings.rows(order))
         if last is not None:
             events, keys = Batch.joined([last, events]), np.concatenate(([0], keys))
-        again = repeats(keys, events.crossings.kind)
-        refuse_repeated(events, np.flatnonzero(again), self._columns)
-        self._counts += TransitionCounts(repeated=int(again.sum()))
-        if self._columns.arguments.repeated == "first" and again.any():
-            events, keys = events.rows(np.flatnonzero(~again)), keys[~again]
-
-        successive = decided_by_the_next(keys, events.crossings, self._columns.rule)
-        ends = last_of_each(keys)
+        step = decided(keys, events.crossings, self._columns, events, np.arange(len(events)))
+        self._counts += TransitionCounts(repeated=step.repeated)
+        events, ends = step.of(events), last_of_each(step.keys)
         self._last = events.slice(int(ends[-1]), int(ends[-1]) + 1)
         waits = self._clock(events.crossings.rows(ends[:-1]))
-        for found in (successive, waits._replace(row=ends[:-1][waits.row])):
+        for found in (step.transitions, waits._replace(row=ends[:-1][waits.row])):
             yield from self._rows_of(events, found)
 
     def _clock(self, last: Crossings) -> Transitions:

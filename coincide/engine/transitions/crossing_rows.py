@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,13 @@ from coincide.engine.events.timestamps import describe_invalid
 from coincide.engine.transitions.arguments import SIDE, EventColumns
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import ConditionError, DataError, argument, option, several
-from coincide.model.transitions import STAYS, Crossings, Transitions
+from coincide.model.transitions import (
+    STAYS,
+    Crossings,
+    Transitions,
+    decided_by_the_next,
+    repeats,
+)
 
 HINT = f"skip such rows with {option('invalid', 'drop')}"
 
@@ -153,7 +160,38 @@ def check_exact(batch: Batch, columns: EventColumns) -> None:
         )
 
 
-def refuse_repeated(batch: Batch, rows: np.ndarray, columns: EventColumns) -> None:
+class Decided(NamedTuple):
+    """What successive events decide: those that count, of `kept` rows, and how many repeat others."""
+
+    kept: np.ndarray | None  # int64; None: all
+    keys: np.ndarray
+    crossings: Crossings
+    transitions: Transitions
+    repeated: int
+
+    def of(self, events: Batch) -> Batch:
+        """Those of all events that count."""
+        return events if self.kept is None else events.rows(self.kept)
+
+
+def decided(
+    keys: np.ndarray, crossings: Crossings, columns: EventColumns, events: Batch, rows: np.ndarray
+) -> Decided:
+    """The step of every monitor: events of equal keys are next to each other, in order of time.
+
+    `rows` are those among `events` that messages describe. Nothing is changed if it raises.
+    """
+    again = repeats(keys, crossings.kind)
+    repeated, kept = int(again.sum()), None
+    _refuse_repeated(events, rows[again], columns)
+    if repeated and columns.arguments.repeated == "first":
+        kept = np.flatnonzero(~again)
+        keys, crossings = keys[kept], crossings.rows(kept)
+    transitions = decided_by_the_next(keys, crossings, columns.rule)
+    return Decided(kept, keys, crossings, transitions, repeated)
+
+
+def _refuse_repeated(batch: Batch, rows: np.ndarray, columns: EventColumns) -> None:
     """Raise if events, by their rows, repeat the one before them, and are to be refused."""
     if rows.size and columns.arguments.repeated == "raise":
         raise DataError(

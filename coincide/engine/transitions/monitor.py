@@ -19,9 +19,9 @@ from coincide.engine.transitions.crossing_rows import (
     HINT,
     Batch,
     PairIds,
+    decided,
     described,
     read_events,
-    refuse_repeated,
     told_times,
 )
 from coincide.engine.transitions.reports import (
@@ -41,10 +41,8 @@ from coincide.model.transitions import (
     Repeated,
     Transitions,
     decided_by_the_clock,
-    decided_by_the_next,
     first_of_each,
     last_of_each,
-    repeats,
     time_order,
 )
 from coincide.model.units import Duration
@@ -292,14 +290,8 @@ class OpenWatches:
             keys, events, order = keys[~is_late], events.rows(~is_late), order[~is_late]
             self.behind = int(behind.max()) // 2
 
-        again = repeats(keys, events.kind)
-        repeated = int(again.sum())
         latest = events.latest[last_of_each(keys)]
-        refuse_repeated(batch, order[again], self._columns)
-        if repeated and self._columns.arguments.repeated == "first":
-            keys, events = keys[~again], events.rows(~again)
-
-        found = decided_by_the_next(keys, events, self._columns.rule)
+        _, keys, events, found, repeated = decided(keys, events, self._columns, batch, order)
         last = last_of_each(keys)
         self._ids = ids
         rows = self._rows(keys, events, found, ends_stays=ends_stays)
