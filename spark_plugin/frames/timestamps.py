@@ -105,7 +105,7 @@ def _(columns: IntervalColumns) -> TimestampSql:
 
 
 def _lacking(columns: SpanColumns, low: str) -> tuple[tuple[str, str], ...]:
-    """Spans without a time that have a start: as `ReadSpans` has it."""
+    """Spans without a time that have a start: as `SpanColumns.read` has it."""
     lost = [
         _is_lost(clock, name)
         for name, clock in zip((_LOW, _HIGH), columns.clocks, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar
 
@@ -24,7 +24,6 @@ from coincide.engine.events.timestamp_names import (
 )
 from coincide.engine.events.timestamps import (
     Faults,
-    Lacking,
     ReadTimes,
     SideModel,
     TimestampColumns,
@@ -144,59 +143,27 @@ class PlacedColumns:
             return tuple(map(str, self.place))
         return self.times.blamed(reason)
 
-    def read(self, table: pa.Table) -> ReadPlaced:  # noqa: D102
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         found = read_coordinates(self.scales[0].column.side, self.place, table)
-        return ReadPlaced(self.times.read(table), found, self.space)
+        return placed(self.times.read(table), found, self.space.limits(len(found)))
 
 
-class ReadPlaced:
-    """Timestamps and places of rows: `coincide.engine.events.timestamps.ReadTimes`."""
+def placed(
+    times: ReadTimes, coordinates: Sequence[np.ndarray], limits: Sequence[float]
+) -> ReadTimes:
+    """Timestamps of rows that also need a place, whose coordinates are within limits."""
+    # NaN is missing, no more; a missing coordinate excuses no impossible time.
+    impossible = [np.abs(c) > limit for c, limit in zip(coordinates, limits, strict=False)]
+    missing = np.logical_or.reduce([np.isnan(column) for column in coordinates])
 
-    def __init__(self, times: ReadTimes, columns: list[np.ndarray], space: Space) -> None:
-        self._times, self._columns, self._space = times, columns, space
-
-    @property
-    def are_valid(self) -> bool:  # noqa: D102
-        return (
-            self._times.are_valid
-            and not any(np.isnan(column).any() for column in self._columns)
-            and not any(mask.any() for mask in self._impossible)
-        )
-
-    def lacking(self) -> Lacking:  # noqa: D102
-        return self._times.lacking()
-
-    @remembered
-    def null(self) -> np.ndarray:  # noqa: D102
-        missing = [np.isnan(column) for column in self._columns]
-        return np.logical_or.reduce([self._times.null, *missing])
-
-    @property
-    def excused(self) -> np.ndarray:
-        """A missing coordinate excuses no impossible time."""
-        return self._times.excused
-
-    @remembered
-    def _impossible(self) -> list[np.ndarray]:
-        limits = self._space.limits(len(self._columns))
-        # NaN is missing, no more.
-        return [np.abs(c) > limit for c, limit in zip(self._columns, limits, strict=False)]
-
-    def faults(self) -> Faults:  # noqa: D102
-        yield from self._times.faults()
-        for mask in self._impossible:
+    def faults() -> Faults:
+        yield from times.faults()
+        for mask in impossible:
             yield "place", mask
 
-    @property
-    def max_time(self) -> np.ndarray:  # noqa: D102
-        return self._times.max_time
-
-    @property
-    def shapes(self) -> np.ndarray:  # noqa: D102
-        return self._times.shapes
-
-    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
-        return self._times.rounded(valid)
+    is_wrong = missing.any() or any(mask.any() for mask in impossible)
+    lost = missing if times.lost is None else times.lost | missing
+    return replace(times, are_valid=times.are_valid and not is_wrong, faults=faults, lost=lost)
 
 
 Place = str | float | Sequence[Coordinate]

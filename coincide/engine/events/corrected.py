@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.frames import TABLES, arrow_table, offers_arrow, own_names
-from coincide.engine.events.intervals import ReadAround
+from coincide.engine.events.intervals import about_stamps
 from coincide.engine.events.keys import Keys, key_pairs
 from coincide.engine.events.schemas import (
     arrow_time_column,
@@ -28,7 +28,7 @@ from coincide.engine.events.span_ends import OPEN_END, AnyTicks
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import INTERVALS, IntervalModel, Lacking
+from coincide.engine.events.timestamps import INTERVALS, IntervalModel, ReadTimes
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import (
@@ -353,9 +353,21 @@ class CorrectedColumns:
             )
         return _fitted(spreads)
 
-    def read(self, table: pa.Table) -> ReadCorrected:  # noqa: D102
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         stamps = Ticks(column_of(table, self.scale.column.side, self.scale.column.name), self.scale)
-        return ReadCorrected(stamps, self.clocks(table), self.segments)
+        earliest, latest, is_known = self.put_right(stamps, table)
+        # An unknown error excuses no impossible time.
+        found = about_stamps(stamps, latest, latest - earliest, lost=~is_known)
+        return replace(found, lacking=lambda: [("no_segment", ~stamps.null & ~is_known)])
+
+    def put_right(
+        self, given: AnyTicks, table: pa.Table
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The earliest and the latest time of each stamp of a table, and whether they are known."""
+        earliest, latest = (np.empty(given.ticks.size, np.int64) for _ in range(2))
+        is_known = np.empty(given.ticks.size, bool)
+        correct(given.ticks, self.clocks(table), self.segments, earliest, latest, is_known)
+        return earliest, latest, is_known
 
     def clocks(self, table: pa.Table) -> np.ndarray:
         """The clock of each row by its number in the segments, -1 for none: int64 array, shape (n,)."""
@@ -375,43 +387,15 @@ class CorrectedColumns:
         return np.where(is_known, place, -1)
 
 
-class ReadCorrected(ReadAround):
-    """Corrected times of rows: `coincide.engine.events.timestamps.ReadTimes`."""
-
-    def __init__(self, stamps: Ticks, clocks: np.ndarray, segments: Segments) -> None:
-        earliest, latest = (np.empty(clocks.size, np.int64) for _ in range(2))
-        self._is_known = np.empty(clocks.size, bool)
-        correct(stamps.ticks, clocks, segments, earliest, latest, self._is_known)
-        super().__init__(stamps, latest - stamps.ticks, latest - earliest)
-
-    @property
-    def are_valid(self) -> bool:  # noqa: D102
-        return super().are_valid and bool(self._is_known.all())
-
-    @remembered
-    def null(self) -> np.ndarray:  # noqa: D102
-        return self._stamps.null | ~self._is_known
-
-    @property
-    def excused(self) -> np.ndarray:
-        """An unknown error excuses no impossible time."""
-        return self._stamps.null
-
-    def lacking(self) -> Lacking:  # noqa: D102
-        yield "no_segment", ~self._stamps.null & ~self._is_known
-
-
 class PutRight:
-    """Starts or ends of spans put right, which a `ReadIntervals` takes as it takes `Ticks`."""
+    """Starts or ends of spans put right, which are taken as `Ticks` are."""
 
     # Between two segments a start or an end has no one time, so none is known.
 
     def __init__(
         self, given: AnyTicks, columns: CorrectedColumns, table: pa.Table, *, is_open: bool
     ) -> None:
-        earliest, latest = (np.empty(given.ticks.size, np.int64) for _ in range(2))
-        is_known = np.empty(given.ticks.size, bool)
-        correct(given.ticks, columns.clocks(table), columns.segments, earliest, latest, is_known)
+        earliest, latest, is_known = columns.put_right(given, table)
         is_wrong = given.out_of_range.copy()
         if given.not_finite.size:
             is_wrong |= given.not_finite

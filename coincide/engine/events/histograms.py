@@ -12,14 +12,7 @@ from coincide.engine.events.schemas import column_of
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import (
-    NOTHING_LACKS,
-    Faults,
-    Lacking,
-    TemplateModel,
-    most_rounded,
-)
-from coincide.model.remembered import remembered
+from coincide.engine.events.timestamps import Faults, ReadTimes, TemplateModel
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
@@ -65,51 +58,26 @@ class HistogramColumns:
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return (self.template if reason == "template" else self.scale.column.name,)
 
-    def read(self, table: pa.Table) -> ReadHistograms:  # noqa: D102
-        side = self.scale.column.side
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
+        side, templates = self.scale.column.side, self.table
         times = Ticks(column_of(table, side, self.scale.column.name), self.scale)
         labels = contiguous(column_of(table, side, self.template)).cast(pa.large_string())
-        known = pc.index_in(labels, pa.array(self.table.ids, pa.large_string()))
+        known = pc.index_in(labels, pa.array(templates.ids, pa.large_string()))
         numbers = known.fill_null(-1).to_numpy().astype(np.int64)
-        return ReadHistograms(times, numbers, self.table)
+        latest = times.ticks + templates.offsets[numbers]
+        earliest = latest - templates.lengths[numbers]
+        are_valid = (
+            times.shows_all
+            and bool(numbers.min(initial=0) >= 0)
+            and not times.out_of_range.any()
+            and bool(are_valid_times(earliest, latest, 2 * TIME_LIMIT))
+        )
 
+        def faults() -> Faults:
+            if times.not_finite.size:
+                yield "not_finite", times.not_finite
+            yield "range", times.out_of_range
+            yield "template", numbers < 0
+            yield "range", (earliest <= -TIME_LIMIT) | (latest >= TIME_LIMIT)
 
-class ReadHistograms:
-    """Histograms of rows: `coincide.engine.events.timestamps.ReadTimes`."""
-
-    def __init__(self, times: Ticks, numbers: np.ndarray, table: TemplateTable) -> None:
-        self._times, self.shapes = times, numbers
-        self.max_time = times.ticks + table.offsets[numbers]
-        self._table = table
-
-    @property
-    def are_valid(self) -> bool:  # noqa: D102
-        if not self._times.shows_all or self.shapes.min(initial=0) < 0:
-            return False
-        is_far = self._times.out_of_range.any()
-        return not is_far and are_valid_times(self._min_time, self.max_time, 2 * TIME_LIMIT)
-
-    @property
-    def null(self) -> np.ndarray:  # noqa: D102
-        return self._times.null
-
-    @property
-    def excused(self) -> np.ndarray:  # noqa: D102
-        return self.null
-
-    def faults(self) -> Faults:  # noqa: D102
-        if self._times.not_finite.size:
-            yield "not_finite", self._times.not_finite
-        yield "range", self._times.out_of_range
-        yield "template", self.shapes < 0
-        yield "range", (self._min_time <= -TIME_LIMIT) | (self.max_time >= TIME_LIMIT)
-
-    def lacking(self) -> Lacking:  # noqa: D102
-        return NOTHING_LACKS
-
-    @remembered
-    def _min_time(self) -> np.ndarray:
-        return self.max_time - self._table.lengths[self.shapes]
-
-    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
-        return most_rounded([self._times], valid)
+        return ReadTimes(latest, numbers, (times,), are_valid, faults)

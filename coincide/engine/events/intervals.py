@@ -15,14 +15,7 @@ from coincide.engine.events.span_ends import AnyTicks
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import Around, AroundByRow
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, scale_of
-from coincide.engine.events.timestamps import (
-    INTERVALS,
-    NOTHING_LACKS,
-    Faults,
-    IntervalModel,
-    Lacking,
-    most_rounded,
-)
+from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, ReadTimes
 from coincide.model.errors import (
     ConditionError,
     DataError,
@@ -33,7 +26,6 @@ from coincide.model.errors import (
     option,
 )
 from coincide.model.options import CorrelateOptions
-from coincide.model.remembered import remembered
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
@@ -68,69 +60,34 @@ class IntervalColumns:
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return self.names
 
-    def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         lower, upper = (
             Ticks(column_of(table, scale.column.side, scale.column.name), scale)
             for scale in self.scales
         )
+        return self.between(lower, upper)
+
+    def between(self, lower: AnyTicks, upper: AnyTicks) -> ReadTimes:
+        """The timestamps of rows whose earliest and latest times are these."""
+        shapes = upper.ticks - lower.ticks
+        shortest = self.shortest
         longest = 2 * TIME_LIMIT if self.longest is None else self.longest
-        return ReadIntervals(lower, upper, longest, self.shortest, self.disorder)
+        are_valid = (
+            lower.shows_all
+            and upper.shows_all
+            and bool(are_valid_times(lower.ticks, upper.ticks, longest))
+            and (not shortest or bool(shapes.min(initial=shortest) >= shortest))
+        )
 
+        def faults() -> Faults:
+            for part in (lower.not_finite, upper.not_finite):
+                if part.size:
+                    yield "not_finite", part
+            yield "range", lower.out_of_range | upper.out_of_range
+            yield self.disorder, shapes < shortest
+            yield "length", shapes > longest
 
-class ReadIntervals:
-    """Intervals of rows: `coincide.engine.events.timestamps.ReadTimes`."""
-
-    def __init__(
-        self,
-        lower: AnyTicks,
-        upper: AnyTicks,
-        longest: int,
-        shortest: int = 0,
-        disorder: str = "order",
-    ) -> None:
-        self._lower, self._upper, self._longest, self._shortest = lower, upper, longest, shortest
-        self._disorder = disorder
-
-    @property
-    def are_valid(self) -> bool:  # noqa: D102
-        lower, upper = self._lower, self._upper
-        if not (lower.shows_all and upper.shows_all):
-            return False
-        are_valid: bool = are_valid_times(lower.ticks, upper.ticks, self._longest)
-        if are_valid and self._shortest:
-            are_valid = bool(self.shapes.min(initial=self._shortest) >= self._shortest)
-        return are_valid
-
-    @remembered
-    def null(self) -> np.ndarray:  # noqa: D102
-        return self._lower.null | self._upper.null
-
-    @property
-    def excused(self) -> np.ndarray:  # noqa: D102
-        return self.null
-
-    def faults(self) -> Faults:  # noqa: D102
-        lower, upper = self._lower, self._upper
-        for part in (lower.not_finite, upper.not_finite):
-            if part.size:
-                yield "not_finite", part
-        yield "range", lower.out_of_range | upper.out_of_range
-        yield self._disorder, self.shapes < self._shortest
-        yield "length", self.shapes > self._longest
-
-    def lacking(self) -> Lacking:  # noqa: D102
-        return NOTHING_LACKS
-
-    @property
-    def max_time(self) -> np.ndarray:  # noqa: D102
-        return self._upper.ticks
-
-    @remembered
-    def shapes(self) -> np.ndarray:  # noqa: D102
-        return self._upper.ticks - self._lower.ticks
-
-    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
-        return most_rounded((self._lower, self._upper), valid)
+        return ReadTimes(upper.ticks, shapes, (lower, upper), are_valid, faults)
 
 
 def instant_of(name: str, value: Any, scale: TimeScale, options: CorrelateOptions) -> int:
@@ -229,47 +186,39 @@ class AroundColumns:
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return self.names
 
-    def read(self, table: pa.Table) -> ReadAround:  # noqa: D102
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         stamps = Ticks(column_of(table, self.scale.column.side, self.names[0]), self.scale)
-        return ReadAround(stamps, self.after, np.full(stamps.ticks.size, self.length))
+        lengths = np.full(stamps.ticks.size, self.length)
+        return about_stamps(stamps, stamps.ticks + self.after, lengths)
 
 
-class ReadAround:
-    """Intervals of rows: `coincide.engine.events.timestamps.ReadTimes`."""
+def about_stamps(
+    stamps: Ticks,
+    max_time: np.ndarray,
+    shapes: np.ndarray,
+    *,
+    wrong: np.ndarray | None = None,
+    longest: int | None = None,
+    lost: np.ndarray | None = None,
+) -> ReadTimes:
+    """Intervals that are made of stamps; `wrong` are rows whose half-widths are none."""
+    # No sum overflows, as widths stay below 2^61 ticks.
+    is_far = stamps.out_of_range | (max_time >= TIME_LIMIT) | (max_time - shapes <= -TIME_LIMIT)
+    too_long = None if longest is None else shapes > longest
+    masks = [each for each in (is_far, wrong, too_long, lost) if each is not None]
+    are_valid = stamps.shows_all and not any(mask.any() for mask in masks)
 
-    def __init__(self, stamps: Ticks, after: int | np.ndarray, lengths: np.ndarray) -> None:
-        self._stamps = stamps
-        self.max_time = stamps.ticks + after
-        self.shapes = lengths
+    def faults() -> Faults:
+        if stamps.not_finite.size:
+            yield "not_finite", stamps.not_finite
+        yield "range", stamps.out_of_range
+        if wrong is not None:
+            yield "width", wrong
+        yield "range", is_far
+        if too_long is not None:
+            yield "length", too_long
 
-    @property
-    def are_valid(self) -> bool:  # noqa: D102
-        return self._stamps.shows_all and not self._is_far.any()
-
-    @property
-    def null(self) -> np.ndarray:  # noqa: D102
-        return self._stamps.null
-
-    @property
-    def excused(self) -> np.ndarray:  # noqa: D102
-        return self.null
-
-    def faults(self) -> Faults:  # noqa: D102
-        if self._stamps.not_finite.size:
-            yield "not_finite", self._stamps.not_finite
-        yield "range", self._is_far
-
-    def lacking(self) -> Lacking:  # noqa: D102
-        return NOTHING_LACKS
-
-    @property
-    def _is_far(self) -> np.ndarray:
-        """Whether a stamp or an end about it reaches 2^61 ticks: no sum overflows, as widths stay below."""
-        ends = self.max_time, self.max_time - self.shapes
-        return self._stamps.out_of_range | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)
-
-    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
-        return most_rounded([self._stamps], valid)
+    return ReadTimes(max_time, shapes, (stamps,), are_valid, faults, lost)
 
 
 @dataclass(frozen=True)
@@ -315,10 +264,13 @@ class AroundRowsColumns:
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
         return self.names[1:] if reason == "width" else self.names
 
-    def read(self, table: pa.Table) -> ReadAroundRows:  # noqa: D102
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         stamps = Ticks(column_of(table, self.scale.column.side, self.scale.column.name), self.scale)
-        before, after = (_Widths(table, scale) for scale in (self.before, self.after))
-        return ReadAroundRows(stamps, (before, after), self.longest)
+        widths = [_Widths(table, scale) for scale in (self.before, self.after)]
+        wrong = np.logical_or.reduce([width.are_none for width in widths])
+        before, after = (np.where(wrong, 0, width.ticks) for width in widths)
+        latest = stamps.ticks + after
+        return about_stamps(stamps, latest, before + after, wrong=wrong, longest=self.longest)
 
 
 def _scale_of_widths(name: str, unit: str | None, stamps: TimeScale) -> TimeScale:
@@ -341,33 +293,6 @@ def _scale_of_widths(name: str, unit: str | None, stamps: TimeScale) -> TimeScal
     else:
         factor = Fraction(NANOSECONDS_PER_UNIT[unit], tick.nanoseconds)
     return TimeScale(TimeColumn(column.side, name, "float"), factor, tick)
-
-
-class ReadAroundRows(ReadAround):
-    """Intervals of rows, each of its own half-widths."""
-
-    def __init__(self, stamps: Ticks, widths: tuple[_Widths, _Widths], longest: int | None) -> None:
-        self._longest = longest
-        self._is_wrong = np.logical_or.reduce([width.are_none for width in widths])
-        before, after = (np.where(self._is_wrong, 0, width.ticks) for width in widths)
-        super().__init__(stamps, after, before + after)
-
-    @property
-    def are_valid(self) -> bool:  # noqa: D102
-        return super().are_valid and not (self._is_wrong | self._is_long).any()
-
-    def faults(self) -> Faults:  # noqa: D102
-        if self._stamps.not_finite.size:
-            yield "not_finite", self._stamps.not_finite
-        yield "range", self._stamps.out_of_range
-        yield "width", self._is_wrong
-        yield "range", self._is_far
-        yield "length", self._is_long
-
-    @property
-    def _is_long(self) -> np.ndarray:
-        longest = 2 * TIME_LIMIT if self._longest is None else self._longest
-        return self.shapes > longest
 
 
 class _Widths:

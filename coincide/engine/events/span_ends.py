@@ -40,7 +40,7 @@ class AnyTicks(Protocol):
 
 
 class SpanEnds:
-    """Ends in ticks, which a `ReadIntervals` takes as it takes `Ticks`; `lengths` are from the starts."""
+    """Ends in ticks, which are taken as `Ticks` are; `lengths` are from the starts."""
 
     def __init__(self, given: Ticks, starts: AnyTicks | None, *, are_open: bool) -> None:
         self.ticks, self.null = given.ticks, given.null

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -16,13 +17,13 @@ from coincide.engine.events.corrected import (
     PutRight,
     widest_fitted,
 )
-from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
+from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.schemas import column_of
 from coincide.engine.events.span_ends import AnyTicks, duration_scale, read_ends
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import Lacking, LengthModel, Pairs, SideModel
+from coincide.engine.events.timestamps import Lacking, LengthModel, Pairs, ReadTimes, SideModel
 from coincide.model.condition import Closed, Window
 from coincide.model.errors import ConditionError, argument, brief, call, option, said_of
 from coincide.model.options import check_choice, check_truth
@@ -283,7 +284,7 @@ class SpanColumns(IntervalColumns):
         """How starts and ends, or lengths, become ticks."""
         return self.scales if self.length is None else (self.scales[0], self.length)
 
-    def read(self, table: pa.Table) -> ReadSpans:  # noqa: D102
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         start, (own, its) = self.scales[0], self.clocks
         starts: AnyTicks = Ticks(column_of(table, start.column.side, start.column.name), start)
         if own is not None:
@@ -294,25 +295,20 @@ class SpanColumns(IntervalColumns):
         )  # fmt: skip
         if its is not None:
             ends = PutRight(ends, its, table, is_open=self.open_ends)
-        longest = 2 * TIME_LIMIT if self.longest is None else self.longest
-        return ReadSpans(starts, ends, longest, self.shortest, self.disorder)
+        return replace(self.between(starts, ends), lacking=partial(_lacking, starts, ends))
 
     @property
     def model(self) -> SpanModel:  # type: ignore[override]  # noqa: D102
         return SpanModel(self.closed)
 
 
-class ReadSpans(ReadIntervals):
-    """Spans of rows: `coincide.engine.events.timestamps.ReadTimes`."""
-
-    def lacking(self) -> Lacking:  # noqa: D102
-        start, end = self._lower, self._upper
-        lost = np.zeros(start.ticks.size, bool)
-        for each in (start, end):
-            if isinstance(each, PutRight):
-                lost |= each.lost
-        yield "no_segment", lost
-        yield "no_end", end.null & ~(start.null | lost)
+def _lacking(starts: AnyTicks, ends: AnyTicks) -> Lacking:
+    """Why spans have no time that have a start."""
+    lost = np.zeros(starts.ticks.size, bool)
+    for each in (starts, ends):
+        if isinstance(each, PutRight):
+            lost |= each.lost
+    return [("no_segment", lost), ("no_end", ends.null & ~(starts.null | lost))]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -190,42 +190,56 @@ def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
 
 
 Faults = Iterator[tuple[str, np.ndarray]]
-Lacking = Iterable[tuple[str, np.ndarray]]
-NOTHING_LACKS: Lacking = ()
+Lacking = Sequence[tuple[str, np.ndarray]]
 
 
-class ReadTimes(Protocol):
-    """Timestamps of the rows of a table."""
+def nothing_lacks() -> Lacking:
+    """Of timestamps that every row has whose times are there."""
+    return ()
 
-    @property
-    def are_valid(self) -> bool:
-        """Whether every row is valid and no time is null: mostly so, and then no masks are needed."""
 
-    @property
-    def null(self) -> np.ndarray:
-        """Rows without a time, which match nothing: bool array, shape (n,)."""
+@dataclass(frozen=True, eq=False)
+class ReadTimes:
+    """Timestamps of the rows of a table.
+
+    Parameters
+    ----------
+    max_time, shapes : np.ndarray
+        Int64, shape (n,), ticks; of rows that are not valid anything.
+    columns : sequence of AnyTicks
+        The times that they are made of.
+    are_valid : bool
+        Whether every row is valid and has a time: mostly so, and then no masks are needed.
+    faults : callable
+        Gives reasons of `INVALID_REASONS`, in the order in which they are asked, and for each a bool array,
+        shape (n,). Rows that are `excused` may be among them.
+    lost : np.ndarray or None
+        Rows that match nothing although their times are there: bool, shape (n,).
+    lacking : callable
+        Gives reasons of `LACKING` why rows are `null` that have a stamp or a start, and which: bool arrays.
+    """
+
+    max_time: np.ndarray
+    shapes: np.ndarray
+    columns: Sequence[AnyTicks]
+    are_valid: bool
+    faults: Callable[[], Faults]
+    lost: np.ndarray | None = None
+    lacking: Callable[[], Lacking] = nothing_lacks
 
     @property
     def excused(self) -> np.ndarray:
         """Rows of which no fault counts, for want of a time: bool array, shape (n,)."""
-
-    def faults(self) -> Faults:
-        """Reasons of `INVALID_REASONS`, in their order, and for each a bool array, shape (n,)."""
-        # Rows that are `excused` may be among them.
-
-    def lacking(self) -> Lacking:
-        """Reasons of `LACKING` why rows are `null` that have a stamp or a start, and which: bool arrays."""
+        return np.logical_or.reduce([column.null for column in self.columns])
 
     @property
-    def max_time(self) -> np.ndarray:
-        """Ticks, int64 array, shape (n,); of rows that are not valid anything."""
-
-    @property
-    def shapes(self) -> np.ndarray:
-        """As `max_time`."""
+    def null(self) -> np.ndarray:
+        """Rows that match nothing, for want of a time or of what `lost` says: bool array, shape (n,)."""
+        return self.excused if self.lost is None else self.excused | self.lost
 
     def rounded(self, valid: np.ndarray | None) -> float:
         """The largest change of a time in the valid rows, or in all."""
+        return most_rounded(self.columns, valid)
 
 
 class TimestampColumns(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from coincide.engine.causality.emptiness import warn_of_names
 from coincide.engine.causality.join import read_placed
 from coincide.engine.causality.pairing import points_of
 from coincide.engine.events.frames import Numbers, is_nothing
-from coincide.engine.events.intervals import IntervalColumns, ReadIntervals
+from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Names
 from coincide.engine.events.pushes import Pushes
@@ -32,7 +33,7 @@ from coincide.engine.events.schemas import arrow_time_column, column_of, one_arr
 from coincide.engine.events.sides import Side
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
-from coincide.engine.events.timestamps import Faults
+from coincide.engine.events.timestamps import Faults, ReadTimes
 from coincide.engine.join.delta import DELTA, in_unit
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
@@ -63,33 +64,27 @@ class ArrivingColumns(IntervalColumns):
         own = super().names
         return own if self.arrival is None else (*own, self.arrival.column.name)
 
-    def read(self, table: pa.Table) -> ReadIntervals:  # noqa: D102
-        scale = self.scales[0]
+    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
+        happened, *arrived = (
+            self._instants(table, scale)
+            for scale in (self.scales[0], self.arrival)
+            if scale is not None
+        )
+        if not arrived:
+            return happened
+        # A row is as good as its time and its arrival, of which either may be the later one.
+        later, lost = arrived[0], arrived[0].null
+
+        def faults() -> Faults:
+            for reason, mask in chain(happened.faults(), later.faults()):
+                yield reason, mask & ~lost
+
+        are_valid = happened.are_valid and later.are_valid
+        return replace(happened, are_valid=are_valid, faults=faults, lost=lost)
+
+    def _instants(self, table: pa.Table, scale: TimeScale) -> ReadTimes:
         ticks = Ticks(column_of(table, EVENT, scale.column.name), scale)
-        if self.arrival is None:
-            return ReadIntervals(ticks, ticks, 0)
-        arrived = column_of(table, EVENT, self.arrival.column.name)
-        return _ReadArriving(ticks, Ticks(arrived, self.arrival))
-
-
-class _ReadArriving(ReadIntervals):
-    """A row is as good as its time and its arrival, of which either may be the later one."""
-
-    def __init__(self, time: Ticks, arrival: Ticks) -> None:
-        super().__init__(time, time, 0)
-        self._arrival = ReadIntervals(arrival, arrival, 0)
-
-    @property
-    def are_valid(self) -> bool:
-        return super().are_valid and self._arrival.are_valid
-
-    @property
-    def null(self) -> np.ndarray:
-        return super().null | self._arrival.null
-
-    def faults(self) -> Faults:
-        yield from super().faults()
-        yield from self._arrival.faults()
+        return self.between(ticks, ticks)
 
 
 @dataclass(frozen=True, eq=False)
