@@ -15,8 +15,9 @@ from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, checked
 from coincide.command_line.summary import Counted, counted_pairs
-from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Coordinate
+from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments
 from coincide.engine.causality.join import TableCausality
+from coincide.engine.events.places import Coordinate
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import EVENT, PairArguments
 from coincide.engine.join.text_options import (

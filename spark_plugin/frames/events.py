@@ -25,7 +25,7 @@ from spark_plugin.frames.columns import (
     rounding,
 )
 from spark_plugin.frames.plain_reads import NO_MORE_ROWS, is_made_of, plan_of
-from spark_plugin.frames.timestamps import TimestampSql, read_scales, timestamp_sql
+from spark_plugin.frames.timestamps import TimestampSql, read_scales, side_sql
 from spark_plugin.tasks.wire import HASHES, IDENTITY
 
 REASONS = ("ok", "null", *INVALID_REASONS)
@@ -91,7 +91,7 @@ class EventFrame:
     @property
     def needed(self) -> list[str]:
         """Columns of `plain` that a join reads."""
-        names = (*self.times.names, *self.by, *self.payload, *self.tested)
+        names = (*self.times.columns, *self.by, *self.payload, *self.tested)
         return list(dict.fromkeys(names))
 
     def kind_of(self, name: str) -> T.DataType:
@@ -312,7 +312,7 @@ class EventFrame:
 
     @remembered
     def _sql(self) -> TimestampSql:
-        return timestamp_sql(self.times)
+        return side_sql(self.times)
 
     def rows_of(self, reason: str) -> DataFrame:
         """The source's rows of one of the `REASONS`, as text: Python has no date for every time."""
@@ -320,7 +320,7 @@ class EventFrame:
         return found.where(f"{self.reason} = {REASONS.index(reason)}").selectExpr(
             *(
                 f"CAST(source_row.{quoted(name)} AS STRING) AS {quoted(name)}"
-                for name in dict.fromkeys([*self.times.names, *self.by, *self.payload])
+                for name in dict.fromkeys([*self.times.columns, *self.by, *self.payload])
             )
         )
 

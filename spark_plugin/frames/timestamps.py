@@ -20,6 +20,7 @@ from coincide.engine.events.corrected import (
 )
 from coincide.engine.events.histograms import HistogramColumns
 from coincide.engine.events.intervals import AroundColumns, AroundRowsColumns, IntervalColumns
+from coincide.engine.events.places import Coordinate
 from coincide.engine.events.schemas import check_label, check_width
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.spans import SpanColumns
@@ -43,6 +44,7 @@ from spark_plugin.frames.columns import (
     ticks,
 )
 from spark_plugin.frames.float_ticks import reads_decimals, with_ticks
+from spark_plugin.tasks.wire import place_names
 
 _ID, _TIME = "coincide_template_id", "coincide_time"
 _NUMBER, _OFFSET = "coincide_template", "coincide_offset"
@@ -67,6 +69,35 @@ class TimestampSql:
     is_somewhere: str = "true"
     shortest: int = 0  # Length of a valid event at least, ticks
     lacking: tuple[tuple[str, str], ...] = ()  # Which rows lack what, over the source
+
+
+def side_sql(columns: TimestampColumns) -> TimestampSql:
+    """The timestamps and places of a side."""
+    times, names = timestamp_sql(columns), place_names(len(columns.coordinates.given))
+    if not names:
+        return times
+    missing = " OR ".join(f"isnan({name})" for name in names)
+    # To Spark, NaN is above all else.
+    known = [f"nanvl({name}, {_double_sql(0.0)})" for name in names]
+    limits = zip(known, columns.coordinates.limits, strict=True)
+    far = " OR ".join(f"abs({name}) > {_double_sql(limit)}" for name, limit in limits)
+    return replace(
+        times,
+        # A missing coordinate comes last: it does not excuse an impossible time.
+        faults=(*times.faults, ("place", far), ("null", missing)),
+        places=tuple(zip(names, map(_value, columns.coordinates.given), strict=True)),
+        is_somewhere=f"NOT ({missing} OR {far})",
+    )
+
+
+def _value(each: Coordinate) -> str:
+    if isinstance(each, str):
+        return f"coalesce(CAST({quoted(each)} AS DOUBLE), double('NaN'))"
+    return _double_sql(each)
+
+
+def _double_sql(number: float) -> str:
+    return f"double('{number!r}')".replace("'inf'", "'Infinity'").replace("'-inf'", "'-Infinity'")
 
 
 @singledispatch

@@ -80,7 +80,8 @@ class TupleFrame:
         own = [(name, rows.schema.field(name).type) for name in read]
         schema = pa.schema([*own, *zip(on_wire, encoded, strict=True)])
         columns = WindowColumns(schema, replace(arguments, columns=tuple(on_wire)))
-        times: Any = columns.placed.times
+        times = columns.times
+        assert times.arrival is not None  # needed on Spark
         for scale in (times.scales[0], times.arrival):
             check_microseconds(scale)
         arguments.terms(arguments.model(columns.tick), columns.tick)  # refused here, not by workers
@@ -129,7 +130,8 @@ class TupleFrame:
 
     @property
     def _scales(self) -> dict[str, TimeScale]:
-        times: Any = self.columns.placed.times
+        times = self.columns.times
+        assert times.arrival is not None
         return {ARRIVED: times.arrival, _HAPPENED: times.scales[0]}
 
     @property

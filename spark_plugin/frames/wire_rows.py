@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
+from coincide.engine.events.timestamps import words_of_blamed
 from coincide.model.errors import option
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames import columns as frames
@@ -89,7 +90,7 @@ def _shown(side: EventFrame) -> dict[str, str]:
     # With RAPIDS, one that it does not know would bring the whole test back to the CPU.
     if is_accelerated(side.spark):
         return {}
-    names = dict.fromkeys([*side.times.names, *side.by, *side.payload])
+    names = dict.fromkeys([*side.times.columns, *side.by, *side.payload])
     shown = (name for name in names if isinstance(side.kind_of(name), _SHOWN_TYPES))
     return {f"shown_{i}": name for i, name in enumerate(islice(shown, _MOST_SHOWN))}
 
@@ -110,7 +111,7 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
     if hint:
         words["range"] = f"times that reach 2^61 ticks ({hint}) in"
     reasons = " ".join(
-        f"WHEN {test} THEN {frames.text(f'{words[reason]} {_blamed(side, reason)}')}"
+        f"WHEN {test} THEN {frames.text(f'{words[reason]} {words_of_blamed(side.times, reason)}')}"
         for reason, test in side.invalid_cases
     )
     cells = [
@@ -129,10 +130,6 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
         *(row if cells else []), frames.text(cure),
     ]  # fmt: skip
     return f"concat({', '.join(parts)})"
-
-
-def _blamed(side: EventFrame, reason: str) -> str:
-    return " and ".join(side.times.blamed(reason))
 
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:

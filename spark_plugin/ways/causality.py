@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
-from coincide.engine.causality.arguments import (
-    CausalityArguments,
-    Coordinate,
-    PlacedColumns,
-    names_of_coordinates,
-)
+from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.causality.emptiness import warn_of_names
+from coincide.engine.events.places import Coordinate, names_of_coordinates
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import SchemaError
-from spark_plugin.frames.columns import field_of, quoted
-from spark_plugin.frames.timestamps import TimestampSql, timestamp_sql, with_timestamps
-from spark_plugin.tasks.wire import place_names
+from spark_plugin.frames.columns import field_of
 from spark_plugin.ways import join_sides
-from spark_plugin.ways.chosen_pairs import telling_apart
 from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import Sides, check_one_stream, settled
 
@@ -59,11 +50,6 @@ def event_frames(sources: tuple[DataFrame, DataFrame], arguments: PairArguments)
     return join_sides.event_frames(sources, arguments)
 
 
-@telling_apart.register
-def _(columns: PlacedColumns) -> list[str]:
-    return [*telling_apart(columns.times), *names_of_coordinates(columns.place)]
-
-
 _NUMBERS = (T.IntegralType, T.FloatType, T.DoubleType, T.DecimalType)
 
 
@@ -76,39 +62,3 @@ def check_spark_coordinates(frame: DataFrame, side: str, place: tuple[Coordinate
                 f"{side}.{name} must be a number, as it is a coordinate (found {kind.simpleString()}). Cast"
                 " it, or name another column."
             )
-
-
-@timestamp_sql.register
-def _(columns: PlacedColumns) -> TimestampSql:
-    times, names = timestamp_sql(columns.times), place_names(len(columns.place))
-    if not names:
-        return times
-    limits = columns.space.limits(len(names))
-    missing = " OR ".join(f"isnan({name})" for name in names)
-    # To Spark, NaN is above all else.
-    known = [f"nanvl({name}, {_double_sql(0.0)})" for name in names]
-    far = " OR ".join(
-        f"abs({name}) > {_double_sql(limit)}" for name, limit in zip(known, limits, strict=True)
-    )
-    return replace(
-        times,
-        # A missing coordinate comes last: it does not excuse an impossible time.
-        faults=(*times.faults, ("place", far), ("null", missing)),
-        places=tuple(zip(names, map(_value, columns.place), strict=True)),
-        is_somewhere=f"NOT ({missing} OR {far})",
-    )
-
-
-@with_timestamps.register
-def _(columns: PlacedColumns, source: DataFrame) -> DataFrame:
-    return with_timestamps(columns.times, source)
-
-
-def _value(each: Coordinate) -> str:
-    if isinstance(each, str):
-        return f"coalesce(CAST({quoted(each)} AS DOUBLE), double('NaN'))"
-    return _double_sql(each)
-
-
-def _double_sql(number: float) -> str:
-    return f"double('{number!r}')".replace("'inf'", "'Infinity'").replace("'-inf'", "'-Infinity'")

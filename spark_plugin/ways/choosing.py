@@ -12,7 +12,6 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from coincide.engine.causality.arguments import PlacedColumns
 from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.spec import AnySpec
@@ -452,8 +451,7 @@ def reach_of_any(times: tuple[TimestampColumns, TimestampColumns], spec: AnySpec
 
 def lengths_of(times: TimestampColumns) -> tuple[int, int] | None:
     """The least and the greatest length of events that were not read yet; None if not stated."""
-    own = times.times if isinstance(times, PlacedColumns) else times
-    is_exact = isinstance(own, IntervalColumns) and len(own.names) == 1
+    is_exact = isinstance(times, IntervalColumns) and len(times.names) == 1
     return (0, 0) if is_exact else times.declared
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -50,10 +49,10 @@ def check_identifiable(
             )
 
 
-@singledispatch
 def telling_apart(columns: TimestampColumns) -> list[str]:
-    """Columns that tell events of one time apart: of templates; places register theirs."""
-    return [columns.template] if isinstance(columns, HistogramColumns) else []
+    """Columns that tell events of one time apart: of templates and of places."""
+    templates = [columns.template] if isinstance(columns, HistogramColumns) else []
+    return [*templates, *columns.coordinates.names]
 
 
 def _refuse_nested(said: str, names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:

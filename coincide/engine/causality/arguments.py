@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from coincide.engine.causality.pairing import CausalitySpec
 from coincide.engine.events.keys import Names
-from coincide.engine.events.schemas import column_of, type_of
-from coincide.engine.events.ticks import contiguous
-from coincide.engine.events.time_columns import TimeColumn, TimeScale, resolve_tick
+from coincide.engine.events.places import Coordinate, Coordinates
+from coincide.engine.events.time_columns import TimeColumn, resolve_tick
 from coincide.engine.events.timestamp_names import (
     GivenTimes,
     TimestampNames,
@@ -23,9 +21,6 @@ from coincide.engine.events.timestamp_names import (
     timestamp_names,
 )
 from coincide.engine.events.timestamps import (
-    Faults,
-    ReadTimes,
-    SideModel,
     TimestampColumns,
 )
 from coincide.engine.join.delta import DELTA, delta_columns, in_unit
@@ -44,9 +39,6 @@ from coincide.model.errors import (
 from coincide.model.options import EffectChoice, MatchChoice
 from coincide.model.remembered import remembered
 from coincide.model.units import Tick
-
-Coordinate = str | float
-"""A column's name, or the number that is every event's."""
 
 
 def coordinates(name: str, given: object, space: Space) -> tuple[Coordinate, ...]:
@@ -67,103 +59,15 @@ def coordinates(name: str, given: object, space: Space) -> tuple[Coordinate, ...
     return tuple(each if isinstance(each, str) else float(each) for each in given)
 
 
+def coordinates_in(space: Space, place: tuple[Coordinate, ...]) -> Coordinates:
+    """Coordinates of a space, and how far each can be from 0."""
+    return Coordinates(place, tuple(space.limits(len(place))) if place else ())
+
+
 def _is_coordinate(given: object) -> bool:
     if isinstance(given, Real) and not isinstance(given, bool):
         return math.isfinite(given)
     return isinstance(given, str)
-
-
-def check_coordinate_types(side: str, place: Sequence[Coordinate], schema: pa.Schema) -> None:
-    """Refuse columns that hold no numbers."""
-    for name in names_of_coordinates(place):
-        kind = type_of(schema, side, name)
-        if not (
-            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
-        ):
-            raise SchemaError(
-                f"{side}.{name} must be a number, as it is a coordinate (found {kind}). Cast it,"
-                " or name another column."
-            )
-
-
-def names_of_coordinates(place: Sequence[Coordinate]) -> list[str]:
-    """The columns among coordinates, each once."""
-    return list(dict.fromkeys(each for each in place if isinstance(each, str)))
-
-
-def read_coordinates(side: str, place: Sequence[Coordinate], table: pa.Table) -> list[np.ndarray]:
-    """Coordinates of the rows of a table: float64 arrays, NaN where one is missing."""
-    found = []
-    for each in place:
-        if isinstance(each, str):
-            column = contiguous(column_of(table, side, each)).cast(pa.float64(), safe=False)
-            found.append(column.to_numpy(zero_copy_only=False))
-        else:
-            found.append(np.full(table.num_rows, each))
-    return found
-
-
-@dataclass(frozen=True)
-class PlacedColumns:
-    """Timestamps and places of a side: `coincide.engine.events.timestamps.TimestampColumns`.
-
-    A row without a place is as one without a time, and one of an impossible place is invalid.
-    """
-
-    times: TimestampColumns
-    place: tuple[Coordinate, ...]
-    space: Space
-
-    @property
-    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
-        return self.times.scales
-
-    @property
-    def names(self) -> tuple[str, ...]:  # noqa: D102
-        return tuple(dict.fromkeys((*self.times.names, *names_of_coordinates(self.place))))
-
-    @property
-    def model(self) -> SideModel:  # noqa: D102
-        return self.times.model
-
-    @property
-    def declared(self) -> tuple[int, int] | None:  # noqa: D102
-        return self.times.declared
-
-    @property
-    def longest(self) -> int | None:  # noqa: D102
-        return self.times.longest
-
-    @property
-    def beyond(self) -> tuple[int, int] | None:  # noqa: D102
-        return self.times.beyond
-
-    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
-        if reason == "place":
-            return tuple(map(str, self.place))
-        return self.times.blamed(reason)
-
-    def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
-        found = read_coordinates(self.scales[0].column.side, self.place, table)
-        return placed(self.times.read(table), found, self.space.limits(len(found)))
-
-
-def placed(
-    times: ReadTimes, coordinates: Sequence[np.ndarray], limits: Sequence[float]
-) -> ReadTimes:
-    """Timestamps of rows that also need a place, whose coordinates are within limits."""
-    # NaN is missing, no more; a missing coordinate excuses no impossible time.
-    impossible = [np.abs(c) > limit for c, limit in zip(coordinates, limits, strict=False)]
-    missing = np.logical_or.reduce([np.isnan(column) for column in coordinates])
-
-    def faults() -> Faults:
-        yield from times.faults()
-        for mask in impossible:
-            yield "place", mask
-
-    is_wrong = missing.any() or any(mask.any() for mask in impossible)
-    lost = missing if times.lost is None else times.lost | missing
-    return replace(times, are_valid=times.are_valid and not is_wrong, faults=faults, lost=lost)
 
 
 Place = str | float | Sequence[Coordinate]
@@ -263,10 +167,14 @@ class CausalityArguments(PairArguments):
         clocks = [clock for each in given for clock in arrow_clocks(*each)]
         return causal_columns(len(self.places[0]), resolve_tick(clocks, self.options))
 
-    def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
+    def resolved_times(
+        self, clocks: Sequence[TimeColumn]
+    ) -> tuple[TimestampColumns, TimestampColumns]:
         """As in `PairArguments`, with places."""
-        times, space = super().resolved_times(clocks), self.condition.space
-        own, others = (PlacedColumns(*each, space) for each in zip(times, self.places, strict=True))
+        own, others = (
+            replace(each, coordinates=coordinates_in(self.condition.space, place))
+            for each, place in zip(super().resolved_times(clocks), self.places, strict=True)
+        )
         return own, others
 
     def check_tick(self, tick: Tick) -> None:

@@ -11,16 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.causality.arguments import (
-    MATCHLESS,
-    CausalityArguments,
-    Place,
-    check_coordinate_types,
-)
+from coincide.engine.causality.arguments import MATCHLESS, CausalityArguments, Place
 from coincide.engine.causality.emptiness import warn_of_names, warn_of_reach
 from coincide.engine.causality.join import CausalPlan
 from coincide.engine.causality.pairing import CausalitySpec, placed_events
 from coincide.engine.events.keys import check_all_or_names, check_names
+from coincide.engine.events.places import check_coordinate_types
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.join import given_tables, resolved

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.engine.causality.arguments import Coordinate
 from coincide.engine.causality.pairing import CausalBounds, CausalitySpec
+from coincide.engine.events.places import Coordinate
 from coincide.engine.events.ticks import length_words
 from coincide.engine.reports.emptiness import (
     Evidence,

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from coincide.engine.causality.arguments import (
-    CausalityArguments,
-    Place,
-    PlacedColumns,
-    check_coordinate_types,
-    names_of_coordinates,
-    read_coordinates,
-)
+from coincide.engine.causality.arguments import CausalityArguments, Place
 from coincide.engine.causality.emptiness import explain_no_effects, warn_of_names, warn_of_reach
 from coincide.engine.causality.pairing import CausalPairing, placed_events
-from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Keys
-from coincide.engine.events.sides import Side, read_side
+from coincide.engine.events.places import check_coordinate_types
+from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.emission import Emission
@@ -50,7 +43,7 @@ class CausalPlan(TablePlan):
         """The output batches of a join of these events."""
         found = emission_of(left, right, self.spec, self.schema)
         assert isinstance(found.pairing, CausalPairing)
-        places = [each.place for each in self.times]  # type: ignore[attr-defined]
+        places = [each.coordinates.given for each in self.times]
         warn_of_reach(self.spec.space, self.spec.model, found.pairing.events, places)
         return found
 
@@ -60,14 +53,6 @@ class CausalPlan(TablePlan):
         keys = None if self.spec.is_one_stream else self.key_overlap(left, right)
         events = placed_events(left, right, self.spec)
         return explain_no_effects(own, others, self.spec, keys, events)
-
-    def _read(
-        self, side: int, table: pa.Table, parts: Sequence[list[str]]
-    ) -> tuple[Side, SideCounts]:
-        names = [name for part in parts for name in part]
-        times: Any = self.times[side]
-        longest = self._longest_matches[side]
-        return read_placed(table, times, self.by[side], names, self.invalid, longest)
 
 
 class TableCausality(TableJoin):
@@ -83,24 +68,6 @@ class TableCausality(TableJoin):
             check_coordinate_types(side, place, table.schema)
         warn_of_names(arguments.condition, arguments.places)
         super().__init__(causes, effects, arguments)
-
-
-def read_placed(
-    table: pa.Table,
-    columns: PlacedColumns,
-    by: list[str],
-    payload: list[str],
-    invalid: str,
-    longest: int | None = None,
-) -> tuple[Side, SideCounts]:
-    """The events of a side, and where they are, its invalid rows refused or left out."""
-    names = names_of_coordinates(columns.place)
-    side, counts = read_side(table, columns, by, [*payload, *names], invalid, longest)  # type: ignore[arg-type]
-    given, coordinates = side.payload[: len(payload)], side.payload[len(payload) :]
-    # A side of no columns has its rows all the same.
-    kept = pa.table({"": pa.nulls(len(side)), **dict(zip(names, coordinates, strict=True))})
-    found = read_coordinates(columns.scales[0].column.side, columns.place, kept)
-    return replace(side, payload=given, places=list(map(pa.array, found))), counts
 
 
 def causality_tables(

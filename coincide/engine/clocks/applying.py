@@ -89,7 +89,7 @@ def corrected(
     given, lost = found, np.zeros(len(found), bool)
     for column, clock in zip(columns, clocks, strict=True):
         scale = scale_of(column, tick, options)
-        events, _ = read_side(given, CorrectedColumns(scale, clock), [], [], "raise")
+        events, _ = read_side(given, CorrectedColumns((scale, scale), given=clock), [], [], "raise")
         is_known = np.ones(len(events), bool) if events.matchable is None else events.matchable
         is_known = is_known & (np.asarray(events.shapes) == 0)
         lost |= ~is_known & given[column.name].is_valid().to_numpy()

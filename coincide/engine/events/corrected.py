@@ -28,7 +28,12 @@ from coincide.engine.events.span_ends import OPEN_END, AnyTicks
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import check_column_name
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import INTERVALS, IntervalModel, ReadTimes
+from coincide.engine.events.timestamps import (
+    INTERVALS,
+    IntervalModel,
+    ReadTimes,
+    TimestampColumns,
+)
 from coincide.model.clocks.correction import Segments, bounds_of, correct
 from coincide.model.clocks.errors import PARTS_PER_MILLION
 from coincide.model.errors import (
@@ -245,34 +250,27 @@ def _numbers(
     return number, keys, values
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectedColumns:
-    """Stamps and the columns of their clock: `coincide.engine.events.timestamps.TimestampColumns`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CorrectedColumns(TimestampColumns):
+    """Stamps of a clock that are put right, and the columns that name the clock."""
 
-    scale: TimeScale
     given: CorrectedClock
     width: int | None = 0  # ticks; None of what was fitted
-    longest: None = None
 
     @classmethod
     def resolve(
         cls, given: CorrectedClock, scales: tuple[TimeScale, TimeScale], longest: int | None
     ) -> CorrectedColumns:
         """For stamps that become ticks by a scale."""
-        scale = scales[0]
         if given.around == FITTED:
-            return cls(scale, given, None)
+            return cls(scales, given=given, width=None)
         with said_of("around"):
-            width = scale.tick.count(given.around or 0)
+            width = scales[0].tick.count(given.around or 0)
         if width >= _LARGEST:
             raise ConditionError(
                 f"{argument('around')} must be below 2^58 ticks (found {brief(given.around)})."
             )
-        return cls(scale, given, width)
-
-    @property
-    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
-        return self.scale, self.scale
+        return cls(scales, given=given, width=width)
 
     @property
     def names(self) -> tuple[str, ...]:  # noqa: D102

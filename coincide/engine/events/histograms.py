@@ -12,31 +12,30 @@ from coincide.engine.events.schemas import column_of
 from coincide.engine.events.ticks import Ticks, contiguous
 from coincide.engine.events.time_arguments import Histograms
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.events.timestamps import Faults, ReadTimes, TemplateModel
+from coincide.engine.events.timestamps import (
+    Faults,
+    ReadTimes,
+    TemplateModel,
+    TimestampColumns,
+)
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
 
 
-@dataclass(frozen=True)
-class HistogramColumns:
-    """Times and templates: `coincide.engine.events.timestamps.TimestampColumns`."""
+@dataclass(frozen=True, kw_only=True)
+class HistogramColumns(TimestampColumns):
+    """Histograms of a column of times, and of one that names the template of each event."""
 
-    scale: TimeScale
     template: str
     table: TemplateTable
-    longest: None = None
 
     @classmethod
     def resolve(
         cls, given: Histograms, scales: tuple[TimeScale, TimeScale], longest: int | None
     ) -> HistogramColumns:
         """For times that become ticks by a scale."""
-        return cls(scales[0], given.template, given.table(scales[0].tick))
-
-    @property
-    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
-        return self.scale, self.scale
+        return cls(scales, template=given.template, table=given.table(scales[0].tick))
 
     @property
     def names(self) -> tuple[str, ...]:  # noqa: D102

@@ -15,7 +15,13 @@ from coincide.engine.events.span_ends import AnyTicks
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_arguments import Around, AroundByRow
 from coincide.engine.events.time_columns import TimeColumn, TimeScale, scale_of
-from coincide.engine.events.timestamps import INTERVALS, Faults, IntervalModel, ReadTimes
+from coincide.engine.events.timestamps import (
+    INTERVALS,
+    Faults,
+    IntervalModel,
+    ReadTimes,
+    TimestampColumns,
+)
 from coincide.model.errors import (
     ConditionError,
     DataError,
@@ -31,18 +37,12 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 
 @dataclass(frozen=True)
-class IntervalColumns:
-    """Intervals: `coincide.engine.events.timestamps.TimestampColumns`."""
+class IntervalColumns(TimestampColumns):
+    """Intervals of a min and a max column, or of one that is both."""
 
     disorder: ClassVar[str] = "order"
     """The reason why a row is invalid whose length is below `shortest`."""
-    scales: tuple[TimeScale, TimeScale]
-    longest: int | None = None
     beyond: tuple[int, int] | None = (0, 0)
-
-    @property
-    def names(self) -> tuple[str, ...]:  # noqa: D102
-        return tuple(dict.fromkeys(scale.column.name for scale in self.scales))
 
     @property
     def model(self) -> IntervalModel:  # noqa: D102
@@ -56,9 +56,6 @@ class IntervalColumns:
     @property
     def declared(self) -> tuple[int, int] | None:  # noqa: D102
         return None if self.longest is None else (0, self.longest)
-
-    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
-        return self.names
 
     def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         lower, upper = (
@@ -142,29 +139,20 @@ def _goes_with(given: TimeColumn, asked: TimeColumn) -> bool:
     return given.family == asked.family or (given.family, asked.family) == ("integer", "float")
 
 
-@dataclass(frozen=True)
-class AroundColumns:
-    """A column of stamps: `coincide.engine.events.timestamps.TimestampColumns`."""
+@dataclass(frozen=True, kw_only=True)
+class AroundColumns(TimestampColumns):
+    """Intervals about the stamps of one column, all of one length."""
 
-    scale: TimeScale
     before: int
     after: int
-    longest: None = None
 
     @classmethod
     def resolve(
         cls, given: Around, scales: tuple[TimeScale, TimeScale], longest: int | None
     ) -> AroundColumns:
         """For stamps that become ticks by a scale."""
-        return cls(scales[0], *given.margins(scales[0].tick))
-
-    @property
-    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
-        return self.scale, self.scale
-
-    @property
-    def names(self) -> tuple[str, ...]:  # noqa: D102
-        return (self.scale.column.name,)
+        before, after = given.margins(scales[0].tick)
+        return cls(scales, before=before, after=after)
 
     @property
     def model(self) -> IntervalModel:  # noqa: D102
@@ -182,9 +170,6 @@ class AroundColumns:
     @property
     def beyond(self) -> tuple[int, int]:  # noqa: D102
         return -self.before, self.after
-
-    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
-        return self.names
 
     def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
         stamps = Ticks(column_of(table, self.scale.column.side, self.names[0]), self.scale)
@@ -221,14 +206,12 @@ def about_stamps(
     return ReadTimes(max_time, shapes, (stamps,), are_valid, faults, lost)
 
 
-@dataclass(frozen=True)
-class AroundRowsColumns:
-    """Stamps and half-widths: `coincide.engine.events.timestamps.TimestampColumns`."""
+@dataclass(frozen=True, kw_only=True)
+class AroundRowsColumns(TimestampColumns):
+    """Intervals about the stamps of one column, as long as two others say."""
 
-    scale: TimeScale
     before: TimeScale
     after: TimeScale
-    longest: int | None = None
 
     @classmethod
     def resolve(
@@ -238,11 +221,7 @@ class AroundRowsColumns:
         before, after = (
             _scale_of_widths(name, given.unit, scales[0]) for name in (given.before, given.after)
         )
-        return cls(scales[0], before, after, longest)
-
-    @property
-    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
-        return self.scale, self.scale
+        return cls(scales, longest, before=before, after=after)
 
     @property
     def names(self) -> tuple[str, ...]:  # noqa: D102

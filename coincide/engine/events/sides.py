@@ -265,18 +265,22 @@ def read_side(
 ) -> tuple[Side, SideCounts]:
     """Arrays of one side, its invalid rows refused or left out; those over `longest` ticks are counted."""
     side = columns.scales[0].column.side
+    found = columns.coordinates.read(side, table)
     times = columns.read(table)
+    if found:
+        times = times.placed(found, columns.coordinates.limits)
+    places = list(map(pa.array, found))
     keys = [contiguous(column_of(table, side, name)) for name in by]
     output = [contiguous(column_of(table, side, name)) for name in payload]
     if not any(key.null_count for key in keys) and times.are_valid:
         counts = SideCounts(table.num_rows, rounded=times.rounded(None))
         counts = _with_too_long(counts, times.shapes, longest)
-        events = Side(times.max_time, times.shapes, columns.model, None, keys, output)
+        events = Side(times.max_time, times.shapes, columns.model, None, keys, output, places)
         return events, counts
     reasons = first_faults(times.faults(), times.excused)
     if reasons and invalid == "raise":
         # The columns of times first: a row may be long.
-        names = list(dict.fromkeys([*columns.names, *table.column_names]))
+        names = list(dict.fromkeys([*columns.columns, *table.column_names]))
         raise invalid_rows(table, names, reasons, partial(describe_invalid, columns))
     null = times.null.copy()
     keyless = np.zeros(null.size, bool)
@@ -299,7 +303,7 @@ def read_side(
     )
     counts = _with_too_long(counts, times.shapes[~(null | wrong)], longest)
     matchable = ~null if null.any() else None
-    result = Side(times.max_time, times.shapes, columns.model, matchable, keys, output)
+    result = Side(times.max_time, times.shapes, columns.model, matchable, keys, output, places)
     if reasons:
         result = result.rows(np.flatnonzero(~wrong))
     return _harmless(result), counts

@@ -225,7 +225,7 @@ def _beyond(*clocks: CorrectedColumns | None) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class SpanColumns(IntervalColumns):
-    """Spans: `coincide.engine.events.timestamps.TimestampColumns`."""
+    """Spans of a column of starts, and one of ends or of how long after them."""
 
     disorder: ClassVar[str] = "ends"
     closed: Closed = field(default="both", kw_only=True)
@@ -250,7 +250,7 @@ class SpanColumns(IntervalColumns):
         column = scales[1].column.duration
         length = None if column is None else duration_scale(scales[0], column, given.unit)
         own, its = (
-            None if clock is None else CorrectedColumns(scale, clock)
+            None if clock is None else CorrectedColumns((scale, scale), given=clock)
             for scale, clock in zip(scales, given.clocks, strict=True)
         )
         first, last = _beyond(own, its if length is None else own)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.places import Coordinates
 from coincide.engine.events.span_ends import AnyTicks
 from coincide.engine.events.time_columns import INVALID_REASONS, TimeScale, range_hint
 from coincide.model.bands import longest_match, longest_useful
@@ -237,44 +239,89 @@ class ReadTimes:
         """Rows that match nothing, for want of a time or of what `lost` says: bool array, shape (n,)."""
         return self.excused if self.lost is None else self.excused | self.lost
 
+    def placed(self, coordinates: Sequence[np.ndarray], limits: Sequence[float]) -> ReadTimes:
+        """The same of rows that also need a place, whose coordinates are within limits."""
+        # NaN is missing, no more. A missing coordinate excuses no impossible time.
+        impossible = [np.abs(c) > limit for c, limit in zip(coordinates, limits, strict=False)]
+        missing = np.logical_or.reduce([np.isnan(column) for column in coordinates])
+
+        def faults() -> Faults:
+            yield from self.faults()
+            for mask in impossible:
+                yield "place", mask
+
+        is_wrong = missing.any() or any(mask.any() for mask in impossible)
+        lost = missing if self.lost is None else self.lost | missing
+        return replace(self, are_valid=self.are_valid and not is_wrong, faults=faults, lost=lost)
+
     def rounded(self, valid: np.ndarray | None) -> float:
         """The largest change of a time in the valid rows, or in all."""
         return most_rounded(self.columns, valid)
 
 
-class TimestampColumns(Protocol):
-    """The columns that make the timestamps of a side, and how."""
+@dataclass(frozen=True, eq=False)
+class TimestampColumns(ABC):
+    """A kind of timestamps: the columns that make those of a side, and how.
+
+    Parameters
+    ----------
+    scales : (TimeScale, TimeScale)
+        How the columns of the earliest and of the latest time become ticks.
+    longest : int or None
+        Longest length of a valid event that has to be looked for in its row, ticks; None: none.
+    coordinates : Coordinates
+        Where events are. A row without a place is as one without a time, and one of an impossible place is
+        invalid.
+    """
+
+    scales: tuple[TimeScale, TimeScale]
+    longest: int | None = None
+    coordinates: Coordinates = field(default=Coordinates(), kw_only=True)
 
     @property
-    def scales(self) -> tuple[TimeScale, TimeScale]:
-        """How the columns of the earliest and of the latest time become ticks."""
+    def scale(self) -> TimeScale:
+        """How the column of stamps becomes ticks, or that of the earliest time."""
+        return self.scales[0]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns."""
+        """The columns of times and of what makes timestamps of them."""
+        return tuple(dict.fromkeys(scale.column.name for scale in self.scales))
 
     @property
+    def columns(self) -> list[str]:
+        """All columns, those of coordinates too, each once."""
+        return list(dict.fromkeys((*self.names, *self.coordinates.names)))
+
+    @property
+    @abstractmethod
     def model(self) -> SideModel:
         """What shapes of events mean."""
 
     @property
+    @abstractmethod
     def declared(self) -> tuple[int, int] | None:
         """Smallest and largest shape, where that is known without a look at the rows."""
 
     @property
-    def longest(self) -> int | None:
-        """Longest length of a valid event that has to be looked for in its row, ticks; None: none."""
-
-    @property
+    @abstractmethod
     def beyond(self) -> tuple[int, int] | None:
         """What to add to the earliest and to the latest time of rows to bound their events, ticks."""
         # None where the times alone do not bound them.
 
     def blamed(self, reason: str) -> tuple[str, ...]:
-        """The columns that hold what makes a row invalid for a reason."""
+        """The columns of `names` that hold what makes a row invalid for a reason."""
+        return self.names
 
+    @abstractmethod
     def read(self, table: pa.Table) -> ReadTimes:
-        """The timestamps of a table's rows."""
+        """The timestamps of a table's rows, wherever these are."""
+
+
+def words_of_blamed(columns: TimestampColumns, reason: str) -> str:
+    """The columns that hold what makes a row invalid for a reason."""
+    is_place = reason == "place"
+    return " and ".join(map(str, columns.coordinates.given if is_place else columns.blamed(reason)))
 
 
 def longest_matches(
@@ -312,7 +359,7 @@ def most_rounded(columns: Sequence[AnyTicks], valid: np.ndarray | None) -> float
 
 def describe_invalid(columns: TimestampColumns, reason: str, count: int, example: object) -> str:
     """The message for invalid rows: the column, the count, one example, and what to do."""
-    scales, names = columns.scales, " and ".join(columns.blamed(reason))
+    scales, names = columns.scales, words_of_blamed(columns, reason)
     words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
     hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (

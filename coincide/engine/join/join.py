@@ -149,7 +149,7 @@ class TablePlan:
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
-        names = *self.times[side].names, *self.by[side], *self.payload[side], *self.tested[side]
+        names = *self.times[side].columns, *self.by[side], *self.payload[side], *self.tested[side]
         return list(dict.fromkeys(names))
 
     def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:

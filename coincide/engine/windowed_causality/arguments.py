@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.engine.causality.arguments import (
-    Coordinate,
-    Place,
-    check_condition,
-    check_places,
-    coordinates,
-    names_of_coordinates,
-)
+from coincide.engine.causality.arguments import Place, check_condition, check_places, coordinates
 from coincide.engine.events.keys import Names, check_column, check_names, names_of
+from coincide.engine.events.places import Coordinate, names_of_coordinates
 from coincide.model.causality.condition import CausalityCondition, CausalityModel
 from coincide.model.errors import ConditionError, argument, brief, options_called
 from coincide.model.options import CorrelateOptions, check_options

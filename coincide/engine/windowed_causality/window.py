@@ -13,24 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.engine.causality.arguments import (
-    Place,
-    PlacedColumns,
-    check_coordinate_types,
-    names_of_coordinates,
-)
+from coincide.engine.causality.arguments import Place, coordinates_in
 from coincide.engine.causality.emptiness import warn_of_names
-from coincide.engine.causality.join import read_placed
 from coincide.engine.causality.pairing import points_of
 from coincide.engine.events.frames import Numbers, is_nothing
 from coincide.engine.events.intervals import IntervalColumns
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import Names
+from coincide.engine.events.places import check_coordinate_types, names_of_coordinates
 from coincide.engine.events.pushes import Pushes
 from coincide.engine.events.row_numbers import ID, are_default
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import arrow_time_column, column_of, one_array, type_of
-from coincide.engine.events.sides import Side
+from coincide.engine.events.sides import Side, read_side
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from coincide.engine.events.timestamps import Faults, ReadTimes
@@ -55,7 +50,7 @@ _ROLES = ("cause", "effect")
 
 @dataclass(frozen=True)
 class ArrivingColumns(IntervalColumns):
-    """Exact instants, and when they arrived: `coincide.engine.events.timestamps.TimestampColumns`."""
+    """Exact instants, and when they arrived."""
 
     arrival: TimeScale | None = None
 
@@ -111,11 +106,11 @@ class WindowColumns:
         with options_called("WindowOptions"):
             self.tick = resolve_tick(given, options)
         scales = [scale_of(each, self.tick, options) for each in given]
-        times = ArrivingColumns(
-            (scales[0], scales[0]), None, (0, 0), scales[1] if scales[1:] else None
-        )
         check_coordinate_types(EVENT, arguments.coordinates, schema)
-        self.placed = PlacedColumns(times, arguments.coordinates, arguments.condition.space)
+        self.times = ArrivingColumns(
+            (scales[0], scales[0]), arrival=scales[1] if scales[1:] else None,
+            coordinates=coordinates_in(arguments.condition.space, arguments.coordinates),
+        )  # fmt: skip
         kinds = [type_of(schema, EVENT, name) for name in arguments.payload]
         self.payload = [pa.field(*each) for each in zip(arguments.payload, kinds, strict=True)]
         if arguments.role is not None:
@@ -129,7 +124,7 @@ class WindowColumns:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, WindowColumns)
-            and self.placed == other.placed
+            and self.times == other.times
             and self.payload == other.payload
         )
 
@@ -164,10 +159,10 @@ class WindowColumns:
 
     def _side(self, table: pa.Table, names: list[str]) -> tuple[Side, SideCounts]:
         with options_called("WindowOptions"):
-            return read_placed(table, self.placed, [], names, self.arguments.options.invalid)
+            return read_side(table, self.times, [], names, self.arguments.options.invalid)
 
     def _arrived(self, extra: dict[str, pa.Array], times: np.ndarray) -> np.ndarray:
-        scale = self.placed.times.arrival  # type: ignore[attr-defined]
+        scale = self.times.arrival
         if scale is None:
             return times
         return Ticks(pa.chunked_array([extra[scale.column.name]]), scale).ticks

@@ -156,7 +156,7 @@ def settings_of(
         "key_buckets": buckets,
     }
     for name, side in zip(arguments.prefixes, sides, strict=True):
-        settings[f"{name}_time"] = _columns(side, side.times.names)
+        settings[f"{name}_time"] = _columns(side, side.times.columns)
         settings[f"{name}_timestamps"] = _model(side)
         settings[f"{name}_columns"] = _columns(side, [*side.payload, *side.tested])
     return as_bytes(settings)
