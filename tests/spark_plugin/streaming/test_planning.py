@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -12,6 +13,7 @@ from coincide import (
     Spatial,
     Temporal,
     TimingCondition,
+    corrected_clock,
     within,
 )
 from coincide.engine.causality.arguments import CausalityArguments
@@ -58,6 +60,23 @@ def test_exact_times_wait_for_the_window_and_the_delay_alone(
     assert plan.describe() == (
         f"slices of {length}, 1 key bucket; rows come out {latest} after their time at most"
     )
+
+
+def test_a_checkpoint_remembers_the_clock_errors_of_causes(spark: SparkSession) -> None:
+    """A stream that starts anew with other errors is told, as one of left events is."""
+    events = spark.createDataFrame([(1, 2, 3)], "id bigint, t bigint, x bigint")
+
+    def settings(offset: float) -> bytes:
+        line = {"status": ["found"], "start": [0], "end": [900], "offset": [offset], "drift": [0.0]}
+        arguments = CausalityArguments(
+            CLOSE, cause_time=corrected_clock("t", pa.table(line)), effect_time="t",
+            cause_place=("x",), options=OPTIONS,
+        )  # fmt: skip
+        asked = StreamArguments(delays=(1000, 1000), name="causes")
+        return plan_streams(events, events, arguments, asked).packers[0].settings
+
+    assert settings(1.0) == settings(1.0)
+    assert settings(1.0) != settings(2.0)
 
 
 @pytest.mark.parametrize(
