@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from coincide.command_line.chance import PairRequest, PlannedPairs, shifts, then_counted
+from coincide.command_line.chance import PairRequest, PlannedPairs, counted_before, shifts
 from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, checked
@@ -92,7 +92,7 @@ class CausalityRequest(PairRequest):
                 replace(job.summary, way=""), None if moved is None else moved.pairs
             )
 
-        return InProcess(then_counted(job.batches(), moved), job.schema, counted, job.limit)
+        return InProcess(counted_before(moved, job.batches()), job.schema, counted, job.limit)
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
         from coincide.command_line.spark import spark_frame

@@ -65,13 +65,13 @@ class PairRequest(EventRequest):
         )
 
 
-def then_counted(
-    batches: Iterator[pa.RecordBatch], moved: MovedTables | None
+def counted_before(
+    moved: MovedTables | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a join, after which accidental pairs are counted."""
-    yield from batches
+    """The rows of a join; accidental pairs are counted first, so that nothing is written if it fails."""
     if moved is not None:
         moved.count()
+    yield from batches
 
 
 def shifts(words: Sequence[str] | None) -> list[Duration] | None:

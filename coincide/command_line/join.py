@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 import pyarrow as pa
 
-from coincide.command_line.chance import PairRequest, PlannedPairs, shifts, then_counted
+from coincide.command_line.chance import PairRequest, PlannedPairs, counted_before, shifts
 from coincide.command_line.engines import opens
 from coincide.command_line.event_inputs import Prepared, prepared, read_tables
 from coincide.command_line.outputs import SparkOutput, SparkUri
@@ -79,7 +79,7 @@ class JoinRequest(PairRequest):
             moved = self.moved(asked.request.arguments, tables)
         else:
             why, job = planned.plan.describe(), planned
-        batches = then_counted(job.batches(), moved)
+        batches = counted_before(moved, job.batches())
         return InProcess(
             batches, job.schema,
             lambda: self._counted(job.summary, why, None if moved is None else moved.pairs), job.limit,

@@ -344,7 +344,11 @@ def test_shifts_need_bounds_on_time() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"report": 3}, "there is no argument 'report'. Use one of correlate's: by, how,"),
+        (
+            {"report": 3},
+            "report belongs to joins; the counts are what comes back here. Remove report.",
+        ),
+        ({"size": 3}, "there is no argument 'size'. Use one of correlate's: by, how,"),
         ({"cause_time": "min_time"}, "there is no argument 'cause_time'. Use one of correlate's"),
         (
             {"condition": ALONE, "within": None, "confidence": None, "left_time": "t"},

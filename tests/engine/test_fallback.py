@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import weakref
 from itertools import count
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 import cpu_fallback
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.engine.join import timing
+from coincide.engine.pairs.resilient import resilient_ranked
 from coincide.model.errors import MemoryBudgetError
 from tests.helpers.comparison import OF_ONE_STREAM
 
@@ -82,3 +84,37 @@ def test_no_pair_is_lost_or_doubled(
             assert len(told) == 1
         if fails_at == 10**9:
             assert not told
+
+
+class _Failing:
+    """A join that has no memory for its counts."""
+
+    def __init__(self, calls: list[str], name: str) -> None:
+        self._calls, self._name = calls, name
+
+    @property
+    def counts(self) -> np.ndarray:
+        self._calls.append(self._name)
+        raise MemoryBudgetError(f"{self._name} has no memory")
+
+
+def test_the_gpu_join_is_gone_before_the_cpu_begins_and_a_cpu_that_fails_is_asked_once() -> None:
+    calls: list[str] = []
+    alive: list[Any] = []
+
+    def made(package: str) -> Any:
+        if package == "cpu_fallback":
+            calls.append("made")
+        join = _Failing(calls, package)
+        if package == "gpu_kernels":
+            alive.append(weakref.ref(join))
+        return join
+
+    join = resilient_ranked(SimpleNamespace(__name__="gpu_kernels"), made)  # type: ignore[arg-type]
+    with pytest.raises(MemoryBudgetError, match="cpu_fallback"):
+        _ = join.counts
+    assert calls == ["gpu_kernels", "made", "cpu_fallback"]
+    assert alive[0]() is None
+    with pytest.raises(MemoryBudgetError, match="cpu_fallback"):
+        _ = join.counts
+    assert calls == ["gpu_kernels", "made", "cpu_fallback", "cpu_fallback"]

@@ -142,6 +142,7 @@ class CausalPairing(Pairing):
         """As in `Pairing`, of all pairs."""
         is_moved = in_order and not is_ascending(self.join.left_order)
         join = OrderedJoin(self) if is_moved else self.join
+        _ = join.offsets  # before threads share it
         return _CausalBest(join, self._merits, self.tie_ranks(RIGHT))
 
     def measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -62,8 +62,6 @@ class TimingPairing(Pairing):
     """A timing condition on two sides; right times are moved, not the window, where they tell more."""
 
     spec: JoinSpec
-    _ranked: RankedSource | None = None
-    """The join, but of what looks at no other pairs than the nearest."""
 
     def __init__(self, left: Side, right: Side, spec: JoinSpec) -> None:
         if spec.is_one_stream:
@@ -84,6 +82,7 @@ class TimingPairing(Pairing):
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
         sides, model = self._events, self._model
         join: PairSource
+        ranked: RankedSource | None = None
         if isinstance(window, SpanWindow) and window.is_unbounded:
             assert isinstance(model, SpanPairs)
             shortest = model.possible.left_shortest, model.possible.right_shortest
@@ -99,7 +98,7 @@ class TimingPairing(Pairing):
                 beyond=window.beyond,
             )
         else:
-            join = self._ranked = resilient_ranked(
+            join = ranked = resilient_ranked(
                 self._backend,
                 lambda package: import_module(package).EventJoin(
                     *sides, model, classes=spec.classes, threads=spec.threads, empty=arrow_int64
@@ -107,8 +106,9 @@ class TimingPairing(Pairing):
             )
         selection = selection_of(self, spec.is_one_stream and not is_enough)
         if selection is not None:
-            join = self._ranked = FilteredJoin(self, join, selection)
-        self.join, self._is_filtered = join, selection is not None
+            join = ranked = FilteredJoin(self, join, selection)
+        # Last: what a copy of it is part of, as tests of pairs are, must not lead back to the join.
+        self.join, self._ranked, self._is_filtered = join, ranked, selection is not None
 
     @property
     def not_moved(self) -> int:
@@ -152,8 +152,10 @@ class TimingPairing(Pairing):
         assert ranked is not None
         if self._is_filtered:
             _ = ranked.offsets  # before threads share it
-        source = OrderedBest(ranked, self.spec.threads) if in_order else ranked
-        return RankedBest(source, ranks[ranked.right_order])
+        ranks = ranks[ranked.right_order]
+        if in_order:
+            return OrderedBest(ranked, ranks, self.spec.threads)
+        return RankedBest(ranked, ranks)
 
     def meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:  # noqa: D102
         left, right = self._events

@@ -32,29 +32,11 @@ class BestMatches(Protocol):
         """What was looked at for all of them."""
 
 
-class BestSource(Protocol):
-    """As much of a `RankedSource` as its best matches need."""
-
-    @property
-    def left_order(self) -> np.ndarray:
-        """As `RankedSource`, and so is all that follows."""
-
-    @property
-    def right_order(self) -> np.ndarray: ...  # noqa: D102
-
-    @property
-    def best_rows(self) -> int: ...  # noqa: D102
-
-    def best(  # noqa: D102
-        self, start: int, stop: int, ranks: np.ndarray, /
-    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]: ...
-
-
 @dataclass(frozen=True, eq=False)
 class RankedBest:
     """Best matches by probability; ranks are by target position, of targets equal in all else."""
 
-    source: BestSource
+    source: RankedSource
     ranks: np.ndarray
     _counted: list[JoinCounters] = field(default_factory=list)
 
@@ -84,33 +66,36 @@ _RUN = 1 << 14
 
 
 class OrderedBest:
-    """The best matches of a join by left rows, in place of its base positions."""
+    """As `RankedBest`, by left rows in place of base positions: all are found at the first question."""
 
-    def __init__(self, join: RankedSource, threads: int) -> None:
-        self._join, self._threads = join, threads
-        self.left_order = np.arange(join.left_order.size)
-        self.right_order, self.best_rows = join.right_order, join.best_rows
-        self._place = places_of(join.left_order)
+    def __init__(self, source: RankedSource, ranks: np.ndarray, threads: int) -> None:
+        self._source, self._ranks, self._threads = source, ranks, threads
+        self.left_order, self.at_once = np.arange(source.left_order.size), source.best_rows
         self._lock = Lock()
-        self._found: tuple[np.ndarray, np.ndarray, JoinCounters] | None = None
+        self._found: tuple[np.ndarray, JoinCounters] | None = None
 
-    def best(
-        self, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """As `RankedSource`."""
-        best, merits, counters = self._of_all(ranks)
-        place = self._place[start:stop]
-        return best[place], merits[place], JoinCounters() if start else counters
+    def of(self, start: int, stop: int) -> tuple[np.ndarray, Rows]:
+        """As `BestMatches`, and so is all that follows."""
+        best = self._of_all()[0][start:stop]
+        found = np.flatnonzero(best >= 0)
+        return found, (start + found, self._source.right_order[best[found]])
 
-    def _of_all(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+    @property
+    def counters(self) -> JoinCounters:  # noqa: D102
+        return self._of_all()[1]
+
+    def _of_all(self) -> tuple[np.ndarray, JoinCounters]:
+        """The target position of each left row, or -1, and what was looked at."""
         with self._lock:
-            if self._found is not None:
-                return self._found
-            n = self.left_order.size
-            runs = ((start, min(start + _RUN, n)) for start in range(0, n, _RUN))
-            parts = list(in_order(lambda run: [self._join.best(*run, ranks)], runs, self._threads))
-            best, merits = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-            self._found = best, merits, sum((part[2] for part in parts), JoinCounters())
+            if self._found is None:
+                source, n = self._source, self.left_order.size
+                runs = [(start, min(start + _RUN, n)) for start in range(0, n, _RUN)]
+                best, counters = np.full(n, -1), JoinCounters()
+                parts = in_order(lambda run: [source.best(*run, self._ranks)], runs, self._threads)
+                for run, (targets, _, looked_at) in zip(runs, parts, strict=True):
+                    best[source.left_order[slice(*run)]] = targets
+                    counters += looked_at
+                self._found = best, counters
             return self._found
 
 

@@ -44,8 +44,10 @@ class _Resilient(Generic[S]):
         self._lock = threading.Lock()
         try:
             self._join = make(_GPU)
+            return
         except MemoryBudgetError as error:
-            self._fall_back(error)
+            problem = str(error)
+        self._fall_back(problem)
 
     @property
     def left_order(self) -> np.ndarray:
@@ -81,17 +83,22 @@ class _Resilient(Generic[S]):
         return self._do(lambda join: join.matches(start, stop, right_values))
 
     def _do(self, work: Callable[[S], T]) -> T:
+        join = self._join
         try:
-            return work(self._join)
+            return work(join)
         except MemoryBudgetError as error:
-            self._fall_back(error)
-            return work(self._join)
+            if self._make is None and join is self._join:
+                raise  # the CPU has no other way out
+            problem = str(error)
+        # Outside the handler: its traceback would keep the device's arrays.
+        del join
+        self._fall_back(problem)
+        return work(self._join)
 
-    def _fall_back(self, error: MemoryBudgetError) -> None:
+    def _fall_back(self, problem: str) -> None:
         with self._lock:
-            # Another thread may have been first; the CPU has no other way out.
-            if self._make is not None:
-                _log.warning("the CPU takes over: %s", error)
+            if self._make is not None:  # no other thread was first
+                _log.warning("the CPU takes over: %s", problem)
                 self._join, self._make = self._make(_CPU), None
 
 
