@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from coincide.command_line.requests import EventRequest
+from coincide.engine.accidental.moved import MovedTables
 from coincide.engine.accidental.pairs import AccidentalArguments, AccidentalPairs, Shifts
-from coincide.engine.accidental.tables import MovedTables
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import duration, names
 from coincide.model.units import Duration
@@ -51,7 +51,7 @@ class PairRequest(EventRequest):
     def moved(self, arguments: PairArguments, tables: list[pa.Table]) -> MovedTables | None:
         """What counts accidental pairs of tables in this process; None without shifts."""
         asked = self._asked(arguments)
-        return None if asked is None else MovedTables(asked, tables)
+        return None if asked is None else MovedTables(asked, self.job(asked.join, tables))
 
     def on_frames(
         self, frames: Sequence[DataFrame], arguments: PairArguments

@@ -17,8 +17,8 @@ from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, OnSpark, checked
 from coincide.command_line.summary import Counted, counted_pairs
+from coincide.engine.accidental.moved import MovedTables
 from coincide.engine.accidental.pairs import AccidentalPairs
-from coincide.engine.accidental.tables import MovedTables
 from coincide.engine.events.corrected import CorrectedClock
 from coincide.engine.events.row_numbers import ID
 from coincide.engine.events.spans import Spans

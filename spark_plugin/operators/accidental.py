@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from coincide.engine.accidental.pairs import (
-    AccidentalPairs,
+from coincide.engine.accidental.pairs import AccidentalPairs, Shifts
+from coincide.engine.accidental.tables import (
     AnyCondition,
-    Shifts,
     accidental_arguments,
+    accidental_pair_tables,
 )
-from coincide.engine.accidental.tables import accidental_pair_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second
 from coincide.engine.reports.join_report import JoinReport
 from coincide.model.condition import Confidence

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
 
-from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.events.sides import Side
 from coincide.engine.events.ticks import length_words
-from coincide.engine.join.arguments import TIMES, JoinArguments
+from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import (
-    GivenWindow,
     PairArguments,
-    check_words,
-    condition_of,
 )
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.lines import Line, Told
 from coincide.engine.reports.warnings import warn
-from coincide.model.causality.condition import CausalityCondition
-from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.errors import ConditionError, ShortShiftsWarning, argument, brief, said_of
 from coincide.model.options import MatchingWord
-from coincide.model.relations import SpanRelation
-from coincide.model.sides import SIDES
 from coincide.model.units import TIME_LIMIT, UNBOUNDED, Duration, Tick, plain, size_of
 
 Shifts = Collection[Duration]
-AnyCondition = TimingCondition | SpanRelation | CausalityCondition
 _EXAMPLE = "('30s', '-30s', '47s')"
 
 
@@ -115,39 +105,6 @@ class AccidentalArguments:
     def plan(self, spec: AnySpec, tick: Tick) -> ShiftPlan:
         """The joins that count, of the join of a spec."""
         return ShiftPlan.of(self.shifts, spec, tick)
-
-
-def accidental_arguments(
-    condition: AnyCondition | None,
-    within: GivenWindow | None,
-    confidence: Confidence | None,
-    shifts: Shifts,
-    words: Mapping[str, Any],
-    *,
-    is_one_stream: bool,
-) -> AccidentalArguments:
-    """What is asked, of a join whose other arguments are `words`; its condition tells its kind."""
-    if "report" in words:
-        raise ConditionError(
-            f"{argument('report')} belongs to joins; the counts are what comes back here. Remove"
-            f" {argument('report')}."
-        )
-    if isinstance(condition, CausalityCondition):
-        for name, given in (("within", within), ("confidence", confidence)):
-            if given is not None:
-                raise ConditionError(
-                    f"{argument(name)} belongs to pairs in time, but a CausalityCondition says all of"
-                    f" causes and effects. Remove {argument(name)}."
-                )
-        check_words("causality", CausalityArguments, words)
-        causal = CausalityArguments(condition, is_one_stream=is_one_stream, **words)
-        return AccidentalArguments(causal, shifts)
-    check_words("correlate", JoinArguments, words)
-    sides = SIDES[:1] if is_one_stream else SIDES
-    times = [words.get(f"{side}_time", TIMES) for side in sides]
-    timing = condition_of(condition, within, confidence, times)
-    join = JoinArguments(timing, is_one_stream=is_one_stream, **words)
-    return AccidentalArguments(join, shifts)
 
 
 def _unbounded() -> ConditionError:

@@ -2,62 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
+from coincide.engine.accidental.moved import MovedTables
 from coincide.engine.accidental.pairs import (
     AccidentalArguments,
     AccidentalPairs,
-    AnyCondition,
     Shifts,
-    accidental_arguments,
-    check_shifted,
 )
 from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.causality.join import TableCausality
-from coincide.engine.join.chosen_pairs import count_pairs
+from coincide.engine.join.arguments import TIMES, JoinArguments
 from coincide.engine.join.join import TableJoin, correlate_tables, given_tables
-from coincide.engine.join.pair_arguments import GivenWindow, check_second
-from coincide.engine.reports.join_report import JoinReport, JoinSummary
-from coincide.model.condition import Confidence
+from coincide.engine.join.pair_arguments import GivenWindow, check_second, check_words, condition_of
+from coincide.engine.reports.join_report import JoinReport
+from coincide.model.causality.condition import CausalityCondition
+from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
+from coincide.model.errors import ConditionError, argument
+from coincide.model.relations import SpanRelation
+from coincide.model.sides import SIDES
 
-
-class MovedTables:
-    """The tables of a join, the right one of which is moved to count accidental pairs.
-
-    Everything that can be known without the rows is checked when it is made.
-    """
-
-    def __init__(self, asked: AccidentalArguments, tables: Sequence[pa.Table]) -> None:
-        join, second = asked.join, tables[1] if len(tables) > 1 else None
-        self._job = (
-            TableCausality(tables[0], second, join)
-            if isinstance(join, CausalityArguments)
-            else TableJoin(tables[0], second, join)
-        )
-        self._moves = asked.plan(self._job.plan.spec, self._job.plan.tick)
-        self.pairs: AccidentalPairs | None = None
-
-    def count(self) -> JoinSummary:
-        """Count `pairs`, and tell what the rows were; nothing but the number of pairs is computed."""
-        job, plan, moves = self._job, self._job.plan, self._moves
-        left, right, (own, others) = job.read()
-        check_shifted(moves, plan.spec, left, right)
-        counts = [count_pairs(left, right, spec, plan.schema) for spec in moves.specs]
-        self.pairs = moves.counted(counts)
-        return JoinSummary(
-            own,
-            others,
-            None,
-            None,
-            "in memory",
-            plan.tick,
-            sides=job.sides,
-            matchless=job.matchless,
-        )
+AnyCondition = TimingCondition | SpanRelation | CausalityCondition
 
 
 @documented(correlate_tables)
@@ -121,7 +88,47 @@ def accidental_pair_tables(
     asked = accidental_arguments(
         condition, within, confidence, shifts, arguments, is_one_stream=right is None
     )
-    moved = MovedTables(asked, given_tables(left, right, asked.join))
+    join, (first, *rest) = asked.join, given_tables(left, right, asked.join)
+    second = rest[0] if rest else None
+    job = (
+        TableCausality(first, second, join)
+        if isinstance(join, CausalityArguments)
+        else TableJoin(first, second, join)
+    )
+    moved = MovedTables(asked, job)
     JoinReport.tell(moved.count(), None)
     assert moved.pairs is not None
     return moved.pairs
+
+
+def accidental_arguments(
+    condition: AnyCondition | None,
+    within: GivenWindow | None,
+    confidence: Confidence | None,
+    shifts: Shifts,
+    words: Mapping[str, Any],
+    *,
+    is_one_stream: bool,
+) -> AccidentalArguments:
+    """What is asked, of a join whose other arguments are `words`; its condition tells its kind."""
+    if "report" in words:
+        raise ConditionError(
+            f"{argument('report')} belongs to joins; the counts are what comes back here. Remove"
+            f" {argument('report')}."
+        )
+    if isinstance(condition, CausalityCondition):
+        for name, given in (("within", within), ("confidence", confidence)):
+            if given is not None:
+                raise ConditionError(
+                    f"{argument(name)} belongs to pairs in time, but a CausalityCondition says all of"
+                    f" causes and effects. Remove {argument(name)}."
+                )
+        check_words("causality", CausalityArguments, words)
+        causal = CausalityArguments(condition, is_one_stream=is_one_stream, **words)
+        return AccidentalArguments(causal, shifts)
+    check_words("correlate", JoinArguments, words)
+    sides = SIDES[:1] if is_one_stream else SIDES
+    times = [words.get(f"{side}_time", TIMES) for side in sides]
+    timing = condition_of(condition, within, confidence, times)
+    join = JoinArguments(timing, is_one_stream=is_one_stream, **words)
+    return AccidentalArguments(join, shifts)
