@@ -218,3 +218,14 @@ def test_an_early_end_of_some_file_interrupts_nothing(work, monkeypatch):
     assert code == 1
     assert "coincide: EOFError: Ran out of input" in said
     assert "interrupted" not in said
+
+
+def test_shifts_that_cannot_be_are_refused_before_the_first_row(tmp_path, capfdbinary):
+    (tmp_path / "a.csv").write_text("id,t\n1,10\n2,20\n")
+    (tmp_path / "b.csv").write_text("id,t\n1,12\n2,2305843009213693900\n")
+    words = ["join", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "-o", "-", "--unit", "us"]
+    words += ["--within", "0", "5", "--left-time", "t", "--right-time", "t", "--shifts", "1s"]
+    assert run(words) == 2
+    out, err = capfdbinary.readouterr()
+    assert b"the shift '1s' moves times beyond 2^61 ticks" in err
+    assert out in (b"", b"left_id,right_id\n")  # the header is there before the rows are read
