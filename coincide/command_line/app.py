@@ -41,8 +41,7 @@ class Command(_Plain, TyperCommand):
         """Parse what was typed."""
         options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
         words = list(_spelled_out(args, options))
-        _, _, order = self.make_parser(ctx).parse_args(args=list(words))
-        _check_once(order)
+        _check_once(words)
         return super().parse_args(ctx, words)
 
     def invoke(self, ctx: Any) -> Any:
@@ -83,9 +82,9 @@ def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
         yield word
 
 
-def _check_once(order: Sequence[Any]) -> None:
+def _check_once(words: Sequence[str]) -> None:
     """Refuse two conditions on pairs; of other options the last one counts, as in most programs."""
-    times = sum(each.opts[:1] == ["--where"] for each in order)
+    times = sum(word.partition("=")[0] == "--where" for word in words)
     if times > 1:
         raise _problem(f"--where is one condition (found {times}). Join them by AND, or by OR.")
 
