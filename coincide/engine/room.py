@@ -125,7 +125,7 @@ def _lack_of_room(called: str, pairs: int, what: str, size: int, free: int) -> M
 
 
 def check_candidates(pairs: int, most: int | None) -> None:
-    """Refuse pairs of which all are held before some are chosen, if memory or a limit forbids them."""
+    """Refuse pairs that are all held before some are chosen, if memory or a limit forbids them."""
     check_most(pairs, most)
     size = pairs * _CANDIDATE
     if most is None and size > _SMALL and size > (free := free_memory()):

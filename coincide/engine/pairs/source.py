@@ -41,7 +41,7 @@ class PairSource(Protocol):
         """What was looked at, and how many pairs there are."""
 
     def chunks(self, batch_pairs: int, /) -> Iterator[tuple[int, int]]:
-        """Runs of base positions of about so many pairs."""
+        """Runs of base positions, each with about `batch_pairs` pairs."""
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, /

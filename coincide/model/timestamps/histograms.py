@@ -30,7 +30,7 @@ _COSTS = Costs(probe=2.0)
 """As of intervals, but for a probe: two comparisons with a row of the table."""
 
 _MERITS = 2.0**40
-"""Of best matches: probabilities are told apart to one part in so many."""
+"""Of best matches: probabilities differ if they do so by more than one part in this number."""
 
 _STREAM_CLASSES = 6
 """Of a side, unless something else is said."""

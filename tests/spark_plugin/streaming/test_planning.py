@@ -63,7 +63,7 @@ def test_exact_times_wait_for_the_window_and_the_delay_alone(
 
 
 def test_a_checkpoint_remembers_the_clock_errors_of_causes(spark: SparkSession) -> None:
-    """A stream that starts anew with other errors is told, as one of left events is."""
+    """It refuses to start anew with other errors, like a stream of left events."""
     events = spark.createDataFrame([(1, 2, 3)], "id bigint, t bigint, x bigint")
 
     def settings(offset: float) -> bytes:

@@ -114,7 +114,7 @@ def test_of_frames(spark: SparkSession, small_slices: None, expected: pa.Table, 
 def test_a_right_key_may_be_called_as_an_output_column(
     spark: SparkSession, small_slices: None, tmp_path: Path, way: str
 ) -> None:
-    """The output has the left name of a key, so `left_id` of the right side is in nobody's way."""
+    """The output has the left name of a key, so `left_id` of the right side is no second column."""
     tables = SIDES[0], SIDES[1].rename_columns({"of": "left_id"})
     given: dict[str, Any] = {"by": [("key", "left_id")], "confidence": 0.5, "within": (-20, 60)}
     options = CorrelateOptions(way=way, slices=6 if way in ("exchange", "files") else None)  # type: ignore[arg-type]
