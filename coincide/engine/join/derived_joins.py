@@ -12,7 +12,6 @@ import numpy as np
 
 from coincide.engine.events.sides import PairTest, Side
 from coincide.engine.join.spec import Pairing
-from coincide.engine.pairs.best import places_of
 from coincide.engine.pairs.source import PairSource
 from coincide.model.condition import Window
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
@@ -404,6 +403,13 @@ class OrderedJoin(CountedJoin):
         join = self._pairing.of_left_rows(*self._edges[number : number + 2].tolist()).join
         positions = places_of(self.right_order)[join.right_order]
         return _Targets.of(join, places_of(join.left_order), positions, self._threads)
+
+
+def places_of(order: np.ndarray) -> np.ndarray:
+    """Where each row is in an order of all rows: int64 array."""
+    found = np.empty(order.size, np.int64)
+    found[order] = np.arange(order.size)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,10 +97,3 @@ class OrderedBest:
                     counters += looked_at
                 self._found = best, counters
             return self._found
-
-
-def places_of(order: np.ndarray) -> np.ndarray:
-    """Where each row is in an order of all rows: int64 array."""
-    found = np.empty(order.size, np.int64)
-    found[order] = np.arange(order.size)
-    return found
