@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.backends import check_backend, load_backend, release_gpu
+from coincide.engine.backends import check_backend, load_backend
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.ids import QueryIds
 from coincide.engine.borders.readings import (
@@ -31,6 +31,7 @@ from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, as_times, of_one_type, one_array
 from coincide.engine.events.ticks import contiguous
 from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
+from coincide.engine.resilient import GPU, Resilient
 from coincide.model.borders.crossings import (
     EVENTS,
     Counting,
@@ -490,20 +491,18 @@ class NewSearch:
     ) -> Search:
         """A search of points among the borders of an index."""
 
-        def search_on(backend: Any) -> Any:
-            return backend.BorderSearch(index, values, kinds, near, threads=self.threads)
+        def search_on(package: str) -> Search:
+            given = index, values, kinds, near
+            search: Search = import_module(package).BorderSearch(*given, threads=self.threads)
+            return search
 
-        backend: Any = load_backend(self.backend)
-        if backend.__name__ != "gpu_kernels":
-            found: Search = search_on(backend)
-            return found
-        resilient: Any = ResilientSearch(
-            partial(search_on, backend),
-            lambda: search_on(load_backend("cpu")),
-            partial(setattr, self, "backend", "cpu"),
-        )
-        found = resilient
-        return found
+        def search_or_stay(package: str) -> Search:
+            if package != GPU:
+                self.backend = "cpu"
+            return search_on(package)
+
+        package = load_backend(self.backend).__name__
+        return _ResilientSearch(search_or_stay) if package == GPU else search_on(package)
 
 
 @dataclass(frozen=True, eq=False)
@@ -561,54 +560,38 @@ def _joined(first: Readings, second: Readings) -> Readings:
     )
 
 
-_log = logging.getLogger(__name__)
+class _ResilientSearch(Resilient[Search]):
+    """A search on either backend: both agree in order, so that chunks that were taken stay valid."""
 
+    def __init__(self, make: Callable[[str], Search]) -> None:
+        self._searches: list[Search] = []
 
-class ResilientSearch:
-    """Used as `BorderSearch`. Both backends agree in order, so that what was handed out stands."""
+        def noted(package: str) -> Search:
+            self._searches.append(make(package))
+            return self._searches[-1]
 
-    def __init__(
-        self,
-        first: Callable[[], Search],
-        second: Callable[[], Search],
-        falls_back: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._gpu, self._second, self._falls_back = first(), second, falls_back
-        self._cpu: Search | None = None
+        super().__init__(noted)
 
     @property
     def retrieved(self) -> int:
-        """As `BorderSearch`, like all that follow."""
-        return self._gpu.retrieved + (0 if self._cpu is None else self._cpu.retrieved)
+        """As `Search`, and so is all that follows."""
+        return sum(search.retrieved for search in self._searches)
 
     @property
     def segments(self) -> np.ndarray:
-        """Where points lie among borders."""
-        if self._cpu is None:
-            try:
-                return self._gpu.segments
-            except MemoryBudgetError as error:
-                _log.warning("the CPU takes over: %s", error)
-        return self._on_cpu().segments
+        return self._do(lambda search: search.segments)
 
     def found(
         self, start: int, stop: int, wanted: Wanted, processing: int, most: int
     ) -> Iterator[PointCrossings]:
-        """The crossings of points start ... stop."""
-        if self._cpu is None:
-            try:
-                for chunk in self._gpu.found(start, stop, wanted, processing, most):
-                    start = chunk.stop
-                    yield chunk
-            except MemoryBudgetError as error:
-                _log.warning("the CPU takes over: %s", error)
-        if start < stop:
-            yield from self._on_cpu().found(start, stop, wanted, processing, most)
-
-    def _on_cpu(self) -> Search:
-        # Outside the handlers: their tracebacks would keep the device's arrays.
-        if self._cpu is None:
-            self._cpu = self._second()
-            self._falls_back()
-            release_gpu()
-        return self._cpu
+        search = self._made
+        try:
+            for chunk in search.found(start, stop, wanted, processing, most):
+                start = chunk.stop
+                yield chunk
+            return
+        except MemoryBudgetError as error:
+            problem = self._problem_of_gpu(search, error)
+        del search
+        self._take_over(problem)
+        yield from self._made.found(start, stop, wanted, processing, most)

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from coincide.engine.pairs.source import MeasuredSource, PairSource, RankedSource
+from coincide.engine.resilient import GPU, Resilient
 from coincide.model.counters import JoinCounters
-from coincide.model.errors import MemoryBudgetError
 
-_log = logging.getLogger(__name__)
 S = TypeVar("S", bound=PairSource)
-T = TypeVar("T")
-_GPU, _CPU = "gpu_kernels", "cpu_fallback"
 
 
 def resilient_ranked(backend: ModuleType, make: Callable[[str], RankedSource]) -> RankedSource:
     """The join that is made of a backend's name; of a GPU's one that the CPU can take over."""
-    return make(backend.__name__) if backend.__name__ != _GPU else _ResilientRanked(make)
+    return make(backend.__name__) if backend.__name__ != GPU else _ResilientRanked(make)
 
 
 def resilient_measured(
     backend: ModuleType, make: Callable[[str], MeasuredSource]
 ) -> MeasuredSource:
     """As `resilient_ranked`, of joins that measure their pairs."""
-    return make(backend.__name__) if backend.__name__ != _GPU else _ResilientMeasured(make)
+    return make(backend.__name__) if backend.__name__ != GPU else _ResilientMeasured(make)
 
 
-class _Resilient(Generic[S]):
+class _ResilientJoin(Resilient[S]):
     """A join of either backend: both agree in base positions and in each event's matches.
 
     So batches that were taken stay valid. Of causality they may differ in the order of one event's
     matches: ask once for a run.
     """
-
-    def __init__(self, make: Callable[[str], S]) -> None:
-        self._make: Callable[[str], S] | None = make
-        self._lock = threading.Lock()
-        try:
-            self._join = make(_GPU)
-            return
-        except MemoryBudgetError as error:
-            problem = str(error)
-        self._fall_back(problem)
 
     @property
     def left_order(self) -> np.ndarray:
@@ -82,27 +67,8 @@ class _Resilient(Generic[S]):
     def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         return self._do(lambda join: join.matches(start, stop, right_values))
 
-    def _do(self, work: Callable[[S], T]) -> T:
-        join = self._join
-        try:
-            return work(join)
-        except MemoryBudgetError as error:
-            if self._make is None and join is self._join:
-                raise  # the CPU has no other way out
-            problem = str(error)
-        # Outside the handler: its traceback would keep the device's arrays.
-        del join
-        self._fall_back(problem)
-        return work(self._join)
 
-    def _fall_back(self, problem: str) -> None:
-        with self._lock:
-            if self._make is not None:  # no other thread was first
-                _log.warning("the CPU takes over: %s", problem)
-                self._join, self._make = self._make(_CPU), None
-
-
-class _ResilientRanked(_Resilient[RankedSource]):
+class _ResilientRanked(_ResilientJoin[RankedSource]):
     @property
     def best_rows(self) -> int:
         """As `RankedSource`."""
@@ -115,7 +81,7 @@ class _ResilientRanked(_Resilient[RankedSource]):
         return self._do(lambda join: join.best(start, stop, ranks))
 
 
-class _ResilientMeasured(_Resilient[MeasuredSource]):
+class _ResilientMeasured(_ResilientJoin[MeasuredSource]):
     def measured_pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

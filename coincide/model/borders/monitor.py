@@ -34,8 +34,9 @@ _ONLY_OUT: Wanted = (True, False, False)
 class Search(Protocol):
     """Points among the borders of an index, on some backend: `cpu_fallback.borders.BorderSearch`."""
 
-    retrieved: int
-    """Queries that were taken out of the index so far."""
+    @property
+    def retrieved(self) -> int:
+        """How many queries were taken out of the index so far."""
 
     @property
     def segments(self) -> np.ndarray:
