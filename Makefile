@@ -40,7 +40,7 @@ test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which ne
 gpu: $(DEVELOPMENT) ## Where a GPU is: install its packages, test all kernels on it, measure, and write bench/results/gpu.json
 	@scripts/install.sh $(VENV) -e ".[gpu]"
 	$(VENV)/bin/coincide doctor --gpu
-	$(PYTHON) -m pytest tests/gpu_kernels $(ARGS)
+	$(PYTHON) -m pytest tests/gpu_kernels tests/bench/papers/streams $(ARGS)
 	$(PYTHON) -m bench run gpu --record
 
 lint: $(DEVELOPMENT) ## Check style, types, words and which package imports which

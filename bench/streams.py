@@ -20,12 +20,12 @@ from bench.events import LONGEST_US, SHORTEST_US
 from bench.experiment import Bench
 from bench.fingerprints import fingerprint
 from bench.papers.streams import stream_correlator
+from bench.papers.streams.correlator import MakeLive
+from bench.papers.streams.live_blocks import LiveBlocks
+from bench.papers.streams.results import Matches, StreamStats
 from coincide.model.condition import Window
-from coincide.model.streams.correlator import MakeLive
-from coincide.model.streams.results import Matches, StreamStats
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin
-from cpu_fallback.streams import LiveBlocks
 
 RATES = (12, 24, 50, 100, 200, 400, 800, 1600)
 """Arrival rates of the paper's streams, events per second."""

@@ -48,12 +48,9 @@ from coincide.engine.reports.join_report import (
     JoinReport as JoinReport,
     JoinSummary as JoinSummary,
 )
-from coincide.engine.streams.correlators import (
-    stream_correlator as stream_correlator,
-    stream_tables as stream_tables,
-)
 from coincide.engine.streams.running import StreamSummary as StreamSummary
 from coincide.engine.streams.stream_join import StreamJoin as StreamJoin
+from coincide.engine.streams.stream_tables import stream_tables as stream_tables
 from coincide.engine.transitions.monitor import TransitionMonitor as TransitionMonitor
 from coincide.engine.transitions.reports import (
     TransitionReport as TransitionReport,

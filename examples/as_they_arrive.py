@@ -1,18 +1,18 @@
 """Two sensors whose events come in block by block, out of order, some of them too late."""
 
 import numpy as np
+import pyarrow as pa
 
-from coincide import TimingCondition, mutual_deadline, stream_correlator
+from coincide import CorrelateOptions, TimingCondition, mutual_deadline, stream_tables
 
 rng = np.random.default_rng(1)
-correlator = stream_correlator(
-    "classes",
-    TimingCondition(mutual_deadline(50), confidence=0.8),  # ticks, here milliseconds
-    left_delay=200,
-    right_delay=200,
-    left_longest=20,
-    right_longest=20,
-    block=100,
+stream = stream_tables(
+    TimingCondition(mutual_deadline("50ms"), confidence=0.8),
+    left_delay="200ms",
+    right_delay="200ms",
+    left_columns="max_time",
+    right_columns="max_time",
+    options=CorrelateOptions(unit="ms"),
 )
 
 
@@ -26,7 +26,7 @@ pairs = 0
 left, right = in_order_of_arrival(3_000), in_order_of_arrival(3_000)
 for block in range(0, 3_000, 50):
     for side, ends in (("left", left[block : block + 50]), ("right", right[block : block + 50])):
-        found = correlator.push(side, (ends - 20, ends))
-        pairs += len(found.left)
-pairs += len(correlator.flush().left)
-print(pairs, "pairs,", correlator.stats.late, "events were late")
+        found = stream.push(side, pa.table({"min_time": ends - 20, "max_time": ends}))
+        pairs += found.num_rows
+pairs += stream.flush().num_rows
+print(pairs, "pairs,", stream.summary().late, "events were late")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bench.charts import LABELS
 from bench.experiment import Bench, Experiment
+from bench.papers.streams.results import StreamStats
 from bench.streams import (
     BLOCK,
     RATES,
@@ -17,7 +18,6 @@ from bench.streams import (
     mutual_deadline_us,
 )
 from bench.timing import Timing
-from coincide.model.streams.results import StreamStats
 
 DEADLINE_MS, CONFIDENCE = 1000, 0.8
 QUICK_RATES = (12, 24)

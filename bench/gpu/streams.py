@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from bench.experiment import Bench
+from bench.papers.streams.live_blocks import LiveBlocks
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from coincide.model.condition import Window
 
@@ -20,10 +21,9 @@ _PUSHED_TOGETHER = 1 << 14
 
 def makers() -> dict[str, Callable[[Any], Any]]:
     """What keeps the live events, by backend. Without a way out: where memory fails, so does the run."""
-    import cpu_fallback.streams
-    import gpu_kernels.streams
+    from bench.papers.streams.gpu import live_blocks
 
-    return {"GPU": gpu_kernels.streams.LiveBlocks, "CPU": cpu_fallback.streams.LiveBlocks}
+    return {"GPU": live_blocks.LiveBlocks, "CPU": LiveBlocks}
 
 
 def check_streams(bench: Bench) -> None:

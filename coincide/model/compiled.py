@@ -73,8 +73,8 @@ Int64s = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]
 Float64s = Annotated[np.ndarray, types.Array(types.float64, 1, "C")]
 
 
-PACKAGES = ("coincide.model", "cpu_fallback", "gpu_kernels")
-"""Packages with kernels, below one root: a folder or a zip archive."""
+PACKAGES = ("coincide.model", "cpu_fallback", "gpu_kernels", "bench.papers")
+"""Packages with kernels, below one root: a folder or a zip archive. The last one is in a checkout alone."""
 
 _SOURCES = (".py", ".pyc")  # the second where a package is installed without its sources
 _KEPT = (".nbi", ".nbc", ".lcs")

@@ -19,7 +19,6 @@ from coincide import (
     correlate_tables,
     histograms,
     mutual_deadline,
-    stream_correlator,
     stream_tables,
 )
 from coincide.engine.streams import live
@@ -380,9 +379,3 @@ def test_a_condition_on_columns_that_are_not_there() -> None:
         stream.push("right", at("x", [2]))
     found = stream.push("right", sized)
     assert found.to_pylist() == [{"left_id": "a", "right_id": "a"}]
-
-
-def test_a_correlator_says_what_takes_keys() -> None:
-    limits = {"left_delay": 0, "right_delay": 0, "left_longest": 9, "right_longest": 9}
-    with pytest.raises(ConditionError, match=r"without by. Use coincide.stream_tables"):
-        stream_correlator("lazy", mutual_deadline(3), by="key", **limits)

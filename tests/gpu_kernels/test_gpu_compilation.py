@@ -12,6 +12,7 @@ from gpu_kernels.kernels.simulation import SIMULATED
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
+from bench.papers.streams.gpu import merging
 from coincide.model.causality.template_rule import TemplateRule
 from gpu_kernels.kernels import borders, causality, join
 from gpu_kernels.kernels.compilation import Kernel
@@ -37,7 +38,7 @@ QUICK = (9, 0)
 
 WITHOUT_DIVISION = (
     *(join.place, join.tile_owners, join.scatter, join.copy),
-    *(join.merge, join.first_live, borders.locate, borders.tell),
+    *(merging.merge, merging.first_live, borders.locate, borders.tell),
     *(causality.place_causes, causality.copy),
     *(set(HISTOGRAM_KERNELS) - {causality.probe.of(TemplateRule)}),
     *SPAN_KERNELS,

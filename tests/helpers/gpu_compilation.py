@@ -23,6 +23,7 @@ from cuda.core import LinkerOptions
 from numba.cuda.cudadrv import driver
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
+from bench.papers.streams.gpu import merging
 from coincide.model.causality.deciding import PairRule
 from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.timestamps import HistogramRule, IntervalRule
@@ -40,7 +41,7 @@ RULE_KERNELS = tuple(value for value in vars(join).values() if isinstance(value,
 KERNELS = (
     *(
         value
-        for module in (join, borders, causality)
+        for module in (join, borders, causality, merging)
         for value in vars(module).values()
         if isinstance(value, Kernel)
     ),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.papers.streams.correlator import StreamCorrelator
 from coincide import Window
-from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.templates.template import Template, TemplateTable, template_table
 from cpu_fallback.reference.join import histogram_probability, qualifies
 from tests.helpers.histogram_cases import template_histogram

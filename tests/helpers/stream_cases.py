@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bench.papers.streams import stream_correlator
+from bench.papers.streams.correlator import StreamCorrelator
 from coincide import Window
-from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.timestamps import IntervalEvents
 from tests.helpers.strategies import JoinCase, random_cases
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.helpers.places import ROOT
 
-ROOMS = ("coincide/model", "coincide/engine", "spark_plugin", "cpu_fallback/streams", "gpu_kernels")
+ROOMS = ("coincide/model", "coincide/engine", "spark_plugin", "gpu_kernels")
 # As messages had them: a name, and a value that is a text in quotes.
 UNMARKED = re.compile(
     r"(?<![\w.'(])(?:way|how|emit|backend|matching|invalid|unit|tick|prefer|probability)="

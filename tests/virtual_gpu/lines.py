@@ -18,13 +18,20 @@ from typing import Any
 
 from tests.helpers.places import ROOT
 
-_OF_KERNELS = {"join.py", "borders.py", "causality.py", "searching.py"}
+_OF_KERNELS = {
+    *(
+        ROOT / "gpu_kernels/kernels" / f"{name}.py"
+        for name in ("join", "borders", "causality", "searching")
+    ),
+    ROOT / "bench/papers/streams/gpu/merging.py",
+}
+"""A GPU runs what is there."""
+
 HOST_FILES = tuple(
     path
-    for folder in ("gpu_kernels", "bench/gpu")
+    for folder in ("gpu_kernels", "bench/gpu", "bench/papers/streams/gpu")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    # A GPU runs what is there.
-    if path.parent.name != "kernels" or path.name not in _OF_KERNELS
+    if path not in _OF_KERNELS
 )
 _FOLDER = "VIRTUAL_GPU_LINES"
 _ran: dict[str, set[int]] = {str(path): set() for path in HOST_FILES}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from gpu_kernels.kernels.compilation import Kernel
 
-_MANGLED = re.compile(r"gpu_kernels7kernels\d+([a-z_]+?)\d+([a-z_]+)B")
+_MANGLED = re.compile(r"(?:gpu_kernels7kernels|streams3gpu)\d+([a-z_]+?)\d+([a-z_]+)B")
 _KINDS = re.compile(
     "IntervalRule|HistogramRule|UncertainSpanRule|SpanRule|PairRule|TemplateRule|CausalRun"
 )

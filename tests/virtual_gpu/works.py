@@ -16,11 +16,11 @@ from bench.gpu import borders, causality, equality
 from bench.gpu.backends import CPU, GPU
 from bench.gpu.streams import makers
 from bench.gpu.works import adversarial
+from bench.papers.streams import correlator
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from coincide.model.borders.moves import EITHER, PEAKS
 from coincide.model.condition import Window
 from coincide.model.errors import BackendError, MemoryBudgetError
-from coincide.model.streams import correlator
 from coincide.model.timestamps import IntervalPairs, pairs_model
 from tests.gpu_kernels.test_gpu_histograms import drawn_side
 

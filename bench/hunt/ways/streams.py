@@ -19,8 +19,8 @@ from bench.hunt.oracle import event_probability
 from bench.hunt.templates import Templates
 from bench.hunt.times import LIMIT
 from bench.papers.streams import ALGORITHMS, stream_correlator
+from bench.papers.streams.correlator import StreamCorrelator
 from coincide import TimingCondition, within
-from coincide.model.streams.correlator import StreamCorrelator
 from coincide.model.templates.template import GivenTemplate
 from coincide.model.templates.template import Templates as GivenTemplates
 from cpu_fallback.reference.decision import qualifies

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from coincide.model.streams.state import NEVER
 from coincide.model.units import TIME_LIMIT
+
+NEVER = -TIME_LIMIT
+"""A clock that has not begun, ticks."""
 
 LAST_ROWS = 31
 """So many rows of a side say where it is: the median of the last ones. Odd."""

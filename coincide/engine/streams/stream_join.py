@@ -28,6 +28,7 @@ from coincide.engine.reports.warnings import (
     warn_of_late,
     warn_of_losses,
 )
+from coincide.engine.streams.clock import NEVER
 from coincide.engine.streams.reading import (
     StreamArguments,
     check_alone,
@@ -46,7 +47,6 @@ from coincide.model.errors import (
     argument,
 )
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
-from coincide.model.streams.state import NEVER
 
 _PART = 24
 """A row is set aside by an `ahead` of one in so many of its lead: of a day an hour."""

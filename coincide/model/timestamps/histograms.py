@@ -197,7 +197,7 @@ class HistogramPairs:
         return classes.largest((self.left if side == LEFT else self.right).leans)
 
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """As `coincide.model.streams.models.StreamModel`, like what follows: Theorem 3, for any window."""
+        """As `bench.papers.streams.models.StreamModel`, like what follows: Theorem 3, for any window."""
         leans = [self.left.leans, self.right.leans]
         leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
         left, right = (own, other) if base_side == LEFT else (other, own)

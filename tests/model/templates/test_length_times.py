@@ -7,7 +7,6 @@ import pytest
 
 from coincide.model.condition import Window
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.streams.intake import LengthNumbers
 from coincide.model.templates import satisfaction
 from coincide.model.templates.satisfaction import forget, satisfaction_times
 from coincide.model.templates.tails import SatisfactionTimes
@@ -127,10 +126,3 @@ def test_another_window_solves_nothing_where_quantiles_are_kept(
         satisfaction_times(left, TABLE, Window(-4, 900, WINDOWS[0].confidence))
     assert len(solved) == (6 if room else 8)
     forget()
-
-
-def test_streams_keep_no_table_beside_their_own() -> None:
-    forget()
-    numbers = LengthNumbers(WINDOWS[0], LEFT, TABLE, 10)
-    assert numbers.numbered(np.array([9, 3, 9], np.int64)).tolist() == [1, 0, 1]
-    assert satisfaction._length_times.cache_info().currsize == 0

@@ -23,12 +23,10 @@ from coincide import (
     StreamJoin,
     StreamSummary,
     TimingCondition,
-    Window,
     around,
     correlate_tables,
     histograms,
     resolution,
-    stream_correlator,
     stream_tables,
     within,
 )
@@ -285,13 +283,6 @@ def test_what_is_refused_when_it_is_made() -> None:
         stream_tables(CONDITION, left_delay="-1s", right_delay=0)
     with pytest.raises(ConditionError, match="cannot read the duration 'soon'"):
         stream_tables(CONDITION, left_delay="soon", right_delay=0)
-
-
-def test_a_correlator_of_arrays_says_what_takes_tables() -> None:
-    limits = {"left_delay": 0, "right_delay": 0, "left_longest": 9, "right_longest": 9}
-    correlator = stream_correlator("lazy", Window(0, 1, 0.5), **limits)
-    with pytest.raises(SchemaError, match=r"found Table\). Use coincide.stream_tables"):
-        correlator.push("left", requests())
 
 
 def test_what_is_refused_when_it_runs() -> None:
