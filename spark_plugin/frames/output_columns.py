@@ -9,7 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.sides import like_width
-from coincide.engine.join.spec import AnySpec, check_output_names, swapped_sides
+from coincide.engine.join.spec import (
+    AnySpec,
+    check_output_names,
+    swapped_sides,
+    unmatched_right,
+)
 from coincide.model.errors import ConditionError
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.frames import columns as frames
@@ -107,8 +112,7 @@ def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
 def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -> DataFrame:
     """Pairs, and right events without a match, which have nulls in all other columns."""
     own = [frames.quoted(name) for name in rights.columns]
-    nothing = ["NULL"] * (len(pairs.columns) - measures - len(own))
-    placed = [*own[:keys], *nothing, *own[keys:], *["NULL"] * measures]
+    placed = unmatched_right(own, ["NULL"] * len(pairs.columns), keys, measures)
     # By place: of whole numbers Spark takes the wider type, which a null has not.
     named = zip(placed, pairs.columns, strict=True)
     return pairs.unionAll(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.engine.events.schemas import one_array
-from coincide.engine.join.spec import AnySpec
+from coincide.engine.join.spec import AnySpec, unmatched_right
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.tasks.blobs import unpacked
 from spark_plugin.tasks.connection import begin_task
@@ -203,7 +203,8 @@ class ClosedSliceTask(SliceTask):
         keys, lefts = len(self.layout.keys), len(self.layout.left)
         for batch in joined(self.alone, right, left):
             own = batch.columns
-            yield self._placed([*own[:keys], *[None] * lefts, *own[keys:]], batch.num_rows)
+            columns = unmatched_right(own, [None] * (lefts + len(own)), keys, 0)
+            yield self._placed(columns, batch.num_rows)
 
     def _placed(self, columns: Sequence[pa.Array | None], rows: int) -> list[pa.Array]:
         """Some of the output columns, in order, and nulls in place of all others."""

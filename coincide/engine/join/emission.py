@@ -14,7 +14,7 @@ from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, is_string, numbers_in_runs, total_bytes
 from coincide.engine.events.schemas import stored
 from coincide.engine.join.derived_joins import OrderedJoin, is_ascending
-from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing
+from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, unmatched_right
 from coincide.engine.pairs.best import BestMatches
 from coincide.engine.pairs.source import Rows
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
@@ -480,26 +480,20 @@ class Pairs(_OfAllPairs):
         """Right events without a match, in the order of rows: their keys and columns, all else null."""
         schema = self.schema
         keys = [Gather(*each) for each in zip(self._right.keys, schema.types, strict=False)]
-        columns = dict(enumerate(keys)) | dict(
-            enumerate(self._right_columns, len(self._left_columns))
-        )
-        sizes = total_bytes(column.sizes for column in columns.values())
+        columns = [*keys, *self._right_columns]
+        sizes = total_bytes(column.sizes for column in columns)
         alone, step = np.flatnonzero(~self._is_met), self._spec.batch_pairs
+
+        def batch(rows: np.ndarray) -> pa.RecordBatch:
+            nulls = [pa.nulls(rows.size, kind) for kind in schema.types]
+            own = [column(rows) for column in columns]
+            placed = unmatched_right(own, nulls, len(keys), len(self._spec.measures))
+            return pa.RecordBatch.from_arrays(placed, schema=schema)
 
         def batches(rows: np.ndarray) -> list[pa.RecordBatch]:
             of_rows = None if sizes is None else sizes[rows]
-            return [
-                pa.RecordBatch.from_arrays(
-                    [
-                        columns[i](rows[start:stop])
-                        if i in columns
-                        else pa.nulls(stop - start, kind)
-                        for i, kind in enumerate(schema.types)
-                    ],
-                    schema=schema,
-                )
-                for start, stop in cuts(of_rows, rows.size, row_sizes.BATCH_BYTES)
-            ]
+            parts = cuts(of_rows, rows.size, row_sizes.BATCH_BYTES)
+            return [batch(rows[start:stop]) for start, stop in parts]
 
         runs = (alone[start : start + step] for start in range(0, alone.size, step))
         yield from in_order(batches, runs, self._spec.threads)

@@ -38,7 +38,7 @@ from coincide.engine.join.pair_arguments import (
     condition_of,
 )
 from coincide.engine.join.pair_filter import GivenWhere, PairFilter, Where
-from coincide.engine.join.spec import output_schema, swapped_sides
+from coincide.engine.join.spec import output_schema, swapped_sides, unmatched_right
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     KeyOverlap,
@@ -224,21 +224,15 @@ class AlonePlan(TablePlan):
 
     def _among_pairs(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Keys and right columns, with nulls in the place of all other columns of a pair."""
-        columns = [pa.nulls(batch.num_rows, kind) for kind in self.schema.types]
-        for place, column in zip(self.own, batch.columns, strict=True):
-            columns[place] = column
-        return columns
-
-    @property
-    def own(self) -> list[int]:
-        """Which columns of pairs they have: keys and right ones."""
-        last = len(self.schema) - self.measures
-        return [*range(len(self.by[0])), *range(last - len(self.payload[0]), last)]
+        nulls = [pa.nulls(batch.num_rows, kind) for kind in self.schema.types]
+        return unmatched_right(batch.columns, nulls, len(self.by[0]), self.measures)
 
     @property
     def bare(self) -> TablePlan:
         """The same whose rows have no more than their own columns."""
-        return self.with_columns([self.schema.field(i) for i in self.own])
+        last = len(self.schema) - self.measures
+        own = *range(len(self.by[0])), *range(last - len(self.payload[0]), last)
+        return self.with_columns([self.schema.field(i) for i in own])
 
 
 @dataclass(frozen=True)

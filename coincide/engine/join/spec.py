@@ -317,6 +317,13 @@ def swapped_sides(columns: Sequence[C], keys: int, first: int, second: int) -> l
     return [*columns[:keys], *others, *own, *columns[ends[1] :]]
 
 
+def unmatched_right(own: Sequence[C], nothing: Sequence[C], keys: int, measures: int) -> list[C]:
+    """Columns of pairs for right events without a match: `own` keys and right columns, else `nothing`."""
+    last = len(nothing) - measures
+    first = last - (len(own) - keys)
+    return [*own[:keys], *nothing[keys:first], *own[keys:], *nothing[last:]]
+
+
 def output_schema(
     spec: AnySpec, by: list[pa.Field], left: list[pa.Field], right: list[pa.Field]
 ) -> pa.Schema:
