@@ -315,7 +315,7 @@ class BorderSearch:
         self, start: int, stop: int, arguments: tuple[tuple[bool, bool, bool], int, int]
     ) -> PointCrossings:
         wanted, processing, most = arguments
-        # What a move leaves, enters and passes through has room beside those that are enough.
+        # What a move leaves, enters and passes through has room after those that suffice.
         room = most + 3 * len(self._index)
         points, rows = np.empty(room, np.int64), np.empty(room, np.int32)
         events, tally = np.empty(room, np.int8), np.zeros(1, np.int64)

@@ -122,7 +122,7 @@ def _result(size: int, kind: type) -> np.ndarray:
 
 
 _KINDS = (np.int64, np.int32, np.int8)
-"""Of the columns of `Told`."""
+"""The types of the columns of `Told`."""
 
 
 class Resident(NamedTuple):
@@ -185,7 +185,7 @@ class BorderSearch:
     index, for as long as that lives, and nothing else. Several threads may call; they take turns.
 
     What it raises, `DeviceMemoryError` if the device cannot hold the index or the crossings of one point,
-    and `BackendError` if it fails, leaves all chunks that were handed out in force: whoever goes on
+    and `BackendError` if it fails, leaves all chunks that were taken in force: whoever goes on
     elsewhere, goes on where the last one stops.
     """
 

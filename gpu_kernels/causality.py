@@ -158,7 +158,7 @@ class CausalityJoin(BlockJoin):
     def measured_pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """As `pairs`, with delta and distance of each, as of `measured`."""
+        """As `pairs`, with delta and distance of each, as `measured` gives them."""
         values = left_values, right_values
         left, right, delta, distance = self._fill(start, stop, values, measured=True)
         return left, right, delta, distance.view(np.float64)

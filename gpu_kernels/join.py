@@ -50,7 +50,7 @@ class OrderedEvents(NamedTuple):
         return self.shapes.size
 
     def keys_apart(self, stride: int) -> np.ndarray:
-        """Every so many of the keys, in host memory."""
+        """One key of this many, in host memory."""
         return on_host(self.keys[::stride].copy())
 
     def shape_sample(self) -> np.ndarray:
@@ -143,16 +143,16 @@ def _by_bucket(events: OrderedEvents, bucket: Any, buckets: int) -> tuple[Ordere
 
 
 _FEW_ENTRIES = 1 << 22
-"""A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""
+"""A block of this many fills a GPU, and takes some hundred megabytes: if need be it is split."""
 
 _MANY_ENTRIES = 1 << 25
-"""With so many, by estimate, what a block takes to begin hardly shows. At most `layout.MOST_ENTRIES`."""
+"""With this many, by estimate, what a block takes to begin hardly shows. At most `layout.MOST_ENTRIES`."""
 
 _ENTRY_BYTES = 128
-"""Of all arrays that grow with the entries, counted generously."""
+"""Bytes of all arrays that grow with the entries, counted generously."""
 
 _MEMORY_SHARE = 0.25
-"""Of the memory that is left, for a block's entries; candidates and matches need some, too."""
+"""The share of the free memory for a block's entries; candidates and matches need some, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +182,10 @@ class BandedSides:
         return [(a, min(a + step, stop)) for a in range(start, stop, step)]
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
-        """Find where base events stand among the targets, and count candidates: `tiles.place`."""
+        """Find the places of base events among the targets, and count candidates: `tiles.place`."""
         run, targets = Run.of(start, self.classes), self.sides.targets
         entries = (stop - start) * self.classes
-        # The kernel writes all of each array; without targets nobody does.
+        # The kernel writes all of each array; without targets they stay unwritten.
         array = take if targets.places.size else partial(filled, value=0)
         spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
         counts = array(entries + 1, np.int64)
@@ -215,7 +215,7 @@ class Placing(Protocol):
         """What decides pairs, to be given to kernels: it has a method `takes`."""
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
-        """Find where base events stand among the targets, and count candidates."""
+        """Find the places of base events among the targets, and count candidates."""
 
 
 class Block:
@@ -305,7 +305,7 @@ def tile_owners(scan: Any, items: int) -> Any:
 
 _PAIRS_AHEAD = 1 << 22
 _PAIRS_AT_ONCE = 1 << 21
-"""Matches of a block: so many that they take longer to leave than a block takes to begin, and few enough
+"""Matches of a block: enough that they take longer to leave than a block takes to begin, and few enough
 that those of one block leave while the next is filled."""
 
 _FILLED_KEPT = 2
@@ -360,7 +360,7 @@ class BlockJoin(CountedJoin):
         """A run of base events, placed and probed."""
 
     def _outputs(self, matches: int, both: bool, measured: bool) -> list[np.ndarray]:
-        """Where so many matches go: the column of the left side if `both`, of the right side, and more."""
+        """Where this many matches go: the column of the left side if `both`, of the right side, more."""
         return [self._result(matches) for _ in range(1 + both)]
 
     def _result(self, size: int) -> np.ndarray:
@@ -455,7 +455,7 @@ class BlockJoin(CountedJoin):
 
 
 _CANDIDATES_AT_ONCE = 1 << 30
-"""What a block's tiles take grows with its candidates, of which a few events may have very many."""
+"""What a block's tiles take grows with its candidates, and a few events may have very many."""
 
 _Best = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -515,7 +515,7 @@ class Candidates:
 class EventJoin(BlockJoin):
     """A join of two sides, sorted on the device and ready to be counted and filled.
 
-    Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit. Of spans
+    Parameters and results are those of `cpu_fallback.EventJoin`, in the same order, to the bit. For spans
     that a CPU finds by a scan of starts the order differs, and more candidates are looked at.
     All arrays that it returns are in host memory.
     """

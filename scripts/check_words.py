@@ -1,16 +1,19 @@
-"""Holds README, docs, docstrings, help texts and messages to the rule of words in docs/developers/words.md.
+"""Holds pages, docstrings, comments, help texts and messages to the rule of docs/developers/words.md.
 
 `python scripts/check_words.py [FILE...]` prints each phrase that is not in use, each sentence that is too
-long, and each file whose sentences are too long on average. Code and tables are not sentences.
+long, and each file whose sentences are too long on average. Code and tables are not sentences. Of
+comments, and of docstrings that users do not see, only phrases are checked.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import io
 import re
 import sys
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,16 +31,16 @@ BANNED = {
     r"(?:\A|[,;:(–] ?)of (?:which|whom|what)\b": "begin with the subject",
     r"\Aof\b(?! course)": "begin with the subject",
     r"\bnobody\b": "say who does or does not",
-    r"\b(?:is|are|was|were|be|been) told\b": "say who reports or gives it",
+    r"\b(?:is|are|was|were|be|been) told\b(?! apart\b| from\b)": "say who reports or gives it",
     r"\bin vain\b": "say what fails",
     r"\bso many\b": "give the number, or say this many",
-    r"\b(?:is|are) none\b": "say there is no",
+    r"\b(?:is|are) (?-i:none)\b": "say there is no",
     r"\bas of\b": "say like, or for",
     r"\bbesides?\b": "say also, next to or compared with",
     r"\botherwise than\b|\b(?:sa(?:y|ys|id)|named?|called?|prints?|counts?|written|done) otherwise\b": (
         "say differently, or what"
     ),
-    r"\bstands?\b(?! for\b| in for\b| alone\b)": "say is, or is written",
+    r"\bstands?\b(?! for\b| in for\b| alone\b| out\b)": "say is, or is written",
     r"\bhand(?:s|ed|ing)? (?:\w+ )?out\b": "say return; columns that come out are output columns",
     r"\b(?:an?|the|one|each|no|every|first|second|own) looks?\b(?!-)": "say planning job",
     r"\bwhat (?:is|was|are) asked\b": "say the question, or name it",
@@ -55,17 +58,17 @@ class Text(NamedTuple):
 
     line: int
     words: str
-    is_cell: bool = False
-    """Whether it is in a table, where lengths do not matter."""
+    is_free: bool = False
+    """Whether lengths do not matter, as in a table, a comment or an inner docstring."""
 
 
 def problems(texts: Iterator[Text]) -> Iterator[str]:
     """What is wrong with the paragraphs of one page: `LINE: PROBLEM`."""
     lengths = []
-    for line, text, is_cell in texts:
+    for line, text, is_free in texts:
         for begin, sentence in sentences(text):
             at = line + text.count("\n", 0, begin)
-            length = 0 if is_cell else len(_WORD.findall(sentence))
+            length = 0 if is_free else len(_WORD.findall(sentence))
             if length > LONGEST:
                 yield f"{at}: {length} words in a sentence: {' '.join(sentence.split())[:60]}…"
             if length and sentence.rstrip()[-1] in ".!?":  # entries of lists are short
@@ -91,16 +94,21 @@ def banned(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 def texts_of(path: Path) -> Iterator[Text]:
-    """The paragraphs of a page of Markdown, or those that users see of a Python module."""
+    """The paragraphs of a page of Markdown, or of a Python module."""
     source = path.read_text("utf-8")
     if path.suffix == ".md":
-        return _paragraphs(source)
+        yield from _paragraphs(source)
+        return
     tree = ast.parse(source)
-    return (
-        text
-        for texts in (docstrings(tree, path), helps(tree, path), messages(tree))
-        for text in texts
-    )
+    public = list(_seen_by_users(tree, path))
+    for texts in (docstrings(public), helps(tree, path), messages(tree)):
+        yield from texts
+    if not path.is_relative_to(ROOT) or not path.relative_to(ROOT).as_posix().startswith(UNREAD):
+        inner = (
+            node for node in ast.walk(tree) if isinstance(node, ast.Expr) and node not in public
+        )
+        for text in (*docstrings(inner), *comments(source)):
+            yield text._replace(is_free=True)
 
 
 def _paragraphs(markdown: str, line: int = 1) -> Iterator[Text]:
@@ -127,15 +135,22 @@ def _words(token: Token) -> str:
     return kinds.get(token.type, token.content)
 
 
-def docstrings(tree: ast.Module, path: Path) -> Iterator[Text]:
-    """The paragraphs of the docstrings of public names, and of their public methods."""
+def docstrings(statements: Iterable[ast.stmt]) -> Iterator[Text]:
+    """The paragraphs of the statements that are texts."""
+    for node in statements:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield from _docstring(node.value)
+
+
+def _seen_by_users(tree: ast.Module, path: Path) -> Iterator[ast.stmt]:
+    """The first statements of public names, and of their public methods."""
     names = _public().get(path, set())
     for node in tree.body:
-        if getattr(node, "name", None) in names:
-            yield from _docstring(node)
-            for member in getattr(node, "body", ()):
-                if not getattr(member, "name", "_").startswith("_"):
-                    yield from _docstring(member)
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in names:
+            yield node.body[0]
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+                    yield member.body[0]
 
 
 def _public() -> dict[Path, set[str]]:
@@ -147,17 +162,28 @@ def _public() -> dict[Path, set[str]]:
     return homes
 
 
-def _docstring(node: ast.AST) -> Iterator[Text]:
-    if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or ast.get_docstring(node) is None:
-        return
-    first = node.body[0]
-    text = inspect.cleandoc(ast.get_docstring(node, clean=False) or "")
+def _docstring(node: ast.Constant) -> Iterator[Text]:
+    text = inspect.cleandoc(node.value) if isinstance(node.value, str) else ""
     # Heads of sections and the names, types or errors that they list are no sentences.
     text = re.sub(r"^(\w[\w ]*)\n-{3,}$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"^\S.*\n(?=    )|^[\w*, ]+ : .*$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"^ *(?:>>>|\.\.\. ).*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^ +", "", text, flags=re.MULTILINE)
-    yield from _paragraphs(text, first.lineno)
+    yield from _paragraphs(text, node.lineno)
+
+
+def comments(source: str) -> Iterator[Text]:
+    """The paragraphs of comments; those on lines of their own that follow each other are one text."""
+    begin, lines, goes_on = 0, [""], False
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            is_alone = token.line.lstrip().startswith("#")
+            if not (goes_on and is_alone and token.start[0] == begin + len(lines)):
+                yield from _paragraphs("\n".join(lines), begin)
+                begin, lines = token.start[0], []
+            lines.append(_DIRECTIVE.sub("", token.string).lstrip("# "))
+            goes_on = is_alone
+    yield from _paragraphs("\n".join(lines), begin)
 
 
 def helps(tree: ast.Module, path: Path) -> Iterator[Text]:
@@ -177,6 +203,10 @@ def helps(tree: ast.Module, path: Path) -> Iterator[Text]:
             yield from (Text(node.lineno, each) for each in re.split(r"\n\s*\n", text))
 
 
+UNREAD = ("coincide/", "cpu_fallback/streams/", "gpu_kernels/streams/")
+"""Where comments and docstrings that users do not see are yet to be read."""
+_DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|fmt:|pragma).*")
+"""What a comment says to tools."""
 _RAISED = re.compile(r"(?:Error|Warning|[Pp]roblem|NotDirect|warn)$")
 """How classes and functions are called that take a message."""
 

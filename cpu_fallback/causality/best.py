@@ -105,7 +105,7 @@ def _best(
     rule, times, lengths, points, times2, lengths2, points2,
     offsets, own, others, ranks, out,
 ):  # fmt: skip
-    """The best of each cause; parameters as of `Merits.best`."""
+    """The best of each cause; parameters are those of `Merits.best`."""
     for cause in range(out.size):
         best = np.int64(-1)
         most, least = 0.0, (np.uint64(0), 0.0, np.int64(0))

@@ -1,4 +1,4 @@
-"""Clusters: connected components of a self-join, by union-find over its pairs, of which none is kept."""
+"""Clusters: connected components of a self-join, by union-find over its pairs, which are not kept."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cluster_labels(
 def labels_of_pairs(
     n: int, group: np.ndarray | None, pairs: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> np.ndarray:
-    """As `cluster_labels`, of pairs of rows that are given run by run, of which none is kept."""
+    """As `cluster_labels`, for pairs of rows that come run by run and are not kept."""
     labels = np.arange(n)
     for own, others in pairs:
         connect_pairs(own, others, labels)

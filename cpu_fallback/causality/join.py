@@ -72,7 +72,7 @@ class CausalityJoin(CountedJoin):
     def measured_pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """As `pairs`, with delta and distance of each, as of `measured`."""
+        """As `pairs`, with delta and distance of each, as `measured` gives them."""
         return self._fill(start, stop, left_values, right_values, measured=True)
 
     def measured(

@@ -141,7 +141,7 @@ def _collect(sides, found, span, spans, effect, tally):
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _keep_met(sides, found, hits):
-    """Keep, of what is noted, the pairs that qualify; their number."""
+    """Keep the noted pairs that qualify; their number."""
     rule, causes, effects = sides.rule, found.causes, found.effects
     times, lengths, points = sides.base.times, sides.base.lengths, sides.base.points
     others, lengths2, points2 = sides.targets.times, sides.targets.lengths, sides.targets.points
@@ -214,7 +214,7 @@ HITS = 2048
 
 
 class WalkMemory(NamedTuple):
-    """Working memory of one kernel call: links of a bucket, and where its causes stand in some of them."""
+    """Working memory of one kernel call: links of a bucket, and its causes' places in some of them."""
 
     targets: np.ndarray
     windows: np.ndarray
@@ -271,7 +271,7 @@ def first_bucket(buckets, position):
 
 @compiled(allocates=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def place(sides, begin, last, link, links, found):
-    """Find where the effects of causes begin ... last, of one bucket, stand in linked buckets."""
+    """Find the places in linked buckets of the effects of causes begin ... last, of one bucket."""
     # Taken out of their tuples here: inside the loops that would cost more than a step does.
     times, ranks, others, ranks2 = (
         sides.base.times, sides.base.ranks, sides.targets.times, sides.targets.ranks
@@ -282,7 +282,7 @@ def place(sides, begin, last, link, links, found):
     while link < links and count + last - begin <= SPANS:
         target, lo, hi = targets[link], windows[link, 0], windows[link, 1]
         link, end = link + 1, offsets[target + 1]
-        # Of simultaneous events of one stream the one of the lower rank is the cause.
+        # The cause is the event of the lower rank, where two of one stream are simultaneous.
         meets_itself = sides.layout.self_join and lo == 0
         first = gallop(others, offsets[target], end, times[begin] + lo)
         if first == end:

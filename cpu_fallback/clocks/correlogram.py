@@ -32,7 +32,7 @@ _LEAST_CHUNKS = 8
 """So that a line that holds for an eighth of the time stands out of its own."""
 _MOST_CHUNKS = 1 << 14
 _FEWEST_OF_MEAN = 0.5
-"""Of the mean of a row, as the least that chance is taken to have: no stretch without pairs is a proof."""
+"""The least share of a row's mean that chance is taken to have: no stretch without pairs is a proof."""
 _MOST_BLOCKS = 64
 _FEWEST_BLOCKS = 12
 _BLOCK_BINS = 4

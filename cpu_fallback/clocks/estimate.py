@@ -22,14 +22,14 @@ from cpu_fallback.clocks.zoom import Narrowed, narrowed
 _FEWEST_EVENTS = 3
 _MOST_SEGMENTS = 64
 _SHORTEST = 0.1
-"""Of all the time, as what is halved at least where a peak has no line."""
+"""The share of all the time that is halved at least where a peak has no line."""
 _WIDER = 3.0
 _PENALTY = 25.0
 """What a further piece must gain, as a sum of squares in units of their errors."""
 _FLOOR = 0.2
-"""Of the spread: a point is known no better."""
+"""The share of the spread to which a point is known at best."""
 _RIVAL = 0.7
-"""Of the deviance of the best offset, from which on another one is as good."""
+"""The share of the best offset's deviance from which on another one is as good."""
 _PLAIN = 60.0
 """The deviance of an offset that no chance peak comes near to."""
 _RIVAL_PAIRS = 20_000_000
@@ -51,10 +51,10 @@ def clock_error(events: ClockEvents, limits: Limits, threads: int = 1) -> ClockE
     drifted = limits.drifted(last - first)
     if 2 * drifted <= limits.max_offset:
         return _error_within(events, limits, threads)
-    # Bins follow the largest offset, and the drift makes a table of narrow ones too large. Wider bins, of
-    # which right times are moved round by more, tell what is dense at both ends of a long time. A pair on a
+    # Bins follow the largest offset, and the drift makes a table of narrow ones too large. Wider bins,
+    # by which right times are moved round more, tell what is dense at both ends of a long time. A pair on a
     # line that is looked for is no farther apart than the largest offset and what the drift adds to it.
-    limits = replace(limits, chance=limits.chance / 2)  # of each of two searches
+    limits = replace(limits, chance=limits.chance / 2)  # there are two searches
     found = _error_within(events, limits, threads)
     if found.status != "not found":
         return found
@@ -256,7 +256,7 @@ def _rival(work: Work, found: list[Segment]) -> float | None:
     times = segment.start, segment.end + 1
     seen = parallels(work.events, work.limits, segment.line, segment.spread, times)
     others = np.where(seen.are_others, seen.deviances, 0.0)
-    # Of dense events too few are looked at here; for them the search has compared all offsets.
+    # Too few of dense events are looked at here; the search has compared all offsets for them.
     if seen.best < _PLAIN or others.max() < _RIVAL * seen.best:
         return None
     return float(seen.offsets[np.argmax(others)])

@@ -18,7 +18,7 @@ REACH = 8.0
 """Spreads to either side from which a line is fitted."""
 _AROUND = 3.0
 """Reaches to either side that tell how many pairs chance makes."""
-_ROOT = 2.5066282746310002  # of two pi
+_ROOT = 2.5066282746310002  # the root of two pi
 _BINS = 400
 _STEPS = 3000
 _FEWEST = 3
@@ -61,7 +61,7 @@ def fit_bell(counts, low, width, state, even, least, steps):
 
 @compiled
 def weigh_pairs(lefts, left, time, residuals, centre, spread, pairs, even, weights, sums):
-    """How probably each pair is of the bell, and the sums for a line and its errors."""
+    """How probably each pair belongs to the bell, and the sums for a line and its errors."""
     for k in range(sums.size):
         sums[k] = 0.0
     for p in range(lefts.size):

@@ -21,7 +21,7 @@ _FINER = 3
 _CELLS = 1 << 24
 """Most counts of a table: 64 MiB, twice."""
 _PAIRS = (50_000_000, 400_000_000)
-"""Of dense events the pairs of a piece; more if the first ones are not enough."""
+"""The pairs of a piece of dense events; more if the first ones are not enough."""
 _PIECES = (0.5, 0.1, 0.9, 0.3, 0.7)
 _MOST_JUDGED = 3
 _CERTAIN = -60.0
@@ -124,7 +124,7 @@ def _tables(work: Work) -> list[Table]:
 
 
 def _search_piece(work: Work, extra: float) -> Peak | None:
-    """The first line that stands all tests; or else the one that chance explains least well."""
+    """The first line that passes all tests; or else the one that chance explains least well."""
     tables = _tables(work)
     extra += math.log(len(tables))
     judged, best = 0, None

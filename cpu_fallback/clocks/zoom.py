@@ -20,9 +20,9 @@ _SLOPES = 33
 _SIDE = 14
 _SKIPPED = 3
 _HOLDS = 0.4
-"""Of the best deviance, from which a narrower peak is taken: a sharp one may be on a broad foot."""
+"""The share of the best deviance that takes a narrower peak: a sharp one may be on a broad foot."""
 _FEWEST_OF_BEST = 0.2
-"""Of the pairs of the best peak: a narrower one that has fewer is part of its noise."""
+"""The share of the best peak's pairs: a narrower one that has fewer is part of its noise."""
 
 
 class Narrowed(NamedTuple):

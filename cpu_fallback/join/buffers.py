@@ -1,4 +1,4 @@
-"""Sorted buffers of both sides, and where base events stand among the targets."""
+"""Sorted buffers of both sides, and the places of base events among the targets."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ _RUN = 512
 """Base events placed together: enough to spread what a run costs, few enough to stay in the L1 cache."""
 
 _RUN_OF_MANY, _MANY = 32, 16
-"""With more classes of targets than so many, fewer: what is noted of a run grows with both."""
+"""More classes of targets than this are put together: what is noted of a run grows with both."""
 
 _STEPS_BEFORE_GALLOP = 8
 

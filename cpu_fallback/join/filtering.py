@@ -13,7 +13,7 @@ Both = tuple[np.ndarray, np.ndarray]
 
 
 SAME, EARLIER, LATER, UNSURE = range(4)
-"""Of a pair of one stream: an event with itself; left is the earlier; left is the later, and the other
+"""Pairs of one stream: an event with itself; left is the earlier; left is the later, and the other
 order qualifies, too; left is the later, and the other order is yet to be decided."""
 NEVER, NESTED, ALWAYS = range(3)
 """When the other order is to be decided, of a pair whose left event is the later one: never, as it
@@ -74,7 +74,7 @@ def _order_of_pairs(left, right, left_rows, right_rows, doubt, shift, out):
     for pair in range(out.size):
         own, other = left_rows[pair], right_rows[pair]
         later = right.max_time[other] - left.max_time[own]
-        # Of equal later ends the longer timestamp begins earlier.
+        # The longer timestamp begins earlier, where later ends are equal.
         longer = left.lengths[own] - right.lengths[other]
         ranked = right.ranks[other] - left.ranks[own]
         tied = -shift if shift else ranked
@@ -231,7 +231,7 @@ def _least_of_targets(targets, keys, seconds, least, least_seconds, chosen):
 
 
 class Groups(NamedTuple):
-    """Pairs by the connected groups that they are of: no pair leads from one group to another."""
+    """Pairs by the connected groups that they belong to: no pair leads from one group to another."""
 
     order: np.ndarray
     offsets: np.ndarray
@@ -265,7 +265,7 @@ def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
 
 def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
     """The pairs of the assignment with the greatest sum of gains."""
-    # Of several such it is one that follows from the order of the events.
+    # Where there are several, it is one that follows from the order of the events.
     from scipy.optimize import linear_sum_assignment
 
     ordered = gains[groups.order]
@@ -288,7 +288,7 @@ def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
 def _choose_of_stars(
     groups: Groups, is_star: np.ndarray, gains: np.ndarray, chosen: np.ndarray
 ) -> None:
-    """Groups of one event with its matches, of which most groups are: its best pair."""
+    """Groups of one event with its matches, as most groups are: its best pair."""
     of_pair = np.repeat(np.arange(is_star.size), np.diff(groups.offsets))
     pairs = np.flatnonzero(is_star[of_pair])
     by_gain = pairs[np.lexsort((pairs, -gains[pairs], of_pair[pairs]))]

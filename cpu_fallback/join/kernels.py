@@ -54,7 +54,7 @@ def count_block(start, stop, sides, counts):
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
-    """Write the matches of the base events start ... stop, in order; the tally as of `count_block`."""
+    """Write the matches of the base events start ... stop, in order; the tally is that of `count_block`."""
     tally = np.zeros(3, np.int64)
     scratch, base = new_scratch(sides.bands), sides.base
     group, i = group_of(base, start), start

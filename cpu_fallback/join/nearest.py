@@ -55,12 +55,12 @@ class NearestJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As of `EventJoin`."""
+        """As in `EventJoin`."""
         own = np.repeat(left_values[start:stop], self.counts[start:stop])
         return own, self.matches(start, stop, right_values)
 
     def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
-        """As of `EventJoin`."""
+        """As in `EventJoin`."""
         counts = self.counts[start:stop]
         begins = np.repeat(self._first[start:stop] - (np.cumsum(counts) - counts), counts)
         found: np.ndarray = right_values[begins + np.arange(begins.size)]
@@ -70,7 +70,7 @@ class NearestJoin(CountedJoin):
 def _ranges(
     left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each left event the first position and the end of the right ones, which are in order."""
+    """The first position and the end of each left event's right ones, which are in order."""
     (groups, times), (others, later) = left, right
     ticks = np.unique(later)
     # One number ascends by group, then by time.

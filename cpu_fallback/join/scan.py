@@ -1,6 +1,6 @@
 """The join of spans that need no more than to begin and to end in time: a forward scan of starts.
 
-Both sides are in order of starts. Of a base event the targets that begin before it, and have not ended, are
+Both sides are in order of starts. The targets that begin before a base event, and have not ended, are
 at hand: the list of them changes little from one event to the next. Those that begin later follow one after
 the other up to the last that begins in time. So each target that is looked at is a match (Bouros &
 Mamoulis, 2017), and counts follow from sorted starts and ends alone. Kernels are called as those of
@@ -185,7 +185,7 @@ def count_block(start, stop, sides, counts):
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
-    """Write the matches of the base events start ... stop, in order; the tally as of `count_block`."""
+    """Write the matches of the base events start ... stop, in order; the tally is that of `count_block`."""
     tally = np.zeros(3, np.int64)
     base, targets, bounds = sides.base, sides.targets, sides.bounds
     # Or else the last ones of those at hand may begin too late for a short event.

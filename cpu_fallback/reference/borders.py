@@ -1,7 +1,7 @@
 """The oracle of border crossings: every reading against every query, and moves in rational arithmetic.
 
 A range holds its lower border, its upper one, both or neither, in every dimension alike. One that holds no
-float is empty, even if there are real numbers in it. A crossing is told at the reading at which it shows.
+float is empty, even if there are real numbers in it. A crossing is reported at the reading that shows it.
 """
 
 from __future__ import annotations

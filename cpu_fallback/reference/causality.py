@@ -43,15 +43,15 @@ def speed_range(
 ) -> Predicate:
     """distance / v_max - early <= delta <= distance / v_min + late, or strictly between."""
     # Speeds are distances per tick. Section 4.3 with t_p = distance / v has v_min = v_max = v,
-    # early = 0 and late = tolerance. A None for v_max is a speed without bound; a None or 0 for
-    # v_min leaves out what is asked of the latest delta, at distance 0 as well.
+    # early = 0 and late = tolerance. A None for v_max is a speed without bound. With a None or 0 for
+    # v_min the latest delta has no bound, at distance 0 as well.
 
     def holds(delta: int, distance2: Number) -> bool:
         after, before = delta + early, delta - late
         if v_max is None:
             behind = _above(after, 0, strict)
         else:
-            # distance / v_max <= after, of which the left is at least 0.
+            # distance / v_max <= after, and the left is at least 0.
             behind = after >= 0 and _above(
                 (_like(distance2, v_max) * after) ** 2, distance2, strict
             )
@@ -149,7 +149,7 @@ def histogram_causality(
 
 
 def clusters(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Of n rows the smallest row that each is connected to, by pairs."""
+    """The smallest row that each of n rows is connected to, by pairs."""
     label = list(range(n))
     changed = True
     while changed:
@@ -281,10 +281,10 @@ Timed = tuple[int, int, Place]
 
 
 class Asked(NamedTuple):
-    """Both sides, in a plane, and what is asked of their pairs.
+    """Both sides, in a plane, and the question about their pairs.
 
-    `predicates`, `confidence` and `deltas` are as of `uncertain_causality`; a window that holds the first
-    or the last of the deltas is open there. Of one stream `effects` are the causes. `admits` is a condition
+    `predicates`, `confidence` and `deltas` are those of `uncertain_causality`; a window with the first
+    or the last of the deltas is open there. `effects` of one stream are the causes. `admits` is a condition
     of its own, on the rows of a pair, its delta and its squared distance.
     """
 
@@ -312,7 +312,7 @@ class Pair(NamedTuple):
 def pairs(asked: Asked) -> list[Pair]:
     """All pairs."""
     # A window that is open at one end has no middle: nearest to the other end counts; in one that
-    # is open at both all deltas are alike. Of one stream every event is a cause, and every other
+    # is open at both all deltas are alike. In one stream every event is a cause, and every other
     # one may be its effect.
     found = []
     for i, j in uncertain_causality(*asked[:5]):
@@ -336,7 +336,7 @@ def pairs(asked: Asked) -> list[Pair]:
 
 
 def place(asked: Asked, pair: Pair, prefer: str, match: str) -> tuple[Any, ...]:
-    """Where a pair stands among those of its event; `match` says what the other one is."""
+    """The place of a pair among those of its event; `match` says what the other one is."""
     least = {
         "probability": -pair.probability, "nearest": abs(pair.between), "first": pair.between,
         "last": -pair.between, "distance": pair.distance2,

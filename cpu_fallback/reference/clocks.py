@@ -29,7 +29,7 @@ def best_line(
     max_drift: Fraction,
     reach: int,
 ) -> ReferenceLine | None:
-    """Of all lines through two pairs the one with most pairs within a reach, ticks; the first of equals."""
+    """The line through two pairs that has most pairs within a reach, ticks; the first of equals."""
     # Cross-multiplied, so that nothing is rounded; below 2^63 where times are below 2^20.
     pairs = [(x, y - x) for x in left for y in right if abs(y - x) <= max_offset + reach]
     times, differences = np.array(pairs, np.int64).reshape(-1, 2).T

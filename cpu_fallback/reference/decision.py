@@ -102,5 +102,5 @@ def decimal_of(value: float, *, is_single: bool = False) -> Fraction:
 
 
 def float_ticks(value: float, factor: Fraction, *, is_single: bool = False) -> int:
-    """A float in ticks, of which one has `factor`, rounded half to even."""
+    """A float in ticks, one of which has `factor`, rounded half to even."""
     return round(decimal_of(value, is_single=is_single) * factor)

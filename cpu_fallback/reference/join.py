@@ -1,4 +1,4 @@
-"""The oracle of the join: every pair, in rational arithmetic, and the matches that shapes hand out."""
+"""The oracle of the join: every pair, in rational arithmetic, and the matches that each shape returns."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ Preferences = str | Sequence[str]
 
 
 def place(asked: Asked, pair: Pair, prefer: Preferences, match: str) -> tuple[Any, ...]:
-    """Where a pair stands among those of its event; `match` is the side of the other one."""
+    """The place of a pair among those of its event; `match` is the side of the other one."""
     prefer, *columns = [prefer] if isinstance(prefer, str) else prefer
     left, right = asked.left[pair.left], asked.right[pair.right]
     number, other = (pair.right, right) if match == "right" else (pair.left, left)
@@ -367,7 +367,7 @@ def place(asked: Asked, pair: Pair, prefer: Preferences, match: str) -> tuple[An
 
 
 def by_column(rows: Sequence[Row], right: Row, prefer: str) -> tuple[int, int]:
-    """Where one of right rows stands by a column of its own: values, then NaN, then null."""
+    """The place of one right row by a column of its own: values, then NaN, then null."""
     name = prefer.lstrip("+-")
     value = right[name]
     if value is None:

@@ -154,7 +154,7 @@ _ALLEN: Sequence[tuple[str, str, Callable[[Span, Span], bool]]] = (
 
 
 class UncertainSpan(NamedTuple):
-    """An event that lasts, of which start and end may each be off by some ticks."""
+    """An event that lasts, whose start and end may each be off by some ticks."""
 
     start: int
     end: int

@@ -2,7 +2,7 @@
 
 Follows Kwon & Li (2009), section 3.2 and Definitions 2-4, and states what they leave open. Tuples
 arrive one after the other. Each first meets all tuples in the window, in either role: a cause that
-arrives late meets its effects. Then, if the window is full, one tuple goes. Then the new one is kept. Of
+arrives late meets its effects. Then, if the window is full, one tuple goes. Then the new one is kept. Among
 equals the one that arrived first goes. (The policy "expected" is ours: the new tuple is kept before one
 goes, and may go at once.)
 """
@@ -31,7 +31,7 @@ class Tuple(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is asked.
+    """The question.
 
     `size`: tuples in the window. `own`: if both orders of a pair qualify, the earlier is the cause, of
     simultaneous ones the one that arrived first. `hi`: the largest delta of a pair, of `longest_delta`.
@@ -196,7 +196,7 @@ class _Lessons:
         self._matches[own, b] = self._matches.get((own, b), 0) + 1
 
     def least(self, window: Sequence[int], new: int) -> int:
-        """Of the first and the last one of each class by valid time, the one that promises least."""
+        """The one that promises least, among the first and the last one of each class by valid time."""
         ends = set()
         for own in {self._class(a) for a in window}:
             kin = sorted((self._tuples[a].time, a) for a in window if self._class(a) == own)

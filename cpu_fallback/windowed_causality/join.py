@@ -77,7 +77,7 @@ class WindowJoin:
 
 
 ONE = 1 << 24
-"""Prices are counted in so many parts of a match."""
+"""Prices are counted in this many parts of a match."""
 
 _STEPS = 60
 _SCALES = 24
@@ -98,7 +98,7 @@ def most_pairs(first: np.ndarray, second: np.ndarray, tuples: int, window: int) 
 
     def bound_of(prices: np.ndarray) -> int:
         costs = np.concatenate([[0], np.cumsum(np.repeat(prices, block)[: tuples - 1])])
-        # Of long streams the sum is beyond 64 bits.
+        # The sum is beyond 64 bits where streams are long.
         paid = sum(p * c for p, c in zip(prices.tolist(), capacity.tolist(), strict=True))
         return int(_best_stays(starts, later, costs, used)) + paid
 

@@ -157,7 +157,7 @@ def _admit(window, terms, slot):
 def _join(window, terms, slot, out, pairs):
     """The pairs of a tuple with those that are kept; ghosts only count theirs."""
     time, role = window.slots[TIME, slot], window.slots[ROLE, slot]
-    for wanted in (CAUSE, EFFECT):  # of the others
+    for wanted in (CAUSE, EFFECT):  # the role of the others
         if wanted == CAUSE and role & EFFECT:
             pairs = _meet(window, terms, slot, time - terms.hi, time - terms.lo, wanted, out, pairs)
         elif wanted == EFFECT and role & CAUSE:
@@ -206,7 +206,7 @@ def _meet(window, terms, slot, first, last, wanted, out, pairs):
 
 @inner
 def _is_reported_swapped(rule, gap, dh, delta, wanted):
-    """Whether a pair of one stream whose effect came first, or at once, is told in the other order."""
+    """Whether a pair of one stream whose effect came first, or at once, is reported in the other order."""
     return wanted == EFFECT if delta == 0 else accepts(rule, gap, dh, -delta)
 
 
@@ -293,12 +293,12 @@ def victim(window, terms, time, stay_clock):
 
 @inner
 def _least_promising(window):
-    """Of the first and the last one of each class the one of least score; of equals the first by time."""
+    """The one of least score, among the first and the last one of each class; of equals the first one."""
     classes, now = window.classes, window.counts[NOW]
     known = window.counts[CLASSES] + 1
     least = _NONE
     for own in range(known):
-        if classes[UNTIL, own] <= now:  # rarely: ages are told in bins
+        if classes[UNTIL, own] <= now:  # rarely: ages are known in bins
             _weigh(window, own, now)
         least = min(least, classes[LEAST, own])
     best = -1
@@ -315,7 +315,7 @@ def _least_promising(window):
 
 @inner(forceinline=True)  # to hand over a window takes longer than what it does
 def _weigh(window, own, now):
-    """Note the lesser score of the ends of a class, and until when it stands if the ends do."""
+    """Note the lesser score of the ends of a class, and until when it holds if the ends do."""
     classes, shift = window.classes, window.counts[SHIFT]
     least, until = _NONE, _NONE
     if classes[FIRST_KIN, own] >= 0:

@@ -40,7 +40,7 @@ inner = partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 ONE = 1 << 20
-"""Means are counted in so many parts of a match."""
+"""Means are counted in this many parts of a match."""
 
 _GOLDEN = 2654435761
 """2**32 over the golden ratio: its multiples, modulo 2**32, are spread evenly."""
@@ -121,7 +121,7 @@ def _widen(window):
             histogram[own, b] = 0
     window.counts[SHIFT] += 1
     window.counts[FETCHED] *= 2
-    window.counts[RENEWED] = -1  # scores are of narrower bins
+    window.counts[RENEWED] = -1  # scores belong to narrower bins
 
 
 @inner

@@ -80,7 +80,7 @@ _FULL_STATUS = 2
 def is_of_device(error: BaseException) -> bool:
     """Whether the device, its driver or their compilers raised this.
 
-    They are told by name, since some are private and they have no common ancestor.
+    They are known by name, since some are private and they have no common ancestor.
     """
     names = {each.__name__ for each in type(error).__mro__}
     return not names.isdisjoint(_OF_DEVICE | _OF_COMPILER) or _is_of_sort(error)

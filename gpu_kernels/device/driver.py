@@ -75,7 +75,7 @@ def compiler_version() -> tuple[int, int] | None:
 
 
 def load() -> Any | None:
-    """The CUDA driver; None if there is none."""
+    """The CUDA driver; None where it is missing."""
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -26,8 +26,8 @@ MOST_PINNED = 1 << 29
 
 _ROOMS = 2
 _MOST_THREADS, _BYTES_OF_THREAD = 8, 1 << 19
-"""Of a copy within the host's memory. One thread is far slower than the way from the device: fresh pages
-take it longer than what it copies there."""
+"""Those of a copy within the host's memory. One thread is far slower than the way from the device: fresh
+pages take it longer than what it copies there."""
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Transfers:
         """An uninitialised array of shape (size,) for `fetching`.
 
         Pinned if it can be: then nothing else copies what arrives, and the memory is used again as soon
-        as the caller holds no part of it any more. Of much that is held at once, the rest is of `empty`.
+        as the caller holds no part of it any more. Where much is held at once, `empty` makes the rest.
         """
         wanted = size * np.dtype(dtype).itemsize
         held = sum(tuple(_pinned.values()))  # a tuple: other threads let go of results
@@ -114,7 +114,7 @@ class Transfers:
             raise
 
     def finish(self) -> None:
-        """Wait for all copies, and hand out what arrived."""
+        """Wait for all copies, and return what arrived."""
         for room in self._rooms:
             self._clear(room)
 
@@ -227,7 +227,7 @@ class Link(Protocol):
     """What `gpu_kernels.device.transfers` needs of a device. Nothing but `wait` makes the caller wait."""
 
     def pinned(self, size: int) -> np.ndarray:
-        """Pinned host memory: uint8 array, shape (size,). Raises `MemoryError` if there is none."""
+        """Pinned host memory: uint8 array, shape (size,). Raises `MemoryError` if the host has no more."""
 
     def empty(self, size: int, dtype: np.dtype) -> Any:
         """An uninitialised array in device memory."""
@@ -285,7 +285,7 @@ class SimulatedLink:
 
 
 class CudaLink:
-    """A `Link` to the current device: a stream beside the default stream, neither waiting."""
+    """A `Link` to the current device: a stream of its own next to the default stream, neither waiting."""
 
     def __init__(self) -> None:
         self._cuda = array_module().cuda
@@ -321,11 +321,11 @@ class CudaLink:
         mark.synchronize()
 
     def copies_follow(self) -> None:
-        """On the device; nobody waits on the host."""
+        """On the device; the host does not wait."""
         self._stream.wait_event(self._recorded(self._cuda.get_current_stream()))
 
     def kernels_follow(self, mark: Any) -> None:
-        """On the device; nobody waits on the host."""
+        """On the device; the host does not wait."""
         self._cuda.get_current_stream().wait_event(mark)
 
     def _recorded(self, stream: Any) -> Any:

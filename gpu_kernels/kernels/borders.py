@@ -71,7 +71,7 @@ MOVES = types.NamedTuple([I32_ARRAY, I8_ARRAY, types.int64, types.int64], Moves)
 
 
 class Sought(NamedTuple):
-    """What is told of moves, and how it is found."""
+    """The crossings of moves, and how they are found."""
 
     left: bool  # Whether to find queries that are left, entered, passed through
     entered: bool  # Whether to find queries that are left, entered, passed through
@@ -94,8 +94,8 @@ TOLD = types.NamedTuple([I64_ARRAY, I32_ARRAY, I8_ARRAY], Told)
 
 
 _ENTERING, _HOLDING, _FIRST, _PASSING = range(4)
-"""Ways to find what is told of a move: a walk in each dimension; a look at all queries that hold the new
-values in one, which may come from outside all; and a look at all that meet what lies between."""
+"""Ways to find a move's crossings: a walk in each dimension; a scan of all queries that hold the new
+values in one, which may come from outside all; and a scan of all that meet what lies between."""
 
 
 @kernel(VALUES, RUN, I32_ARRAY)
@@ -114,7 +114,7 @@ def locate(values, run, segments):
 def tell(borders, moves, sought, writes, places, retrieved, told):
     """Count or write the crossings of moves, a thread for each move.
 
-    Of a move what it leaves is told first, then what it enters, then what it passes through: as
+    First comes what a move leaves, then what it enters, then what it passes through: as
     `cpu_fallback.borders.fill` does.
     """
     i = cuda.grid(1)
@@ -216,7 +216,7 @@ def _walk(way, dimension, segments, old, new, dimensions):
 
 @device_function
 def _is_walk(way, processing, steps):
-    """Whether to go from key to key, without a look at peaks."""
+    """Whether to go from key to key, and not look at peaks."""
     return way == _ENTERING and (
         processing == WALK or (processing == EITHER and steps <= SHORT_WALK)
     )
@@ -224,7 +224,7 @@ def _is_walk(way, processing, steps):
 
 @device_function
 def _is_told(way, dimension, places, query, segments, old, new, dimensions):
-    """Whether a query that was found on the way is told."""
+    """Whether a query that was found on the way is reported."""
     if way == _ENTERING:
         return dimensions == 1 or is_entered(
             places, query, dimension, segments, old, new, dimensions

@@ -91,7 +91,7 @@ class Linking(NamedTuple):
 
     by_place: bool  # Whether each bucket has links of its own; by cell, all have the same
     sure: bool  # Whether every pair within a window qualifies
-    self_join: bool  # Whether both sides are of one stream, of which the earlier is the cause
+    self_join: bool  # Whether both sides have one stream, and the earlier event is the cause
     starts: Any  # int64, shape (buckets + 1,): by place: first link of each bucket of causes
     targets: Any  # int64, shape (links,): by place: buckets of effects
     windows: Any  # int64, shape (links, 2): least and most delta, ticks
@@ -181,7 +181,7 @@ def _span(time, times, own, others, event, bucket, lo, hi, self_join):
     end = others.offsets[bucket + 1]
     first = reach(times, others.offsets[bucket], end, time, lo)
     if self_join and lo == 0:
-        # Of simultaneous events of one stream the one of the lower rank is the cause.
+        # The cause is the event of the lower rank, where two of one stream are simultaneous.
         later = reach(times, first, end, time, 1)
         first = reach(others.ranks, first, later, own.ranks[event], 1)
     return first, reach(times, first, end, time, hi + 1)

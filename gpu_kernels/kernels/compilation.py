@@ -25,7 +25,7 @@ class _Array(NamedTuple):
 
     dtype: np.dtype
     dimensions: int
-    strides: tuple[int, ...]  # Of one dimension; no array has those of others
+    strides: tuple[int, ...]  # One dimension's; no array has those of others
 
     @classmethod
     def of(cls, declared: types.Array) -> _Array:

@@ -61,8 +61,8 @@ class Sides(NamedTuple):
 
     base: Base
     targets: Targets
-    rule: Any  # Of the timestamps' model: `coincide.model.timestamps.protocol.Rule`
-    side: int = LEFT  # Of the base events: LEFT or RIGHT
+    rule: Any  # From the timestamps' model: `coincide.model.timestamps.protocol.Rule`
+    side: int = LEFT  # The base events: LEFT or RIGHT
 
     def takes(self, event, target):
         """Whether a candidate qualifies: `Rule.qualifies`."""
@@ -75,7 +75,7 @@ def sides_type(rule: Any) -> Any:
 
 
 class Spans(NamedTuple):
-    """Where base events stand among the targets.
+    """The places of base events among the targets.
 
     An *entry* is a base event and a class of targets: entry i belongs to the event i // K2 of a run of
     base events, and to the class i % K2.
@@ -90,7 +90,7 @@ SPANS = types.NamedUniTuple(I64_ARRAY, len(Spans._fields), Spans)
 
 RECIPROCAL_BITS = 36
 MOST_ENTRIES = (1 << RECIPROCAL_BITS) // MOST_CLASSES - 1
-"""So many times a reciprocal is below 2**63."""
+"""This many times a reciprocal is below 2**63."""
 
 
 class Run(NamedTuple):
@@ -102,7 +102,7 @@ class Run(NamedTuple):
 
     @classmethod
     def of(cls, start: int, classes: int) -> Run:
-        """Of at most `MOST_ENTRIES` entries, for which the reciprocal is as good as a division."""
+        """The run of at most `MOST_ENTRIES` entries: for these the reciprocal is as good as a division."""
         return cls(start, classes, -(-(1 << RECIPROCAL_BITS) // classes))
 
     def event_of(self, entry):
@@ -130,7 +130,7 @@ _SLOTS = THREADS + (THREADS >> _BANKS_BITS)
 
 
 def _candidates_and(*more):
-    """Of a run of base events: what all kernels take that look at candidates, and more."""
+    """A run of base events: what all kernels take that look at candidates, and more."""
     return lambda rule: (sides_type(rule), RUN, SPANS, I64_ARRAY, I64_ARRAY, *more)
 
 
@@ -200,7 +200,7 @@ def scatter(spans, scan, owners, flags, before, inner_before, values, out):
             target, part = first + i, owner
             if i >= early:
                 target, part = spans.shell[at(owner)] + i - early, owner + 1
-            # Before it stand those that were found to qualify, and all inner ranges up to its shell.
+            # Before it are those that were found to qualify, and all inner ranges up to its shell.
             out[at(rank + inner_before[at(part)])] = values[at(target)]
             rank += 1
         item += 1
@@ -211,8 +211,8 @@ def scatter(spans, scan, owners, flags, before, inner_before, values, out):
 def copy(run, spans, places, owners, both, base_values, target_values, base_out, target_out):
     """Write the inner ranges, and what stands for the base event of every match.
 
-    The items are the rows of the output: writes are coalesced, and so are reads of targets. `owners` are
-    of the parts of entries, of which each has three.
+    The items are the rows of the output: writes are coalesced, and so are reads of targets. `owners`
+    belong to the parts of entries, three an entry.
     """
     noted = cuda.shared.array(NOTED, np.int32)
     tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
@@ -233,7 +233,7 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
         slot += _SLOTS
 
 
-# Of what is best, a thread takes consecutive candidates: most are of one base event, which is written once.
+# A thread takes consecutive candidates: most belong to one base event, whose best is written once.
 
 
 @rule_kernel(_candidates_and(F64_ARRAY, I64_ARRAY))
@@ -269,7 +269,7 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
 
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY))
 def nearest(sides, run, spans, scan, owners, top, distances):
-    """Of the most probable candidates, find the least distance from the middle of the window."""
+    """Find the least distance from the middle of the window among the most probable candidates."""
     tile = np.int64(cuda.blockIdx.x)
     item, stop = _items_of(scan, tile, np.int64(cuda.threadIdx.x))
     while item < stop:
@@ -287,7 +287,7 @@ def nearest(sides, run, spans, scan, owners, top, distances):
 
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY))
 def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
-    """Of the most probable and nearest candidates, find the least rank."""
+    """Find the least rank among the most probable and nearest candidates."""
     tile = np.int64(cuda.blockIdx.x)
     item, stop = _items_of(scan, tile, np.int64(cuda.threadIdx.x))
     while item < stop:

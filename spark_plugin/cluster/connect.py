@@ -30,7 +30,7 @@ def message_bytes(spark: SparkSession) -> int | None:
 
 
 def bytes_of(setting: str) -> int | None:
-    """A size as settings of Spark have it, such as ``"64m"``; None if it is none."""
+    """A size as settings of Spark have it, such as ``"64m"``; None if it is no size."""
     told = _SIZE.fullmatch(setting.strip())
     return int(told[1]) * 1024 ** _POWERS.index(told[2].lower()) if told else None
 

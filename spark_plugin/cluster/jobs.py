@@ -32,7 +32,7 @@ _logged: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
     """Say once a session, at level INFO, which settings would be faster."""
-    # Of the number of rows only instead of Spark's default: any other was chosen by somebody.
+    # Only in place of Spark's default number of rows: any other was chosen by somebody.
     records = _setting(spark, SETTING)
     if records == SPARKS_DEFAULT:
         _tell(spark, SETTING, records, "%s would make joins of many rows faster", BETTER)
@@ -74,7 +74,7 @@ def at_once(spark: SparkSession, jobs: Sequence[Callable[[], _Found]]) -> list[_
     if not others:
         return [own()]
     inheriting: Any = inheritable_thread_target(spark)
-    # With PYSPARK_PIN_THREAD=false it gives the session back: such threads have properties of nobody.
+    # With PYSPARK_PIN_THREAD=false it gives the session back: such threads have no properties.
     if inheriting is not spark:
         others = [inheriting(job) for job in others]
     with ThreadPoolExecutor(len(others)) as pool:

@@ -50,7 +50,7 @@ class Java:
 
 
 def describe_java(command: str | Path) -> Java | None:
-    """The Java behind a command, None if there is none that runs."""
+    """The Java behind a command, None if no Java runs."""
     try:
         answer = subprocess.run(
             [str(command), "-XshowSettings:properties", "-version"],
@@ -75,7 +75,7 @@ def find_java() -> Java:
 
 
 def java_or_fault() -> Java | tuple[str, str]:
-    """As `find_java`; what is wrong and what to do about it, where there is none."""
+    """As `find_java`; what is wrong and what to do about it, where Java is missing."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return _chosen(home)
@@ -131,7 +131,7 @@ def local_session(
         raise _backend_error(
             f"Spark is not installed ({error}). Use pip install 'pyspark>=4.0.1,<4.3'."
         ) from error
-    # Of a session that it starts itself PySpark would not read the setting.
+    # PySpark would not read the setting of a session that it starts itself.
     os.environ.setdefault(VARIABLE, conf.get("spark.pyspark.python", sys.executable))
     builder = SparkSession.builder.appName(app_name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ

@@ -1,1 +1,1 @@
-"""DataFrames as events: columns in SQL, the look at both sides, and the stage in which workers join."""
+"""DataFrames as events: columns in SQL, the job that plans read, and the stage in which workers join."""

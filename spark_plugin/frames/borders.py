@@ -288,7 +288,7 @@ class ReadingFrame:
 
     @property
     def _far(self) -> dict[int, str]:
-        """Codes and tests of integers that are none of float64."""
+        """Codes and tests of integers that float64 has not."""
         return {
             len(REASONS) + k: f"NOT ({given} BETWEEN -{_EXACT} AND {_EXACT})"
             for k, given in self._of_kinds(T.LongType)

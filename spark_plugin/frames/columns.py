@@ -29,7 +29,7 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _MOST_PLACES = 18
-"""Of decimals that are times: their product with the nanoseconds of a day has 38 digits at most."""
+"""The digits of decimals that are times: their product with a day's nanoseconds has 38 digits at most."""
 _EPOCH = "DATE '1970-01-01'"
 _NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MICROSECOND = "INTERVAL '0.000001' SECOND"
@@ -82,7 +82,7 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
 
 
 def check_microseconds(scale: TimeScale) -> None:
-    """Refuse to count timestamps and durations, which are handed out again, finer than Spark has them."""
+    """Refuse to count timestamps and durations of the output finer than Spark has them."""
     if scale.column.nanoseconds and scale.tick.unit != "us":
         raise ConditionError(
             f"Spark counts its timestamps and intervals in us (found {scale.tick.unit}). Remove"
@@ -221,7 +221,7 @@ def wire_type(kind: T.DataType) -> T.DataType:
 
 
 def wire_bytes(value: str, kind: T.DataType) -> int | str | None:
-    """Bytes of a value on the wire: a number, SQL where it is each row's own; None: it cannot be told."""
+    """Bytes of a value on the wire: a number, SQL where it is each row's own; None: it is not known."""
     if isinstance(kind, (T.StringType, T.BinaryType)):
         return f"coalesce(octet_length({value}), 0)"
     fixed = (T.FloatType, T.DoubleType, T.NullType)

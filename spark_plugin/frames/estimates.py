@@ -12,7 +12,7 @@ from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.plain_reads import KEEPING_ROWS, LOGICAL, class_of, is_made_of, plan_of
 
 _LEAVING_ROWS = KEEPING_ROWS | {"Filter"}
-"""And those that leave some of them out, of which Spark knows no number."""
+"""And those that leave some of them out, whose number Spark does not know."""
 _STATISTICS_SETTING = "spark.sql.cbo.enabled"
 _MEASURED = frozenset((
     "org.apache.spark.sql.execution.datasources.LogicalRelation",
@@ -20,11 +20,11 @@ _MEASURED = frozenset((
     "org.apache.spark.sql.catalyst.catalog.HiveTableRelation",
     f"{LOGICAL}LocalRelation", f"{LOGICAL}Range",
 ))  # fmt: skip
-"""What plans read, and Spark's estimate of it is of the rows that are there."""
+"""What plans read: Spark's estimate counts the rows that are there."""
 _NO_ESTIMATE = 1 << 60
-"""So many bytes Spark takes for what it knows nothing of."""
+"""The bytes that Spark takes for what it knows nothing of."""
 _OF_ANY_ROW = 8
-"""Bytes that Spark takes a row for besides its columns."""
+"""Bytes that Spark takes for a row without its columns."""
 _CACHE = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
 
 
@@ -52,7 +52,7 @@ def estimated_bytes(side: EventFrame) -> int | None:
 
 def is_surely_larger(side: EventFrame, size: int) -> bool:
     """Whether what a side is read from has this many bytes, too."""
-    # Of a join Spark may take the product of both inputs; of rows that a program has made it knows no size.
+    # For a join Spark may take the product of both inputs; it knows no size of rows that a program made.
     leaves = side.optimized.collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
     return size <= read < _NO_ESTIMATE

@@ -32,7 +32,7 @@ REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
 
 LAST_SECOND = 253_402_300_799
-"""Of the year 9999: no later time is shown."""
+"""The end of the year 9999: no later time is shown."""
 
 
 def latest_time(time: str, tick: Tick) -> str:
@@ -75,7 +75,7 @@ class EventFrame:
 
     @remembered
     def optimized(self) -> Any:
-        """Spark's plan of `plain`: of what is cached every question would make a new one."""
+        """Spark's plan of `plain`: every question would make a new one of what is cached."""
         return plan_of(self.plain)
 
     @remembered
@@ -85,7 +85,7 @@ class EventFrame:
             return False
         try:
             return not is_made_of(self.optimized, NO_MORE_ROWS)
-        except SPARK_ERRORS:  # of a plan that cannot be the ordinary way tells
+        except SPARK_ERRORS:  # the ordinary way says what is wrong with the plan
             return False
 
     @property
@@ -146,7 +146,7 @@ class EventFrame:
     @property
     def identities(self) -> list[str]:
         """`IDENTITY`, over the source: events of equal ones are alike in all that is asked of them."""
-        # Hashes pass over nulls, so that these have to be told.
+        # Hashes pass over nulls, so the hash must be given which they are.
         known = ", ".join([self._sql.low, self._sql.high, *self._identifying])
         return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
 
@@ -174,7 +174,7 @@ class EventFrame:
 
     @property
     def counted_columns(self) -> list[str]:
-        """What `counted` needs besides `columns`."""
+        """What `counted` needs in addition to `columns`."""
         if self.observation is None:
             return []
         lacks = (f"({test}) AS {why}" for why, test in self.lacks.items())
@@ -256,7 +256,7 @@ class EventFrame:
 
     @property
     def _is_time(self) -> str:
-        # Of ordered ends only the outer sides can be out of range.
+        # Only the outer sides of ordered ends can be out of range.
         ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
         if self._sql.shortest:
             ok += f" AND high - low >= {literal(self._sql.shortest)}"
@@ -296,7 +296,7 @@ class EventFrame:
 
     @property
     def longest(self) -> int | None:
-        """The longest support that an event can have, ticks; None where only a look could tell."""
+        """The longest support that an event can have, ticks; None where only a planning job could say."""
         declared = self.times.declared
         return self.times.model.longest(None if declared is None else declared[1])
 
@@ -326,6 +326,6 @@ class EventFrame:
 
 
 def _hashable_value(name: str, kind: T.DataType) -> str:
-    """SQL of a value that hashes differently if the column does; nulls inside are told by the text."""
+    """SQL of a value that hashes as differently as the column; the text says what inside is null."""
     nested = (T.ArrayType, T.StructType, T.MapType, T.VariantType)
     return f"to_json(struct({quoted(name)}))" if isinstance(kind, nested) else quoted(name)

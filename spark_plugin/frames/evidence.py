@@ -34,14 +34,14 @@ _MOST_KEYS = 20_000
 
 @dataclass(frozen=True)
 class FrameEvidence:
-    """Two sides, and what the look at them has shown."""
+    """Two sides, and what the planning job has shown of them."""
 
     sides: tuple[EventFrame, EventFrame]
     spec: AnySpec
     statistics: tuple[SideStatistics, SideStatistics] | None
 
     def foreseen(self) -> NoPairs | None:
-        """Why there will be no pair, if the look has shown that: runs a job only if keys are the reason."""
+        """Why there will be no pair, if the planning job shows it: runs a job only where keys are why."""
         if self.statistics is None:
             return None
         found = self._explained(self.statistics, None)
@@ -50,7 +50,7 @@ class FrameEvidence:
         return found if found.reasons else None
 
     def no_pairs(self) -> NoPairs:
-        """Why there was no pair. Runs jobs: a look where there was none, and for keys of matchable rows."""
+        """Why there was no pair. Runs the planning job if it did not, and one for matchable keys."""
         if self.statistics is None or self.sides[0].by:
             _log.info(
                 "correlate: there is no pair, so both sides are computed once more to find out why"

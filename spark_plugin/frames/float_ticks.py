@@ -48,7 +48,7 @@ def reads_decimals(scale: TimeScale) -> bool:
 
 
 def _exact(scale: TimeScale) -> str | None:
-    """A decimal of less than 2^62 ticks, rounded: bigint; None for what is none."""
+    """A decimal of less than 2^62 ticks, rounded: bigint; None for all other decimals."""
     if not scale.column.is_decimal:
         return None
     value = quoted(scale.column.name)
@@ -84,7 +84,7 @@ class _Steps:
         return [f"{power} AS {self._power}", f"rint({self._number}) AS {self._whole}"]
 
     def second(self) -> list[str]:
-        """Units of the last place beyond the whole number, with so many places and one and two more."""
+        """Units of the last place beyond the whole number, with this many places, one and two more."""
         part = f"({self._number} - {self._whole})"
         powers = (f"({self._power} * {more!r}D)" for more in _TRIED)
         return [
@@ -113,7 +113,7 @@ class _Steps:
 
 
 def _in_ticks(units: str, power: str, size: int) -> str:
-    """Units of the last place in ticks, where one is so many, rounded: all but the last step is exact."""
+    """Units of the last place in ticks, given the ticks of one, rounded: all but the last step is exact."""
     rest, tens = size, 1
     while rest % 10 == 0 and tens < 10**MOST_PLACES:
         rest, tens = rest // 10, tens * 10

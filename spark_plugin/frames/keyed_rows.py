@@ -84,7 +84,7 @@ class KeyedRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the needed columns, in types of Arrow."""
+        """The schema of the needed columns, in types of Arrow."""
         return pa.schema([(name, arrow_type(f.dataType)) for name, f in self.fields.items()])
 
     def kind(self, name: str) -> T.DataType:

@@ -182,7 +182,7 @@ class ResultColumns:
 
 
 def result_time(given: T.DataType) -> T.DataType:
-    """The type in which a time is handed out: as it came, but for numbers, which are ticks."""
+    """The type of a time in the output: as it came, but for numbers, which are ticks."""
     if isinstance(given, T.DateType):
         return MidnightType()
     own = (T.TimestampType, T.TimestampNTZType, T.DayTimeIntervalType)
@@ -190,5 +190,5 @@ def result_time(given: T.DataType) -> T.DataType:
 
 
 def computed_time(given: T.DataType) -> T.DataType:
-    """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
+    """As `result_time`, of times that no row has: timestamps for dates, as they are no midnights."""
     return T.TimestampNTZType() if isinstance(given, T.DateType) else result_time(given)

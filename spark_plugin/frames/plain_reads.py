@@ -24,7 +24,7 @@ KEEPING_ROWS = frozenset((
 NO_MORE_ROWS = KEEPING_ROWS | {
     "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
 }  # fmt: skip
-"""What hands on no more rows than it is given; of anything else nobody knows."""
+"""What hands on no more rows than it is given; anything else may."""
 
 
 def class_of(of: Any) -> str:
@@ -161,7 +161,7 @@ def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     if relation.partitionSchema().length() or relation.bucketSpec().isDefined():
         return None
     sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
-    # One answer for all, of which there may be thousands; what ends a line is encoded in them.
+    # One answer for all files, which may be thousands; what ends a line is encoded in them.
     uris = sequence.mkString("\n").split("\n")
     paths = [unquote(uri.removeprefix("file:")) for uri in uris]
     paths = [path for path in paths if _name(path) not in _SUMMARIES]

@@ -29,22 +29,22 @@ _SEEN = {
     "seen_first": "min(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
     "seen_last": "max(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
 }
-"""What is observed besides: rows of results, and how many tasks gave that came to their end; these tasks;
-and the two partitions around them, of which Spark leaves one out where it takes some rows alone.
+"""What else is observed: rows of results, and how many tasks gave that came to their end; these tasks;
+and the two partitions around them; Spark leaves one of these out where it takes some rows alone.
 Their names are unlike those of what tasks count."""
 _PATIENCE = 3.0
-"""Seconds for which nobody wonders why numbers do not come."""
+"""Seconds in which numbers may come before a user wonders."""
 _WAITS = (
     "report.summary() is waiting for an action on the result. If none is running, press Ctrl-C,"
     " run one (for example df.write), and call summary() again."
 )
 NO_EVENT = -1
-"""In place of a row's number where nobody is meant."""
+"""In place of a row's number where no row is meant."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What the stage is given besides its rows."""
+    """What the stage is given in addition to its rows."""
 
     raise_invalid: bool
     profile: ResourceProfile | None

@@ -25,15 +25,15 @@ from spark_plugin.frames.queries import note_query
 from spark_plugin.tasks.samples import Sample
 
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
-"""Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
+"""Rows of a partition up to a position are sampled at this stride: few rows whole, many rows thinly."""
 _LAST_STRIDE = 8192
 _OF_EVENTS = (("low", "first"), ("high", "last"), ("rounded", "rounded"))
 _LATE_PARTITION = 128
 """From this partition on strides are twice as long, from the doubled one on four times, and so on: so
-many partitions give little more of a sample than some, though no task knows how many there are."""
+that many partitions give little more of a sample than some, though no task knows how many there are."""
 _DOUBLINGS = 18
 _FIRST_DOUBLINGS = 4
-"""Of the stride of the first rows, so that a late small partition still shows when its events are."""
+"""A share of the stride for first rows, so that a late small partition still shows when its events are."""
 _SPREAD = 13
 """Bits that numbers of samples have in common, at the end: those of the last stride."""
 _ROW_BITS = 33
@@ -65,13 +65,13 @@ class SideStatistics:
         return self.counts.rows - self.counts.unmatchable - self.counts.dropped
 
     def sample(self, *, with_unmatchable: bool = False) -> Sample:
-        """The sample that plans are made of, for so many rows."""
+        """The sample that plans are made of, for this many rows."""
         rows = self.matchable + (self.counts.unmatchable if with_unmatchable else 0)
         return Sample(self.midpoints, self.weights, self.hashes, rows, self.shapes)
 
 
 JobStatistics = tuple[SideStatistics | None, SideStatistics | None]
-"""What is known of both sides: None of one at which nobody has looked."""
+"""What is known of both sides: None for one that no job has read."""
 NO_JOB: JobStatistics = (None, None)
 
 
@@ -80,7 +80,7 @@ def measure(
 ) -> tuple[SideStatistics, SideStatistics]:
     """Statistics of both sides by one query that reads each row once, also of one stream."""
     # A group is a reason, or a sampled row with those it stands for: a bigint, the side its last bit.
-    if is_one_stream:  # its rows go to workers with what both roles hand out
+    if is_one_stream:  # its rows go to workers with the output columns of both roles
         left = right = replace(left, payload=left.identity, tested=[])
     streams = (left,) if is_one_stream else (left, right)
     sizes = [about_bytes(events) for events in streams]
@@ -104,7 +104,7 @@ def measure(
 def _wanted(
     streams: Sequence[EventFrame], lacked: Sequence[str], *, has_own_bytes: bool
 ) -> list[Column]:
-    """What is asked of each group of rows; nothing that is the same of all."""
+    """The question about each group of rows; nothing that is the same of all."""
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["min(first) AS first", "max(last) AS last", "max(midpoint) AS midpoint"]
     wanted += ["max(shape) AS shape"]
@@ -136,7 +136,7 @@ def _keyed(events: EventFrame, side: int, lacked: Sequence[str]) -> DataFrame:
     group = f"CASE WHEN is_ok THEN {sampled} + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
         f"({group}) * 2 + {side} AS code",
-        # Rows that are not valid have groups of their own, of which nothing but rows and bytes counts.
+        # Rows that are not valid have groups of their own, where only rows and bytes count.
         "high - low AS length",
         f"(is_ok AND {events.is_too_long}) AS is_too_long",
         *(f"({events.is_lacking(why)}) AS {why}" for why in lacked),
@@ -145,7 +145,7 @@ def _keyed(events: EventFrame, side: int, lacked: Sequence[str]) -> DataFrame:
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.shape} END AS shape",
         "CASE WHEN is_ok AND beyond = 0 THEN key_hash END AS hash",
         "CASE WHEN is_ok AND beyond = 0 THEN own_bytes END AS bytes",
-        # Of nested columns it takes too long to tell of every row.
+        # It takes too long to tell of every row of nested columns.
         "own_bytes" if row_bytes(events) else "NULL AS own_bytes",
     )
 
@@ -231,7 +231,7 @@ def _of_side(
 def _weighted(
     numbers: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the samples are, in order of their numbers, and the rows for which each stands."""
+    """Where the samples are, in order of their numbers, and the rows that each represents."""
     # Rows whose sample cannot match itself are those of the one before.
     places = np.flatnonzero(sampled)
     places = places[np.argsort(numbers[places])]

@@ -192,7 +192,7 @@ def _(columns: CorrectedColumns) -> TimestampSql:
 
 
 def _about_stamps(columns: TimestampColumns, low: str, high: str) -> TimestampSql:
-    """Of intervals that are made of stamps."""
+    """Ends of intervals that are made of stamps."""
     faults = (
         ("null", "high IS NULL"),
         (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
@@ -233,7 +233,7 @@ def _moved(ticks: str) -> str:
 
 @singledispatch
 def with_timestamps(columns: TimestampColumns, source: DataFrame) -> DataFrame:
-    """The source, with what the SQL of its timestamps needs besides its columns."""
+    """The source, with what the SQL of its timestamps needs in addition to its columns."""
     return source
 
 
@@ -339,7 +339,7 @@ def _on_lines(
 
 
 def _on_wire(key: pa.Array) -> pa.Array:
-    """Values as `encode` has those of a column: of what Spark has none, as of nanoseconds, null."""
+    """Values as `encode` has those of a column: null for what Spark does not have, such as nanoseconds."""
     kind = key.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         micros = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")

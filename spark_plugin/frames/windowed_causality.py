@@ -89,7 +89,7 @@ class TupleFrame:
         check_output_names(made)
         check_distinct_names(made)
         made_kinds = [*map(rows.kind, by), *kinds, *kinds, T.LongType(), T.DoubleType()]
-        # Of equal arrivals the order is that of all else, so that a task that runs again finds the same.
+        # Equal arrivals come in the order of all else, so that a task that runs again finds the same.
         named = {name: f"read{k}" for k, name in enumerate(read)}
         others = [f"out{k}" for k, kind in enumerate(kinds) if can_be_ordered(kind)]
         order = tuple(dict.fromkeys([named[str(arguments.arrival)], *named.values(), *others]))

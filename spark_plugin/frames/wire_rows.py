@@ -105,7 +105,7 @@ def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, shown: dict[st
 
 
 def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
-    """SQL of what to say of an invalid row, of which `shown` columns are told."""
+    """SQL of what to say of an invalid row, with its values in `shown` columns."""
     hint = range_hint(side.times.scales[0].tick, side.times.scales)
     words = dict(INVALID_REASONS)
     if hint:

@@ -227,7 +227,7 @@ def correlate_files(
 
 
 def _check_places(spark: object, left: object, right: object) -> None:
-    """Refuse what stands in the place of another argument."""
+    """Refuse what is in the place of another argument."""
     if isinstance(spark, (str, os.PathLike)):
         raise SchemaError(
             f"spark, the first argument, must be a SparkSession (found {kind_of(spark)}). Without"

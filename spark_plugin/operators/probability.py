@@ -127,7 +127,7 @@ def _checked_probability(left: GivenTicks, right: GivenTicks, lo: int, hi: int) 
 
     (low1, high1), (low2, high2) = _ends("left", left), _ends("right", right)
     unknown = low1.isNull() | high1.isNull() | low2.isNull() | high2.isNull()
-    # Of ordered ends only the outer ones can be out of range.
+    # Only the outer ones of ordered ends can be out of range.
     unfit = (low1 > high1) | (low2 > high2)
     unfit |= F.least(low1, low2) <= F.lit(-TIME_LIMIT)
     unfit |= F.greatest(high1, high2) >= F.lit(TIME_LIMIT)

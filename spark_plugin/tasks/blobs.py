@@ -12,9 +12,8 @@ from coincide.engine.events.schemas import of_one_type, one_array
 _BYTES = 4 << 20
 """About the most that one holds."""
 _LIGHT_BYTES, _ROWS = 256 << 10, 4096
-"""What is enough for one: so many bytes, and so many rows. What takes half a region of G1's heap, 512 KiB
-or more, has Java mark that heap time and again beside the tasks; of few rows a column costs more than
-its values.
+"""What is enough for one: bytes, and rows. What takes half a region of G1's heap, 512 KiB or more, has Java
+mark that heap time and again while tasks run; with few rows a column costs more than its values.
 """
 _LEAST, _FIRST = b"least", b"first"
 _NARROW = (np.uint8, np.uint16, np.uint32)

@@ -72,7 +72,7 @@ class _CrossingWork(KeyWork):
 
 
 class PartitionSearch:
-    """Takes readings and hands out crossings."""
+    """Takes readings and returns crossings."""
 
     def __init__(self, queries: ShippedQueries, arguments: BorderArguments) -> None:
         ids, self._monitor = queries.watch(arguments.options)
@@ -173,11 +173,11 @@ def _watch_of(table: pa.Table, options: BorderOptions) -> Watch:
 
 
 STREAM, TIME = "stream", "time"
-"""Names of columns: int64 or a key, and ticks. Beside them those of `faults`."""
+"""Names of columns: int64 or a key, and ticks. They come with those of `faults`."""
 
 FIRST_CODE = TIME_LIMIT
-"""In place of the time of an invalid reading stands its reason, counted from here: those of `REASONS`, and
-after them, for each value column, an integer that is none of float64."""
+"""In place of the time of an invalid reading is its reason, counted from here: those of `REASONS`, and
+after them, for each value column, an integer that float64 has not."""
 
 
 def value_names(dimensions: int) -> list[str]:
@@ -201,7 +201,7 @@ class ReadingRows(FaultyRows):
         self._columns = columns
 
     def reason(self, code: int) -> str:
-        """Of `REASONS`."""
+        """The numbers of `REASONS`."""
         return tuple(REASONS)[code]
 
     def refuse(self) -> None:

@@ -107,7 +107,7 @@ class SmallSide:
         earliest, latest = (np.array([end]) for end in _extent(midpoints))
         first = np.searchsorted(self._midpoints, shifted(earliest, towards.first), side="left")
         last = np.searchsorted(self._midpoints, shifted(latest, towards.last), side="right")
-        # Of a window that nothing can meet the ends are the wrong way round.
+        # The ends of a window that nothing can meet are the wrong way round.
         return int(first[0]), max(int(first[0]), int(last[0]))
 
 

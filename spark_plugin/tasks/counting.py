@@ -18,7 +18,7 @@ from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.wire import chunks
 
 Answer = tuple[list[pa.Array], Mapping[str, int] | None]
-"""Output columns, and the numbers of `CountingTask.counted` beside a last row of nulls."""
+"""Output columns, and the numbers of `CountingTask.counted` next to a last row of nulls."""
 
 
 class CountingTask(ABC):
@@ -32,10 +32,10 @@ class CountingTask(ABC):
     counted : tuple of str
         Names of the numbers that it tells, which Spark adds up.
     names : tuple of str
-        Of the output columns.
+        Those of the output columns.
     metrics : str or None
         Name of a column to add, null but in one last row: the numbers of `counted`, and how many rows
-        came before it. Of a task that is stopped, as for ``limit``, it is missing.
+        came before it. It is missing where a task is stopped, as for ``limit``.
     """
 
     counted: ClassVar[tuple[str, ...]]
@@ -100,7 +100,7 @@ class KeyWork(ABC):
 
     @abstractmethod
     def summary(self) -> Any:
-        """What was found, of which `numbers_of` makes numbers."""
+        """What was found, which `numbers_of` turns into numbers."""
 
 
 class KeyTask(CountingTask):
@@ -125,7 +125,7 @@ class KeyTask(CountingTask):
 
 @dataclass(frozen=True)
 class TellingTask:
-    """A task that tells of a partition without rows, too, of which it has learnt no types."""
+    """A task that tells of a partition without rows, too, whose types it has not learnt."""
 
     task: CountingTask
     kinds: tuple[pa.DataType, ...]

@@ -159,7 +159,7 @@ def _divided(
 
 
 def _unpacked_rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
-    """Events of all packs, with salts for those that match nothing: nobody cuts them another time."""
+    """Events of all packs, with salts for those that match nothing: they are not cut another time."""
     while packs:
         rows = unpacked([packs.pop()])
         yield from rows.append_column(SALT, pa.array(np.arange(rows.num_rows))).to_batches()

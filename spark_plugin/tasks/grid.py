@@ -44,7 +44,7 @@ class Grid:
     buckets: int
     reach: Reach
     useful: tuple[int, int]  # the largest shapes that a left and a right event of a pair can have
-    nanoseconds: int  # of a tick
+    nanoseconds: int  # a tick has this many
     keeps_right: bool  # whether right events without a match come out
     is_one_stream: bool
     is_lasting: bool = False  # a bucket has one label, which all of its slices share
@@ -91,7 +91,7 @@ class Grid:
     def parted(
         self, midpoints: np.ndarray, number: int, until: int, *, is_left: bool
     ) -> tuple[np.ndarray, list[tuple[int, int, np.ndarray]]]:
-        """Of a pack that has rows of a slice: the rows up to another slice, and all later ones by slice.
+        """Numbers in a pack that has a slice's rows: the rows up to another, and all later ones by slice.
 
         A row is in the pieces of all slices in which it is to be met; a piece has its first and last slice.
         """

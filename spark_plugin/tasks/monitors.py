@@ -22,7 +22,7 @@ from spark_plugin.tasks.wire import CODED, TIME, as_stream
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedPackTask(StreamPackTask):
-    """Packs rows after a look for invalid ones, which are refused or left out."""
+    """Packs rows, and refuses or skips invalid ones."""
 
     check: Callable[[pa.Table], pa.Table]  # gives the valid rows, or raises
     ends: tuple[str, str]  # columns of the min and max time, ticks
@@ -71,7 +71,7 @@ class StreamMonitor(ABC):
 class Monitors(ABC):
     """Makes monitors, one for each bucket of keys."""
 
-    names: tuple[str, ...]  # of the output columns
+    names: tuple[str, ...]  # those of the output columns
 
     @abstractmethod
     def monitor(self, state: bytes | None) -> StreamMonitor:

@@ -27,13 +27,13 @@ from spark_plugin.tasks.wire import (
 )
 
 IS_LEFT, EVENTS = "is_left", "events"
-"""Columns beside `LABEL` of what crosses the exchange: the side, and the packed events."""
+"""Columns next to `LABEL` of what crosses the exchange: the side, and the packed events."""
 _ROWS, _BYTES = 1 << 20, 64 << 20
 """What is cut at once."""
 _COPIES = 4 << 20
-"""Of events that are in memory at once, too."""
+"""Most bytes of events that are in memory at once, too."""
 _BATCH_BYTES = 4 << 20
-"""Of packs that are handed on at once."""
+"""Most packs that are handed on at once."""
 
 
 def bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

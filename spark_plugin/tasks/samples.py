@@ -40,7 +40,7 @@ class Sample:
 
 
 class Step(NamedTuple):
-    """How far right events of some shapes reach: `first` and `last` as of a `Reach`."""
+    """How far right events of some shapes reach: `first` and `last` as in `Reach`."""
 
     lowest: int
     highest: int
@@ -66,7 +66,7 @@ class Reach:
         right: tuple[int, int],
         useful: tuple[int, int] | None = None,
     ) -> Reach:
-        """Of events whose smallest and largest shapes are given by side."""
+        """The reach of events whose smallest and largest shapes are given by side."""
         sides = _useful((left, right), useful)
         bands = pairs.bands(LEFT, *(ShapeClasses.one(*side) for side in sides))[0, 0]
         first, last = int(bands[OUTER_LO]), int(bands[OUTER_HI])
@@ -83,7 +83,7 @@ class Reach:
             Step(int(low), int(high), int(band[OUTER_LO]), int(band[OUTER_HI]))
             for low, high, band in zip(classes.lowest, classes.highest, bands, strict=True)
         ]
-        if right[1] < self.right[1]:  # which no pair is of
+        if right[1] < self.right[1]:  # no pair has these
             steps.append(Step(right[1] + 1, self.right[1], 1, 0))
         return replace(self, own=tuple(steps))
 
@@ -101,7 +101,7 @@ class Reach:
 
     def of_right(self, midpoints: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Earliest and latest midpoints of left events that right ones reach; for none, swapped."""
-        # Of an unforeseen shape it is one midpoint: so the event comes to a task, which refuses it.
+        # For an unforeseen shape it is one midpoint: so the event comes to a task, which refuses it.
         if not self.steps:
             return shifted(midpoints, -self.last), shifted(midpoints, -self.first)
         highest = np.array([step.highest for step in self.steps])
@@ -117,7 +117,7 @@ class Reach:
 
     @property
     def reversed(self) -> Reach:
-        """Of the difference the other way round."""
+        """The reach of the difference the other way round."""
         return Reach(-self.last, -self.first, self.right, self.left)
 
 
@@ -151,7 +151,7 @@ def lengths_between(shortest: int, longest: int) -> np.ndarray:
 
 
 def _classes(shortest: int, longest: int) -> ShapeClasses:
-    """Of lengths, each class about as many times as long as the one before."""
+    """Classes of lengths, each about as many times as long as the one before."""
     highest = lengths_between(shortest, longest)
     lowest = np.append(shortest, highest[:-1] + 1)
     return ShapeClasses(lowest, highest, np.full(highest.size, 1 / highest.size))
@@ -175,7 +175,7 @@ def expected_matches(base: Sample, targets: Sample, reach: Reach) -> np.ndarray:
     first = places(keys[:n], shifted(base.midpoints, reach.first), "left")
     last = places(keys[:n], shifted(base.midpoints, reach.last), "right")
     ends = np.searchsorted(there[order], np.stack([first, last]))
-    # Of a reach that nothing is in, the ends are the wrong way round.
+    # The ends of a reach that nothing is in are the wrong way round.
     return np.maximum(cumulated[ends[1]] - cumulated[ends[0]], 0.0)
 
 

@@ -168,14 +168,14 @@ class SlicePlan:
 
 
 def within_runs(copies: np.ndarray) -> np.ndarray:
-    """The how-many-eth of its run each is, of runs so long."""
+    """The position of each in its run, given the lengths of runs."""
     return np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
 
 
 _REACHES, _REACHES_OF_KEYS = 8, 16
-"""A cell is at least so many times as long as pairs reach: one right event in as many is in two.
+"""A cell is at least this many times as long as pairs reach: one right event in as many is in two.
 
-Of fewer events where keys do not share a cell out, so that a short day has cells enough.
+A cell has fewer events where keys do not share a cell out, so that a short day has cells enough.
 """
 _FINE_REACHES = 2
 _LONGEST = 62
@@ -221,7 +221,7 @@ class CellPlan:
         return np.full(places.midpoints.size, 1 if is_left else 2)
 
     def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The rows in each slice, and the slices, as of a `SlicePlan`."""
+        """The rows in each slice, and the slices, as in `SlicePlan`."""
         order = places.by_time
         cells = self._cells(places, order, is_left)
         keys = [places.hashes[order]] if self.needs_keys else []

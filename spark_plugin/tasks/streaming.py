@@ -28,9 +28,9 @@ BOUNDS = FIRST, LAST, DUE_FIRST, DUE_LAST = "first", "last", "due_first", "due_l
 IS_OWN = "is_own"
 """Columns of packs: those of `Slices`."""
 IS_LATE, ROWS = "is_late", "late_rows"
-"""Of packs that come out: whether a pack takes no part, and the rows of one that is late."""
+"""Columns of output packs: whether a pack takes no part, and the rows of one that is late."""
 IS_AHEAD, AHEAD_ROWS = "is_ahead", "ahead_rows"
-"""Of packs: whether they are too far ahead. Of packs that come out: the rows of one that is."""
+"""Columns of packs: whether they are too far ahead; and of output packs, the rows of one that is."""
 SEEN = "seen"
 """Column of how far a side has come, microseconds."""
 SETTINGS = -(2**63)
@@ -167,8 +167,8 @@ class _Pack(NamedTuple):
 class ClosedSliceTask(SliceTask):
     """Joins closed slices, those of a label in a run of packs, and makes rows of late events."""
 
-    kinds: tuple[pa.DataType, ...]  # of the output columns
-    tells_late: bool  # the last one of which says of late rows which side they are of
+    kinds: tuple[pa.DataType, ...]  # those of the output columns
+    tells_late: bool  # the last one says which side late rows belong to
     alone: AnySpec | None = None  # the join that finds right events without a match
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:

@@ -59,11 +59,11 @@ class TransitionTask(KeyTask):
 
 QUERY, STREAM, LOW, HIGH, KIND = "query", "stream", "low", "high", "kind"
 """Names of columns: ids, the ends of the timestamp in ticks, `OUT` or `IN` or what is wrong with the event.
-Beside them those of `faults`."""
+They come with those of `faults`."""
 
 FAULTS = ("event", "not_finite", "range", "order")
 FIRST_FAULT, FIRST_NULL = 2, 64
-"""In place of the kind of an invalid event stands what is wrong with it: from the first number on, one of
+"""In place of the kind of an invalid event is what is wrong with it: from the first number on, one of
 `FAULTS`; from the second one on the needed columns that are null, as bits."""
 
 
@@ -91,7 +91,7 @@ class EventRows(FaultyRows):
         """Raise if some that were read are to be refused."""
         arguments = self._columns.arguments
         if arguments.options.invalid == "raise" and self.codes:
-            # Of several codes for nulls the first example stays.
+            # The first example stays where nulls have several codes.
             examples = {self.reason(code): self.examples[code] for code in reversed(self.examples)}
             bits = np.bitwise_or.reduce([max(code - _NULL, 0) for code in self.codes])
             null = [name for k, name in enumerate(arguments.columns) if bits >> k & 1]
@@ -159,7 +159,7 @@ class _TransitionWork(KeyWork):
             )
 
     def _decided(self, events: Batch) -> Iterator[list[pa.Array]]:
-        """What events decide, of which no later one is at the midpoint of the last."""
+        """What events decide, if no later one is at the midpoint of the last."""
         last = self._last
         keys = self._runs.numbered(events.ids)
         goes_on = last is not None and keys[0] == 0

@@ -21,7 +21,7 @@ from spark_plugin.tasks.counting import KeyTask, KeyWork
 from spark_plugin.tasks.wire import Runs
 
 _PAIRS_AT_ONCE = 1 << 22
-"""So many pairs are in memory at most, or those of one tuple."""
+"""Most pairs that are in memory, or those of one tuple."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class WireLayout:
         return tuple(dict.fromkeys((*common, *self.left, *self.right, *tested)))
 
     def payload(self, side: str) -> tuple[str, ...]:
-        """Wire columns of what one side hands out."""
+        """Wire columns of one side's output columns."""
         return self.left if side == "left" else self.right
 
     def tested(self, side: str) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class WireLayout:
 
 
 def place_names(coordinates: int) -> tuple[str, ...]:
-    """Wire columns of so many coordinates."""
+    """Wire columns of this many coordinates."""
     return tuple(f"place{i}" for i in range(coordinates))
 
 
@@ -133,7 +133,7 @@ def on_the_wire(name: str, column: pa.Array, wire: pa.DataType) -> pa.Array:
 
 
 def is_left(coded: np.ndarray) -> np.ndarray:
-    """Which coded shapes are of left events: those >= 0, and `UNMATCHED`."""
+    """Which coded shapes belong to left events: those >= 0, and `UNMATCHED`."""
     return (coded >= 0) | (coded == UNMATCHED)
 
 
@@ -204,7 +204,7 @@ def as_stream(table: pa.Table) -> bytes:
 
 
 def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:
-    """Gather batches until they have so many rows or bytes."""
+    """Gather batches until they have the given rows or bytes."""
     gathered: list[pa.RecordBatch] = []
     count = held = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""How events of two DataFrames meet: an ordered table of rules, of which the first that gives a plan holds.
+"""How events of two DataFrames meet: an ordered table of rules; the first that gives a plan holds.
 
 `plan_way` asks the rules; `spark_plugin.ways.limits` has their numbers. Rules ask a `Question`, which needs
 no Spark, so that tests put one together from sizes.
@@ -209,7 +209,7 @@ class Question:
         return None if self.shuffles_pairs(small) else small
 
     def shuffles_pairs(self, small: SideFacts) -> bool:
-        """Whether all pairs would be shuffled, of which nobody knows whether they are few."""
+        """Whether all pairs would be shuffled, though they may be many."""
         shuffles = is_two_step(small.side, self.spec) and self.spec.row.holds_all_pairs
         return shuffles and not self.spec.one_row_per_event
 
@@ -440,7 +440,7 @@ def plan_gaps(
 
 
 def reach_of_any(times: tuple[TimestampColumns, TimestampColumns], spec: AnySpec) -> Reach | None:
-    """How far pairs reach whose lengths nobody has seen; None if that has no bound."""
+    """How far pairs reach whose lengths are not known; None if that has no bound."""
     left, right = map(lengths_of, times)
     if left is not None and right is not None:
         return Reach.of(spec.pairs, left, right, spec.largest_useful)

@@ -140,7 +140,7 @@ def with_unmatched(
     columns: Sequence[OutputColumn],
     counts: Counts,
 ) -> DataFrame:
-    """All left events, with their match or nulls; of those alike in all one is of the pair."""
+    """All left events, with their match or nulls; one of those alike in all has the pair."""
     own, others = columns[: counts.keys + counts.left], columns[counts.keys + counts.left :]
     names = [f"own{i}" for i in range(len(own))]
     wire = zip([*layout.keys, *layout.left], names, strict=True)
@@ -160,7 +160,7 @@ def with_unmatched(
 
 
 def _numbered(name: str, alike: Sequence[str]) -> str:
-    """SQL of the how-many-eth of its kind a row is."""
+    """SQL of a row's number among those of its kind."""
     return f"row_number() OVER (PARTITION BY {', '.join(alike)} ORDER BY 1) AS {name}"
 
 

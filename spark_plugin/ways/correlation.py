@@ -89,7 +89,7 @@ class Correlation:
 
     @property
     def right(self) -> SideCounts | None:
-        """Those of the right one; of one stream they are told of once."""
+        """Those of the right one; those of one stream are given once."""
         is_told = self.statistics[1] is None or self.evidence.spec.is_one_stream
         return None if is_told or self.statistics[1] is None else self.statistics[1].counts
 
@@ -171,7 +171,7 @@ class Correlation:
 
     @contextmanager
     def closed_on_failure(self) -> Iterator[None]:
-        """Let go of what was broadcast, if what is planned besides fails."""
+        """Let go of what was broadcast, if what else is planned fails."""
         try:
             yield
         except BaseException:

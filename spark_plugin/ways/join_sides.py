@@ -68,7 +68,7 @@ def check_one_stream(
 
 
 def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
-    """Refuse streaming sides, of which a micro-batch does not know who stays without a match."""
+    """Refuse streaming sides: a micro-batch does not know who stays without a match."""
     if any(source.isStreaming for source in sources):
         raise ConditionError(
             f"{argument('how', how)} needs all rows of both sides at once, but one is streaming."
@@ -166,7 +166,7 @@ def settled(arguments: Arguments, left: DataFrame, right: DataFrame) -> Argument
 
 
 def check_payload(sides: Sides) -> None:
-    """Refuse columns to hand out that are not there."""
+    """Refuse output columns that are not there."""
     for side in sides:
         for name in side.payload:
             field_of(side.plain, side.called, name)

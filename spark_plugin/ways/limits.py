@@ -22,9 +22,9 @@ class PlannerLimits:
     both_rows: int = _BOTH_ROWS
     """Most rows a side that are broadcast on both sides: more are read faster by many tasks."""
     both_bytes: int = _BOTH_BYTES
-    """Most bytes of both sides together that are collected: so many rows of a time, a key and an id."""
+    """Most bytes of both sides together that are collected: as rows of a time, a key and an id."""
     small_bytes: int = 12 << 20
-    """Most bytes of one small side: `small_rows` of twice that width. Of more, rows are counted first."""
+    """Most bytes of one small side: `small_rows` of twice that width. With more, rows are counted first."""
     small_rows: int = SMALLEST_CHUNK
     """Most rows of one small side: of more, each chunk of the other side prepares more than it has."""
     far_larger: int = 4
@@ -36,7 +36,7 @@ class PlannerLimits:
     large_filtered_bytes: int = _BOTH_BYTES // 2
     """The same where both have a filter: of less they are collected, if the filters leave few rows."""
     packed: int = 2
-    """Files hold about so many times the bytes and rows that they have on disk."""
+    """Files hold about this many times the bytes and rows that they have on disk."""
     smallest_slice_rows: int = 1 << 14
     """Fewest rows of a slice: of fewer, a task of its own does not pay."""
     most_slices: int = MOST_TIME_SLICES
@@ -47,11 +47,11 @@ class PlannerLimits:
     """Slices for each core where the rows are unknown, so that no core waits long for the last one."""
 
     many_more: int = 2
-    """More than `small_rows` are broadcast only to so many times as many: else a shuffle is faster."""
+    """More than `small_rows` are broadcast only to this many times as many: else a shuffle is faster."""
     prepared_row: float = 0.3
     """Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
     uneven: float = 2.0
-    """A partition of so many times its share of the work would keep the other tasks waiting."""
+    """A partition of this many times its share of the work would keep the other tasks waiting."""
     little_work: float = 5_000_000.0
     """Below this much work, in rows, an uneven partition is done before an exchange would be."""
 

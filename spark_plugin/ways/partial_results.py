@@ -1,4 +1,4 @@
-"""Parts of what is asked of left events, found by several tasks, put together by a `groupBy`."""
+"""Parts of the answer for left events, found by several tasks, put together by a `groupBy`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PartialResult:
 
     @property
     def events_schema(self) -> T.StructType:
-        """Of left events, where tasks do not tell of them: which each is, its keys and columns."""
+        """Left events, where tasks do not give them: which each is, its keys and columns."""
         fields = [T.StructField(name, T.LongType()) for name in self._event]
         return T.StructType([*fields, *self._own_fields])
 
@@ -110,7 +110,7 @@ class PartialResult:
 
     def _joined(self, found: DataFrame, events: DataFrame) -> DataFrame:
         """What was found of each of the left events."""
-        # Spark takes what Python yields to be as small as its input. Of the events it is known.
+        # Spark takes what Python yields to be as small as its input. The events' size is known.
         if self._spec.how == "inner":
             events = events.hint("broadcast")
         elif self.spec.row.holds_all_pairs:
@@ -130,7 +130,7 @@ class PartialResult:
         )
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:
-        """What an event without a match has, of which tasks do not tell."""
+        """What an event without a match has, which tasks do not give."""
         if self._spec.how != "left" or self._tells_events:
             return found
         row = self._spec.row
@@ -162,7 +162,7 @@ def added_up(
     probability, *order = names[-length_of_order(spec) - 1 :]
     preferred = [order.pop(0)] if _is_preferred(spec) else []
     second = [order.pop(0)] if spec.choice.then else []
-    if "distance" in spec.measures:  # of causes and effects; it is handed out
+    if "distance" in spec.measures:  # causes and effects have it in the output
         order.insert(1, next(name for name, column in others if column.name == "distance"))
     if preferred:
         preferred += second
@@ -232,7 +232,7 @@ def order_of_best(
 
 
 def ordered_terms(columns: Sequence[tuple[str, OutputColumn]]) -> list[str]:
-    """SQL of what columns are ordered by, nulls last; of those that have no order there is none."""
+    """SQL of what columns are ordered by, nulls last; columns that have no order give no SQL."""
     terms = []
     for name, column in columns:
         if can_be_ordered(column.wire_kind):

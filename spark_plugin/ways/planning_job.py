@@ -78,7 +78,7 @@ def plan_after_job(
         keyed=bool(sides[0].by),
         row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
     )
-    # Their matches are many tasks', which an assignment and one stream have to be told of together.
+    # Their matches are many tasks', and an assignment and one stream need them together.
     is_whole = spec.is_one_stream or spec.choice.is_of_groups or not spec.shapes_are_lengths
     # And both sides are read another time.
     is_whole = is_whole or any(are_computed)
@@ -91,7 +91,7 @@ def plan_after_job(
 def measure_sides(
     sides: Sides, spec: AnySpec, options: CorrelateOptions
 ) -> tuple[SideStatistics, SideStatistics]:
-    """What a look at both sides shows. Runs eagerly."""
+    """What reading both sides shows. Runs eagerly."""
     statistics = measure(*sides, spec.is_one_stream)
     if options.invalid == "raise":
         refuse_invalid_of(sides, statistics, spec)
@@ -129,7 +129,7 @@ def as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateO
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A side that may be broadcast; `bytes` None: nobody knows."""
+    """A side that may be broadcast; `bytes` None: not known."""
 
     name: SideName
     sample: Sample

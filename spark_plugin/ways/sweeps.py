@@ -55,7 +55,7 @@ def plan_sweep(
         pa.schema([(field.name, arrow_type(field.dataType)) for field in frame.schema.fields])
         for frame in frames
     ]
-    # Of tables without rows it refuses what is wrong, and shows the columns of the answer.
+    # From tables without rows it refuses what is wrong, and shows the columns of the answer.
     shown = function(*(schema.empty_table() for schema in whole), **arguments).schema
     needed = []
     for i, (schema, time) in enumerate(zip(whole, times, strict=True)):

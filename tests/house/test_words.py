@@ -68,6 +68,23 @@ def test_messages_are_read_with_what_is_filled_in() -> None:
     assert [text.words for text in messages(ast.parse(code))] == ["{side} is {kind}; cast it now"]
 
 
+def test_comments_and_inner_docstrings_are_read(tmp_path: Path) -> None:
+    code = """
+def work() -> None:
+    \"\"\"Of several pairs the first wins.\"\"\"
+    a = 1  # in vain
+    # Rows are sorted, and
+    # nobody knows why.
+"""
+    code += f"    # {LONG}\n    b = 'in vain'  # noqa: of\n"
+    said = [each.partition(":")[::2] for each in found(code, tmp_path, "module.py")]
+    assert [(line, problem.split("'")[1]) for line, problem in said] == [
+        ("3", "Of"),
+        ("4", "in vain"),
+        ("5", "nobody"),
+    ]
+
+
 def test_docstrings_help_and_messages_of_the_product_are_read() -> None:
     said = [text.words for text in texts_of(ROOT / "coincide/model/condition.py")]
     assert any("confidence" in text.lower() for text in said)

@@ -68,7 +68,7 @@ def _bounds(
     left: Sample, right: Sample, reach: Reach, spec: AnySpec, left_rows: int, tasks: int
 ) -> tuple[int, ...]:
     """Where to cut the left events, so that tasks have about equal work, as a thinner sample tells."""
-    # Of one stream events are numbered where all that are alike are together, and what is one to
+    # Events of one stream are numbered where all that are alike are together, and what is one to
     # one is known where all are.
     if spec.is_one_stream or spec.choice.one_to_one is not None or not left.midpoints.size:
         return 0, left_rows

@@ -1,4 +1,4 @@
-"""Both sides to the driver, where they are small: then nobody need read them a second time."""
+"""Both sides to the driver, where they are small: then no job reads them a second time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def collected_sides(
     are_many: bool = False,
 ) -> list[CollectedSide] | None:
     """One side or both, read once; None if they have more bytes together, or one more rows, than `most`."""
-    # `are_many`: Spark takes them for so many bytes that rows are counted first.
+    # `are_many`: Spark's estimate of their bytes is so large that rows are counted first.
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [side.needed for side in streams]
     if spec.is_one_stream:

@@ -60,7 +60,7 @@ def broadcast_join(job: Job, plan: BroadcastPlan) -> tuple[DataFrame, Shipment]:
     rows = wire_rows(
         large, layout.only(large.side), spec.keeps_unmatched, stage.raise_invalid, near=near
     )
-    # Of no events Spark would leave the second step out, and what tasks count with it.
+    # Without events Spark would leave the second step out, and what tasks count with it.
     if not is_two_step(plan.small, spec) or table.num_rows == 0:
         shipment = ship(table, spark, *_TOO_LARGE)
         task = BroadcastTask(
@@ -73,7 +73,7 @@ def broadcast_join(job: Job, plan: BroadcastPlan) -> tuple[DataFrame, Shipment]:
     columns = [pa.array(np.arange(table.num_rows)), *map(table.column, names)]
     named = pa.table(columns, names=parts.events_schema.names)
     events = spark.createDataFrame(named, parts.events_schema)
-    # Left columns to hand out stay here.
+    # Left output columns stay here.
     layout = replace(layout, left=())
     shipment = ship(table.select(layout.only("left").columns), spark, *_TOO_LARGE)
     task = PartialTask(
@@ -143,12 +143,12 @@ class NearCells:
     def has(self, spark: SparkSession) -> Column:
         """Whether a valid row of ``low`` and ``high`` can have a match: boolean."""
         if not self.words.size:
-            return F.expr("low > high")  # of a plain false Spark leaves out what is counted, too
+            return F.expr("low > high")  # with a plain false Spark leaves out what is counted, too
         cell = f"(shiftright({self.key}, {self.width}) - {literal(self.first)})"
         if self.words.size == 1:
             word = F.lit(int(self.words[0])).cast("bigint")
         else:
-            # Of a literal every plan that is shown or logged would hold all words.
+            # With a literal every plan that is shown or logged would hold all words.
             told = spark.createDataFrame(pa.table({"words": pa.array([self.words])}))
             word = F.get(told.scalar(), F.expr(f"CAST(shiftright({cell}, {_WORD}) AS INT)"))
         bit = F.expr(f"shiftleft(1L, CAST({cell} & 63L AS INT))")
@@ -216,7 +216,7 @@ def _cells_of_midpoints(
 
 
 def _width(first: np.ndarray, last: np.ndarray, ticks: int, most: int) -> int:
-    """Binary logarithm of a cell of about so many ticks, of which there are about `most` at most."""
+    """Binary logarithm of a cell of about this many ticks, where there are about `most` cells at most."""
     width = max(ticks, 1).bit_length() - 1
     while (int(last.max()) - int(first.min())) >> width >= most:
         width += 1
@@ -240,7 +240,7 @@ def _in_use(begins: np.ndarray, ends: np.ndarray) -> tuple[float, int, np.ndarra
 
 def _margin(lengths: np.ndarray, reach: int, span: int) -> int:
     """The length up to which rows are told apart, so that fewest pass if they are as long as events."""
-    # Of n events over a span about ``n * (length + reach) / span`` of the short rows pass, and all others.
+    # With n events over a span about ``n * (length + reach) / span`` short rows pass, and all others.
     upto = np.sort(lengths)
     n = upto.size
     passing = n * (upto + float(reach)) / max(span, 1) - np.arange(1, n + 1) / n

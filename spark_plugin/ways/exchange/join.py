@@ -29,9 +29,9 @@ from spark_plugin.ways.join_sides import Job
 from spark_plugin.ways.partial_results import PartialResult
 
 ROOM = 2
-"""How many times what a slice should hold one is joined whole that nobody has foreseen."""
+"""A slice that was not foreseen is joined whole up to this many times what it should hold."""
 _EVENT = (*HASHES, "occurrence")
-"""What tells left events apart, of those that are alike in all the how-many-eth it is."""
+"""What tells left events apart, with a number among those that are alike in all."""
 
 
 def exchange_join(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, Shipment | None]:
@@ -125,7 +125,7 @@ def _salts(
     sides: tuple[EventFrame, EventFrame], spec: AnySpec, own: WireLayout, plan: SlicePlan | CellPlan
 ) -> Sequence[str]:
     """SQL that tells events of one instant apart, left and right, to deal them to several slices."""
-    # Columns without a use in the result are read only where events must be told apart in all.
+    # Columns without a use in the result are read only to tell events apart in all.
     if own.identity:
         # Events of equal identity stay together, on both sides.
         return [own.identity[0]] * 2

@@ -19,7 +19,7 @@ from spark_plugin.tasks.slice_plan import SlicePlan
 MOST_TIME_SLICES = 16_384
 MOST_SLICES = 100_000
 MOST_COPIES = 4.0
-"""Of a right event, on average, unless a slice has no room for fewer: a copy costs as much as its row."""
+"""Most copies of a right event, on average, unless slices lack room: a copy costs as much as its row."""
 _SMALLEST_SLICE_WORK = 100_000.0
 """Below this much work, in rows, a task of its own does not pay."""
 _HEAVY = 1.5
@@ -206,28 +206,28 @@ class _Work:
 
 
 _FEW_COPIES = 1.1
-"""Of a right event: to have fewer does not pay."""
+"""Fewest copies of a right event: to have fewer does not pay."""
 _SHORTER = 0.75
 """What the reach of right events by their own lengths has to be of the one that is the same for all."""
 _FAR_SHORTER = 0.5
 """What that reach has to be without the long left events, so that these are planned apart."""
 _MOST_APART = 1 << 16
 _SHARE_APART = 1 / 64
-"""So many left events, and so many of all, are planned apart at most."""
+"""Most left events, and most of all, that are planned apart."""
 _TOO_MANY_COPIES = 25
-"""A plan is refused with so many times `MOST_COPIES`, and so many rows."""
+"""A plan is refused with this many times `MOST_COPIES`, and this many rows."""
 _TOO_MANY_ROWS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
 class KnownLengths:
-    """What a look has shown of the lengths of left events."""
+    """What the planning job has shown of the lengths of left events."""
 
     sample: Sample
     longest_of_group: np.ndarray
 
     def usual(self) -> int | None:
-        """A length that few events exceed, the shortest such; None if all are of one length."""
+        """A length that few events exceed, the shortest such; None if all have one length."""
         if self.longest_of_group.size == 0:
             return None
         shortest, longest = int(self.sample.shapes.min(initial=0)), self.longest_of_group.max()

@@ -88,7 +88,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
 
 
 def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingColumns) -> None:
-    """Refuse what Spark would read otherwise than PyArrow, or not at all."""
+    """Refuse what Spark would not read as PyArrow does, or not at all."""
     arguments, schema = columns.arguments, footers[0].schema
     stored = {footer.ranges[arguments.streams[0]][0] for footer in footers}
     if len(stored) > 1 or not all(one is not None and _is_label(one) for one in stored):
@@ -128,7 +128,7 @@ def _check_order(parts: StreamParts, arguments: BorderArguments, tasks: int) -> 
     rows = int(parts.places.rows.sum())
     most = int(parts.rows.max(initial=0))
     aimed = aimed_rows(rows, tasks)
-    # Of large row groups parts are few, and still sooner read than exchanged.
+    # Large row groups give few parts, which are still sooner read than exchanged.
     is_whole = len(parts) == 1 and rows >= _TOO_LARGE * aimed
     if is_whole or parts.reads > _MOST_READS or most >= _TOO_LARGE * AIMED_ROWS:
         stream = arguments.streams[0]

@@ -378,5 +378,5 @@ def refuse_beyond_microseconds(
 
 
 def is_beyond_microseconds(milliseconds: int | float | None) -> bool:
-    """Whether a time in milliseconds is none in microseconds; infinity stands for no value."""
+    """Whether a time in milliseconds has no value in microseconds; infinity stands for no value."""
     return isinstance(milliseconds, int) and abs(milliseconds) > _MOST_MILLISECONDS

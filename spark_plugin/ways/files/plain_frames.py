@@ -32,7 +32,7 @@ def plan_plain_frames(
     except CoincideError as closed:
         if asked:
             raise
-        # What is wrong with the arguments is told by the way that is taken then.
+        # The way that is taken then says what is wrong with the arguments.
         _log.debug("correlate: way 'files' is not possible: %s", closed)
         return None
     _log.info("correlate: by files, %s", join.plan.describe())

@@ -1,4 +1,4 @@
-"""What is asked of a join of two streams besides the join, and what is refused."""
+"""Arguments that only a join of two streams has, and what is refused."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ _STATIC = {"correlate_streams": "correlate", "causality_streams": "causality"}
 
 
 def check_name_and_buckets(name: object, buckets: int | None) -> None:
-    """Refuse a name for Spark's progress, or a number of buckets of keys, that is none."""
+    """Refuse a wrong name for Spark's progress, or a wrong number of buckets of keys."""
     check_count("key_buckets", buckets)
     if not isinstance(name, str) or not name:
         raise ConditionError(

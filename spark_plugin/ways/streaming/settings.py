@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 FORMAT = 5
-"""Of settings and of what streams remember; another one cannot go on."""
+"""The version of settings and of what streams remember; another one cannot go on."""
 
 
 def told(arguments: Any, but: Collection[str] = ()) -> dict[str, Any]:
