@@ -164,9 +164,6 @@ class TriangularPairs:
         window = self._window_from(base_side)
         return window.lo - int(own.highest[-1]), window.hi + int(other.highest[-1])
 
-    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:
-        return classes.highest
-
     def _window_from(self, base_side: int) -> Window:
         return self.window.mirrored() if base_side else self.window
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from coincide.model.errors import DataError, MemoryBudgetError, SchemaError, arg
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.templates.satisfaction import MOST_PAIRS, KnownLengths, beside, solved_times
 from coincide.model.templates.tails import SatisfactionTimes
-from coincide.model.templates.template import TemplateTable, without_offsets
+from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import IntervalEvents
 from coincide.model.timestamps.histograms import HistogramEvents, HistogramPairs
 from coincide.model.units import TIME_LIMIT
@@ -126,6 +126,11 @@ def check_size(name: str, array: np.ndarray, like: str, size: int) -> None:
         raise SchemaError(
             f"{name} has {array.size} entries, but {like} has {size}. Give one for each event."
         )
+
+
+def without_offsets(table: TemplateTable) -> TemplateTable:
+    """The table for events whose max_time is known: equal templates are equal wherever they were seen."""
+    return replace(table, offsets=np.zeros_like(table.offsets))
 
 
 FINE, OUT_OF_RANGE, REVERSED, TOO_LONG, TOO_SHORT, UNKNOWN, ARRIVAL, BACKWARDS = range(8)

@@ -14,16 +14,17 @@ from bench.papers.streams.intake import (
     LengthNumbers,
     MixedIntake,
     TemplateIntake,
+    without_offsets,
 )
 from bench.papers.streams.state import Regions
-from coincide.model.bands import OUTER_HI, OUTER_LO, band_table, guard
+from coincide.model.bands import OUTER_HI, OUTER_LO, band_table, guard, mirrored
 from coincide.model.classes import MOST_CLASSES, ShapeClasses, length_classes
 from coincide.model.condition import TimingCondition, Window, Within, within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import MAX_CLASSES, check_choice
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.templates.template import Templates, TemplateTable, without_offsets
-from coincide.model.timestamps.histograms import HistogramPairs
+from coincide.model.templates.template import Templates, TemplateTable, class_bands
+from coincide.model.timestamps.histograms import HistogramPairs, template_ends
 from coincide.model.timestamps.intervals import IntervalPairs
 from coincide.model.timestamps.mixed import Around, around_keys, support_bands
 from coincide.model.units import TIME_LIMIT, Tick
@@ -242,6 +243,9 @@ class IntervalStreams(IntervalPairs):
     def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:  # noqa: D102
         return ShapeClasses.even(limits.shortest, limits.longest, _MOST_BINS)
 
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
+        return classes.highest
+
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """As `coincide.model.bands`, for ranges of lengths."""
         window = self._window_from(base_side)
@@ -324,6 +328,31 @@ class HistogramStreams(HistogramPairs):
     def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:
         """A bin for each template: the partition of Theorem 3 is of the base event's template."""
         return ShapeClasses.even(limits.shortest, limits.longest, MOST_CLASSES)
+
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
+        return classes.largest(self._table(side).leans)
+
+    def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """Theorem 3, for any window."""
+        leans = [self.left.leans, self.right.leans]
+        leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        table = class_bands(self.table, left, right, *leans)
+        return (table if base_side == LEFT else mirrored(table))[:, 0]
+
+    def stream_classes(  # noqa: D102
+        self, side: int, seen: np.ndarray, most: int | None, limits: tuple[int, int]
+    ) -> ShapeClasses:
+        ends = template_ends(seen, self._table(side), most or DEFAULT_CLASSES)
+        ends = np.append(ends[(ends >= limits[0]) & (ends < limits[1])], limits[1])
+        lowest = np.concatenate([[limits[0]], ends[:-1] + 1])
+        return ShapeClasses(lowest, ends, np.full(ends.size, 1.0 / ends.size))
+
+    def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:  # noqa: D102
+        return None
+
+    def _table(self, side: int) -> TemplateTable:
+        return self.left if side == LEFT else self.right
 
 
 @dataclass(frozen=True, eq=False)

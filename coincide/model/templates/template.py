@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -258,11 +258,6 @@ def template_table(templates: Mapping[str, Template]) -> TemplateTable:
         tuple(templates), np.concatenate([[0], np.cumsum(sizes)]), edges, given, offsets
     )
     return table.only(np.argsort(table.moments[1], kind="stable"))
-
-
-def without_offsets(table: TemplateTable) -> TemplateTable:
-    """The table for events whose max_time is known: equal templates are equal wherever they were seen."""
-    return replace(table, offsets=np.zeros_like(table.offsets))
 
 
 @compiled(allocates=True)

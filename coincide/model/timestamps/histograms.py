@@ -32,9 +32,6 @@ _COSTS = Costs(probe=2.0)
 _MERITS = 2.0**40
 """Of best matches: probabilities differ if they do so by more than one part in this number."""
 
-_STREAM_CLASSES = 6
-"""Of a side, unless something else is said."""
-
 
 class HistogramTimes(NamedTuple):
     """Histograms of one side: `coincide.model.timestamps.protocol.Times`."""
@@ -193,29 +190,6 @@ class HistogramPairs:
         first, last = class_extremes(self.table, left, right)
         return (first, last) if base_side == LEFT else (-last, -first)
 
-    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
-        return classes.largest((self.left if side == LEFT else self.right).leans)
-
-    def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """As `bench.papers.streams.models.StreamModel`, like what follows: Theorem 3, for any window."""
-        leans = [self.left.leans, self.right.leans]
-        leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
-        left, right = (own, other) if base_side == LEFT else (other, own)
-        table = class_bands(self.table, left, right, *leans)
-        return (table if base_side == LEFT else mirrored(table))[:, 0]
-
-    def stream_classes(  # noqa: D102
-        self, side: int, seen: np.ndarray, most: int | None, limits: tuple[int, int]
-    ) -> ShapeClasses:
-        table = self.left if side == LEFT else self.right
-        ends = _ends(seen, table, most or _STREAM_CLASSES)
-        ends = np.append(ends[(ends >= limits[0]) & (ends < limits[1])], limits[1])
-        lowest = np.concatenate([[limits[0]], ends[:-1] + 1])
-        return ShapeClasses(lowest, ends, np.full(ends.size, 1.0 / ends.size))
-
-    def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:  # noqa: D102
-        return None
-
 
 def _whole(table: TemplateTable) -> ShapeClasses:
     return ShapeClasses.one(0, len(table) - 1)
@@ -224,10 +198,10 @@ def _whole(table: TemplateTable) -> ShapeClasses:
 def _at_most(population: Population, table: TemplateTable, most: int) -> ShapeClasses:
     if population.size == 0:
         return ShapeClasses.one(0, 0)
-    return population.classes_between(_ends(population.shape_sample(), table, most))
+    return population.classes_between(template_ends(population.shape_sample(), table, most))
 
 
-def _ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
+def template_ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
     """The last template of each of at most so many classes, of templates of near spread."""
     return _ends_of_each(sample, table, [most])[0]
 
@@ -235,7 +209,7 @@ def _ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
 def _ends_of_each(
     sample: np.ndarray, table: TemplateTable, mosts: Sequence[int]
 ) -> list[np.ndarray]:
-    """As `_ends` for each of several limits, what they share done once."""
+    """As `template_ends` for each of several limits, what they share done once."""
     occurring = np.unique(sample)
     # Spreads rise with the number, but for templates that were added later.
     rising = np.maximum.accumulate(table.spreads)

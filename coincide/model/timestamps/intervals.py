@@ -139,9 +139,6 @@ class IntervalPairs:
         window = self._window_from(base_side)
         return window.lo - int(own.highest[-1]), window.hi + int(other.highest[-1])
 
-    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
-        return classes.highest
-
     def _window_from(self, base_side: int) -> Window:
         """The window on T_target - T_base."""
         window = self.sought or self.window

@@ -136,9 +136,6 @@ class PairModel(Protocol):
         """Least and largest max_time of a target less that of a base event, if a pair can qualify."""
         # Ticks; of any shapes of these classes.
 
-    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:
-        """Largest lean of the shapes of each class, half ticks: int64 array, shape (K,)."""
-
 
 @runtime_checkable
 class DecidedByEnds(Protocol):

@@ -170,9 +170,6 @@ class SpanPairs:
         lo, hi = self._seen_from(base_side)[0].reach
         return lo - int(own.highest[-1]), hi + int(other.highest[-1])
 
-    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
-        return classes.highest
-
     def _seen_from(self, base_side: int) -> tuple[SpanBounds, SpanBounds]:
         if base_side == LEFT:
             return self.possible, self.sure
