@@ -103,12 +103,9 @@ def texts_of(path: Path) -> Iterator[Text]:
     public = list(_seen_by_users(tree, path))
     for texts in (docstrings(public), helps(tree, path), messages(tree)):
         yield from texts
-    if not path.is_relative_to(ROOT) or not path.relative_to(ROOT).as_posix().startswith(UNREAD):
-        inner = (
-            node for node in ast.walk(tree) if isinstance(node, ast.Expr) and node not in public
-        )
-        for text in (*docstrings(inner), *comments(source)):
-            yield text._replace(is_free=True)
+    inner = (node for node in ast.walk(tree) if isinstance(node, ast.Expr) and node not in public)
+    for text in (*docstrings(inner), *comments(source)):
+        yield text._replace(is_free=True)
 
 
 def _paragraphs(markdown: str, line: int = 1) -> Iterator[Text]:
@@ -203,8 +200,6 @@ def helps(tree: ast.Module, path: Path) -> Iterator[Text]:
             yield from (Text(node.lineno, each) for each in re.split(r"\n\s*\n", text))
 
 
-UNREAD = ("coincide/", "cpu_fallback/streams/", "gpu_kernels/streams/")
-"""Where comments and docstrings that users do not see are yet to be read."""
 _DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|fmt:|pragma).*")
 """What a comment says to tools."""
 _RAISED = re.compile(r"(?:Error|Warning|[Pp]roblem|NotDirect|warn)$")

@@ -34,7 +34,7 @@ def main() -> NoReturn:
         _unread()
         if code == DONE:
             code = _ended(cannot_print("what the command says", error), sys.argv[1:])
-    # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, as of
+    # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, like
     # a dataclass that was being made; the next `exec` makes it forget that.
     exec("")
     if code != DONE:

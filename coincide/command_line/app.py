@@ -90,7 +90,7 @@ def _check_once(words: Sequence[str]) -> None:
 
 
 def _numbers(text: str) -> str:
-    """Numbers, separated by commas, of which some may be percentages."""
+    """Numbers, separated by commas; some may be percentages."""
     if "%" not in text:
         return text
     from coincide.model.condition import of_percent
@@ -153,7 +153,7 @@ def _coincide(
 def _add(
     app: typer.Typer, name: str, parameters: Sequence[Parameter], help: str, examples: str = ""
 ) -> None:
-    """A command of the program; the module of its name does what is asked for."""
+    """A command of the program; the module of its name does the work."""
 
     def run(**words: Any) -> None:
         _answer(name, words)

@@ -155,7 +155,7 @@ def _counted(summary: BorderSummary, why: str = "") -> Counted:
         "tick": tick,
         "rounded": summary.rounded or None,
         "why_none": list(summary.why_none) or None,
-        "waiting": None,  # of a monitor alone
+        "waiting": None,  # only a monitor has it
     }
     if not why:
         return Counted(values, summary.lines)
@@ -200,7 +200,7 @@ class BorderInputs:
         return self.queries.table(columns, types)
 
     def schema(self) -> pa.Schema:
-        """Of the readings, as their files tell it."""
+        """The schema of the readings, as their files give it."""
         return plain_schema(self.readings.typed(self.arguments.columns, self.types))
 
     def checked_before_spark(self) -> pa.Table | None:

@@ -155,7 +155,7 @@ def _with_effect_times(words: dict[str, Any]) -> dict[str, Any]:
 
 
 def condition_of(words: dict[str, Any]) -> CausalityCondition:
-    """What is asked of a pair."""
+    """The question about a pair."""
     return CausalityCondition(_predicates(words), _space(words), words["confidence"])
 
 

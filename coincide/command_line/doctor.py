@@ -22,11 +22,11 @@ _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=
 _SMI_SECONDS = 20
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_DRIVER = 580
-"""Of CUDA 13, for which the GPU packages are built."""
+"""The least driver of CUDA 13, for which the GPU packages are built."""
 
 
 def install_gpu_packages() -> str:
-    """How to install what a GPU needs: beside an installed Coincide, however it came, or from sources."""
+    """How to install what a GPU needs: with an installed Coincide, however it came, or from sources."""
     try:
         distribution("coincide")
     except PackageNotFoundError:
@@ -182,7 +182,7 @@ def check_gpu() -> Finding:
         return Finding("GPU", _ABSENT, f"nvidia-smi gave no answer in {_SMI_SECONDS} s", advice)
     except OSError:
         return Finding("GPU", _ABSENT, "no nvidia-smi, so no NVIDIA driver")
-    # It may warn besides; a line of a GPU has all that was asked for.
+    # It may warn, too; a line of a GPU has all that was asked for.
     gpus = [_fields(line) for line in answer.stdout.splitlines() if line.count(",") >= 2]
     if not gpus:
         said = (answer.stdout + answer.stderr).strip().splitlines()

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 BYTES_OF_A_ROW = 200
-"""Memory that a join in one process takes for a row beside its columns: sorted, counted and matched."""
+"""Memory that a join in one process takes for a row without its columns: sorted, counted and matched."""
 COPIES = 2
-"""Of the columns, which are read and then sorted."""
+"""Copies of the columns, which are read and then sorted."""
 BYTES_OF_A_BYTE = 8
 """Memory for each byte of a file without a footer, whose rows may be short."""
 _UNPACKED = 5
@@ -106,7 +106,7 @@ def _rows_and_bytes(footer: pq.FileMetaData, columns: Collection[str] | None) ->
 
 
 def run(request: Request) -> Summary:
-    """Do what is asked for, and write the output."""
+    """Do the work, and write the output."""
     sources = request.sources()
     request = settled(request, sources)
     engine = _in_process if request.engine == "local" else _on_spark

@@ -1,4 +1,4 @@
-"""The inputs of joins of two sides, of which one stream is both; what would be misread is found first."""
+"""The inputs of joins of two sides; one stream is both; what would be misread is found first."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
     """For columns of which no file tells the type; coordinates are numbers."""
     arguments = request.arguments
     left, right = (
-        # Of an input that Spark alone can open nothing is known.
+        # Nothing is known of an input that Spark alone can open.
         pa.schema([]) if request.engine == "spark" and given.source.is_uri else given.told(columns)
         for given, columns in zip(inputs, request.columns, strict=True)
     )
@@ -117,7 +117,7 @@ def checked_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[
 def _checked_before_spark(
     request: EventRequest, inputs: Sequence[ArrowInput]
 ) -> tuple[Types, Types]:
-    """As `checked_types`: what can be told without Spark fails before it has to start."""
+    """As `checked_types`: what is wrong without Spark fails before it has to start."""
     # Without keys: as these, Spark takes many types for one that differ here.
     for given, columns in zip(inputs, request.columns, strict=True):
         check_for_spark(given, columns)
@@ -192,7 +192,7 @@ def _check_visible(source: Source) -> None:
 
 
 def _check_subfolders(source: Source) -> None:
-    """Beside files in ``key=value`` folders Spark leaves out all others."""
+    """Where files are in ``key=value`` folders, Spark leaves out all others."""
     keys = path_keys(source)
     if not path_columns(source):
         return

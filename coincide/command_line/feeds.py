@@ -100,7 +100,7 @@ class TopicFeed:
         return "Avro of the schema" if self.avro else f"JSON with the columns {self.columns}"
 
     def _decoded(self) -> Column:
-        """The event of ``value``; of JSON the last field is the text of a record that is none."""
+        """The event of ``value``; in JSON the last field is the text of a bad record."""
         from pyspark.sql import functions as F
 
         if not self.avro:

@@ -169,7 +169,7 @@ def _counter(modulus: int | None, in_order: bool) -> Counter | None:
 
 
 def _in_order_of_rows(engine: str, way: str) -> dict[str, str]:
-    """The engine for a clock that wraps, of which only this process knows the order of rows."""
+    """The engine for a clock that wraps, as only this process knows the order of rows."""
     if engine == "spark" or way == "files":
         raise Problem(
             "--modulus needs the order of rows, which one process alone keeps. Use --engine local,"
@@ -179,7 +179,7 @@ def _in_order_of_rows(engine: str, way: str) -> dict[str, str]:
 
 
 def _clocks(arguments: JoinArguments) -> list[tuple[str, str]]:
-    """The columns of times of both sides, of which a clock may wrap."""
+    """The columns of times of both sides whose clock may wrap."""
     found = []
     for side, given in zip(SIDES, (arguments.left_time, arguments.right_time), strict=True):
         if isinstance(given, (CorrectedClock, Spans)):
@@ -219,7 +219,7 @@ def _planned_directly(
 
 
 def _check_slices(request: JoinRequest) -> None:
-    """Refuse what takes more than one look at each slice."""
+    """Refuse what reads a slice more than once."""
     if request.shifts is not None:
         raise NotDirect(
             f"{argument('shifts')} count the pairs of all slices again, which needs tables in memory, a"

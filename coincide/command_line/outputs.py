@@ -71,7 +71,7 @@ def _named(name: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """What is asked of an output: a path or URI, and a key of `FORMATS`."""
+    """Where an output goes and what it is: a path or URI, and a key of `FORMATS`."""
 
     output: str
     overwrite: bool = False
@@ -136,7 +136,7 @@ class OneFile(Output):
 
 
 class Gathered:
-    """Parquet that Spark writes beside a file, or a pipe, which this process then fills with the rows."""
+    """Parquet that Spark writes next to a file, or a pipe, which this process then fills with the rows."""
 
     def __init__(self, last: OneFile | StandardOutput) -> None:
         self._last = last
@@ -161,7 +161,7 @@ class Gathered:
         self._last.__exit__(*error)
 
     def rows(self) -> int:
-        """Of what Spark has written."""
+        """The rows of what Spark has written."""
         return sum(self._opened(path).metadata.num_rows for path in self._parts())
 
     def publish(self, paths: Collection[str] | None = None) -> None:
@@ -276,7 +276,7 @@ class StandardOutput:
         return rows(_NAME, self.open_output_stream, schema)
 
     def open_output_stream(self) -> pa.NativeFile:
-        """As of a file system."""
+        """As in a file system."""
         return pa.PythonFile(_Pipe(), mode="w")
 
     def disk_use(self) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of a command that reads files and writes one answer: where, how, and what it does."""
+"""A command that reads files and writes one answer: where, how, and what it does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     OnSession = Callable[[SparkSession, Progress, SparkOutput], "OnSpark"]
 
 NO_LIMIT = PairLimit(None)
-"""Of what is no pair."""
+"""The limit of an answer that has no pairs."""
 ENGINES = ("auto", "spark", "local")
 
 
@@ -84,7 +84,7 @@ class Request(Place, ABC):
         """What the local engine computes of the inputs; wrong columns show before they are read."""
 
     def on_spark(self, sources: list[Source]) -> OnSession:
-        """What a session does for it, and writes; what can be told without one is checked here."""
+        """What a session does for it, and writes; what is known without one is checked here."""
         raise NotImplementedError
 
     def planned(
@@ -112,7 +112,7 @@ class Request(Place, ABC):
         return None
 
     def sources(self) -> list[Source]:
-        """The inputs, looked up; an error if one is not there, or what is said of CSV is of none."""
+        """The inputs, looked up; an error if one is not there, or if options of CSV meet no CSV."""
         check_once(self.inputs.values())
         of_sides = [*self.csv_sides.values()] or [(self.csv, PLAIN)] * len(self.inputs)
         found = []

@@ -72,7 +72,7 @@ class StreamRequest:
 
     @property
     def delays(self) -> list[Duration]:
-        """Of each input."""
+        """The delay of each input."""
         return [self.streamed[f"{side}_delay"] for side, _ in zip(SIDES, self.feeds, strict=False)]
 
     @remembered
@@ -137,7 +137,7 @@ def _check_apart(feeds: tuple[Feed, ...], sink: Sink) -> None:
 
 
 def _check_columns(feeds: tuple[Feed, ...], arguments: JoinArguments) -> None:
-    """What is wrong with columns of files shows here, before Spark starts. Of topics it alone knows."""
+    """What is wrong with columns of files shows here, before Spark starts. It alone knows topics."""
     schemas = [feed.schema for feed in feeds if isinstance(feed, FolderFeed) and feed.schema]
     if len(schemas) < len(feeds):
         return

@@ -26,7 +26,7 @@ class Counted(NamedTuple):
 
 
 def not_counted(what: str) -> Counted:
-    """Of a session that counts nothing."""
+    """The numbers of a session that counts nothing."""
     return Counted({}, [(what, "not counted")])
 
 

@@ -157,5 +157,5 @@ def _fixed(kind: pa.DataType) -> int:
 
 
 def bytes_of_rows(sizes: np.ndarray, counts: np.ndarray) -> int:
-    """Bytes of rows that come so many times, from those of each."""
+    """Bytes of rows that come this many times, from those of each."""
     return int(sizes.astype(np.float64) @ counts)

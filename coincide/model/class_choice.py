@@ -59,7 +59,7 @@ class Population(Protocol):
         """Number of events."""
 
     def keys_apart(self, stride: int) -> np.ndarray:
-        """Every so many of the sorted keys, from the first: int64 array, half ticks."""
+        """One in this many of the sorted keys, from the first: int64 array, half ticks."""
 
     def shape_sample(self) -> np.ndarray:
         """As `coincide.model.classes.length_sample`, of the shapes in the keys' order."""
@@ -186,7 +186,7 @@ def _targets_per_half_tick(
     """Mean density of matches around a base event, per unit of D, from a sample of base events."""
     # As floats: sums with a window cannot overflow.
     base = left.keys_apart(max(1, left.size // _SAMPLED_KEYS)).astype(np.float64)
-    # Every so many targets, in order, stand for all: enough for a mean.
+    # Targets at equal steps, in order, stand for all: enough for a mean.
     stride = max(1, right.size // _TARGETS)
     few = right.keys_apart(stride).astype(np.float64)
     near = stride * (np.searchsorted(few, base + outer[1]) - np.searchsorted(few, base + outer[0]))
@@ -195,7 +195,7 @@ def _targets_per_half_tick(
 
 
 def _same_group_share(left: Population, right: Population, groups: int) -> float:
-    """Chance that a left and a right event are of the same group."""
+    """Chance that a left and a right event have the same group."""
     shares = left.group_shares(groups), right.group_shares(groups)
     if shares[0] is None or shares[1] is None:
         return 1.0

@@ -85,7 +85,7 @@ def _walk_back(origins: list[np.ndarray], last: int) -> np.ndarray:
 
 
 MOST_CLASSES = 1024
-"""Of a side. A join's tables grow with their square, a base event's work with their number."""
+"""Most classes of a side. A join's tables grow with their square, a base event's work with their number."""
 
 _FEW = 16
 
@@ -105,7 +105,7 @@ class ShapeClasses:
 
     @classmethod
     def even(cls, lowest: int, highest: int, most: int) -> ShapeClasses:
-        """So many equal ranges of shapes at most, which hold all from the lowest to the highest."""
+        """At most this many equal ranges of shapes, which hold all from the lowest to the highest."""
         width = -(-(highest - lowest + 1) // most)
         lows = range(lowest, highest + 1, width)
         highs = [min(low + width - 1, highest) for low in lows]

@@ -97,7 +97,7 @@ class KeptKernels:
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """A kernel from disk; None where there is none, or its files are damaged, which then go."""
+        """A kernel from disk; None where no file is, or its files are damaged, which then go."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[misc]
         except Exception as error:  # Pickle raises almost anything of a file that was cut off
@@ -176,13 +176,13 @@ def keep_on_disk(kernel: Any, kind: type) -> None:
         if "cache" not in str(error):
             raise
         return
-    # Of an import from a zip archive Numba finds out only when it writes.
+    # Numba finds out that an import is from a zip archive only when it writes.
     if is_writable(kept.cache_path):
         kernel._cache = kept
 
 
 def _is_of_ours(kind: Any) -> bool:
-    """Whether the named tuples in a type of Numba's are of the packages with kernels."""
+    """Whether the named tuples in a type of Numba's come from the packages with kernels."""
     if hasattr(kind, "instance_class"):
         home = f"{kind.instance_class.__module__}."
         return home.startswith(tuple(f"{each}." for each in PACKAGES)) and all(

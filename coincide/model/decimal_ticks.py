@@ -17,7 +17,7 @@ MOST_PLACES = 9
 
 
 EXACT = 2.0**51
-"""Below so many units of the last place one decimal at most reads as a float, and it is the nearest one."""
+"""Below this many units of the last place at most one decimal reads as a float, and it is the nearest."""
 
 
 EXACT_SINGLE = 2.0**22
@@ -33,7 +33,7 @@ class Places(NamedTuple):
 
 
 def places_of(ticks: int) -> Places:
-    """How units of the last place become ticks, where one is so many ticks."""
+    """How units of the last place become ticks, given the ticks of one."""
     powers = [10**places for places in range(MOST_PLACES + 1)]
     shared = [math.gcd(power, ticks) for power in powers]
     over = [ticks // each for each in shared]
@@ -49,7 +49,7 @@ def decimal_ticks(values: np.ndarray, ticks: int, *, is_single: bool) -> np.ndar
         exact = EXACT_SINGLE if is_single else EXACT
         largest = max(abs(float(values.min())), abs(float(values.max())))
         powers = places_of(ticks).powers.tolist()
-        # What has fewer places is a decimal of so many, too.
+        # What has fewer places is a decimal of this many, too.
         first = max((n for n, power in enumerate(powers) if largest < exact / power), default=1)
         _fill(values, np.int64(ticks), places_of(ticks), np.int64(max(first, 1)), is_single, found)
     return found

@@ -23,7 +23,7 @@ class _Entry(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Of the parameters."""
+        """The names of the parameters."""
         return [name.strip() for name in self.header.partition(" : ")[0].split(",")]
 
     def of(self, names: Sequence[str]) -> _Entry:

@@ -85,7 +85,7 @@ def worded(said: object, naming: Naming) -> str:
 
 
 def with_options(said: object, of: str) -> str:
-    """A message with its marks, in which options are of another class, or arguments ("")."""
+    """A message with its marks, in which options have another class, or are arguments ("")."""
 
     def other(match: re.Match[str]) -> str:
         before, name, shown, after = match.groups()
@@ -98,7 +98,7 @@ def with_options(said: object, of: str) -> str:
 
 @contextmanager
 def options_called(of: str) -> Iterator[None]:
-    """Errors from within name options as of another class."""
+    """Errors from within name another class of options."""
     try:
         yield
     except CoincideError as error:
@@ -130,7 +130,7 @@ class Words(str):
     marked: str
 
     def __new__(cls, text: str = "") -> Words:
-        """Of marked text, or of other `Words`."""
+        """Make it from marked text, or from other `Words`."""
         text = marked(text)
         plain = text if cls.keep_marks else _MARKED.sub(_without_marks, text)
         words = super().__new__(cls, plain)
@@ -181,7 +181,7 @@ def brief(value: object) -> str:
         return f"the function {value.__name__}"
     try:
         text = repr(value)
-    except ValueError:  # of a number that holds such an int
+    except ValueError:  # a number holds such an int
         text = f"a {type(value).__name__} of too many digits"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
@@ -192,7 +192,7 @@ def percent(confidence: float) -> str:
 
 
 def found_instead(value: object) -> str:
-    """What stands where something else should, in one short line: its `repr`, or its type."""
+    """What is found where something else should be, in one short line: its `repr`, or its type."""
     text = brief(value)
     if "\n" not in text and "..." not in text:
         return text

@@ -125,7 +125,7 @@ class CorrelateOptions:
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is none of the choices."""
+    """Refuse a value that is not a choice."""
     if value not in choices:
         raise ConditionError(
             f"{argument(name)} must be one of {', '.join(choices)} (found {brief(value)})."
@@ -147,7 +147,7 @@ def check_options(given: object, kind: type) -> None:
 
 
 def check_no_most(options: CorrelateOptions, what: str) -> None:
-    """Refuse a bound on pairs where an answer is of something else, or has no end."""
+    """Refuse a bound on pairs where an answer has no pairs, or no end."""
     if options.max_pairs is not None:
         raise ConditionError(
             f"{option('max_pairs', options.max_pairs)} bounds the pairs that a join of whole tables"
@@ -197,7 +197,7 @@ class OutputRow:
 
     word: Emit
     pair_work: float  # in rows that cross to a worker
-    is_a_pair: bool = False  # of its own, else a row is of a left event
+    is_a_pair: bool = False  # or else it belongs to a left event
     in_lists: bool = False  # all matches of an event
     is_best: bool = False  # the matches of an event that are chosen
     holds_matches: bool = True  # what a match has, such as a probability
@@ -278,7 +278,7 @@ class PreferenceWord:
     takes: str  # which match is the best one, in words
     delay: Delay | None = None  # by which matches are ordered
     is_merit: bool = False  # what backends know of pairs
-    is_alike: bool = False  # of both events of a pair, so that a matching of one stream takes it
+    is_alike: bool = False  # to both events of a pair, so that a matching of one stream takes it
     is_a_sum: bool = False  # whose best value an optimal matching finds
     needs_places: bool = False  # by which matches are ordered
 
@@ -349,9 +349,9 @@ MATCHINGS: dict[Matching, MatchingWord] = {
 """All words that say how events are matched: what tasks must see is asked here; so is what is refused."""
 
 MOST_MATCHES = 10_000
-"""Of `k`: that many are kept at hand for each event."""
+"""The most that `k` can be: that many are kept at hand for each event."""
 LARGEST_GROUP = 2_000
-"""Events of a connected group, unless said otherwise: assigned in a second or two."""
+"""Events of a connected group, unless a user gives another number: assigned in a second or two."""
 MOST_IN_GROUP = 20_000
 """Its table of pairs takes up to 0.8 GB."""
 
@@ -563,4 +563,4 @@ class EffectChoice(MatchChoice):
 
 
 MOST_PROBABLE = MatchChoice()
-"""What is handed out where nothing else is asked for."""
+"""The choice where nothing else is asked for."""

@@ -159,7 +159,7 @@ class SpanRelation:
     min_overlap: Duration | None = None
     gap: Duration | None = None
     share: tuple[float, float] = (0.0, 0.0)
-    confidence: float | None = None  # of spans whose ends are uncertain
+    confidence: float | None = None  # for spans whose ends are uncertain
     called: str = field(default="gap", compare=False)  # what the user calls `gap`
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ else:
         """As `functools.cached_property` from Python 3.12 on: threads may compute a value twice.
 
         Before, it holds one lock for all objects of a class. A process that is forked meanwhile has
-        nobody to let go of it, and waits for ever.
+        no thread to let go of it, and waits for ever.
         """
 
         def __init__(self, compute: Callable[[Any], Any]) -> None:

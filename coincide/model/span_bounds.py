@@ -32,7 +32,7 @@ class SpanBounds(NamedTuple):
     before_hi: int = FAR
     left_shortest: int = 0  # A shorter span holds too little time
     right_shortest: int = 0
-    left_share: int = 0  # The least overlap, so many parts of the left span
+    left_share: int = 0  # The least overlap, in parts of the left span
     left_parts: int = 1
     right_share: int = 0
     right_parts: int = 1
@@ -59,7 +59,7 @@ class SpanBounds(NamedTuple):
     def by_ends(self, *, left_instants: bool, right_instants: bool) -> EndBounds | None:
         """The two bounds that suffice to count matches; None where pairs have to be looked at."""
         lo, hi = list(self[0:8:2]), list(self[1:8:2])
-        # Of an instant both ends are one, and so are the differences from them.
+        # Both ends of an instant are one, and so are the differences from them.
         alike = [((0, 2), (1, 3))] * left_instants + [((0, 3), (1, 2))] * right_instants
         for source, into in (pair for pairs in alike for pair in pairs):
             lo[into], hi[into] = max(lo[source], lo[into]), min(hi[source], hi[into])

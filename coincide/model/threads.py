@@ -29,7 +29,7 @@ def all_cores() -> int:
 
 
 def cores() -> int:
-    """Of these, in Spark's workers, those of a task, which Spark tells in OMP_NUM_THREADS."""
+    """The cores that are free to use: in Spark's workers those of a task, by OMP_NUM_THREADS."""
     found, told = all_cores(), os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(found, int(told))) if told.isdigit() else found
 

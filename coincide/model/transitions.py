@@ -82,7 +82,7 @@ STAYS = 2
 """Added to the kind of the first event (`coincide.model.borders.crossings`) where none followed in time."""
 
 NO_EVENT = -1
-"""In place of the row of an event where there is none."""
+"""In place of the row of an event where it has no row."""
 
 TRANSITIONS = ("O>I", "I>O", "O>!I", "I>!O")
 """The word for each kind, in column `transition`: the paper's O▷I, I▷O, O▷¬I and I▷¬O."""
@@ -94,15 +94,15 @@ def time_order(midpoints: np.ndarray) -> np.ndarray | None:
 
 
 NONE = -1
-"""In place of the kind of an event where there is none."""
+"""In place of the kind of an event where it has no kind."""
 
 
 def alternating_order(
     keys: np.ndarray, midpoints: np.ndarray, kinds: np.ndarray, before: int
 ) -> np.ndarray:
     """The order of events whose rows have none of their own."""
-    # Of events at one midpoint, the first is of the kind that the one before them is not. Where
-    # none is before them, it is of the kind of which there are more, and an I where there are as
+    # The first event at one midpoint has the kind that the one before does not have. Where
+    # none is before them, it has the kind that more of them have, and an I where there are as
     # many: a stream that is seen for the first time as it goes through a region comes from outside.
     # From there on kinds alternate as long as there are both, and those of one kind stay as they
     # come.
@@ -193,7 +193,7 @@ class Transitions(NamedTuple):
         return cls(none, none, none.astype(np.int8), none, none)
 
     def rows(self, taken: slice) -> Transitions:
-        """A run of them, not copied; the numbers are of all."""
+        """A run of them, not copied; the numbers count all."""
         return self._replace(
             row=self.row[taken],
             next=self.next[taken],
@@ -204,7 +204,7 @@ class Transitions(NamedTuple):
 
 
 def repeats(keys: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """Which events are of the kind of the one before them: bool array, shape (n,)."""
+    """Which events have the kind of the one before them: bool array, shape (n,)."""
     same = np.zeros(keys.size, bool)
     same[1:] = (keys[1:] == keys[:-1]) & (kind[1:] == kind[:-1])
     return same

@@ -91,7 +91,7 @@ class UncertainEnds:
 
     def sure(self, bounds: SpanBounds) -> SpanBounds:
         """Bounds on what is given for the ends, within which each pair qualifies."""
-        # Of some ends together at least what is left when the chances that each is missed are added.
+        # Some ends together have at least what is left when the chances that each is missed are added.
         count = sum(abs(bound) < FAR for bound in bounds[:8])
         missed = max(1.0 - self.threshold - self._doubt, 0.0) / max(count, 1)
         return self._with_chance(bounds, 1.0 - missed)

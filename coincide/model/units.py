@@ -21,7 +21,7 @@ UNBOUNDED = 2**62
 """No difference of two times reaches it; added to a time it does not overflow."""
 
 _MOST_DIGITS = 60
-"""Of a duration: three times those of 2^61."""
+"""Most digits of a duration: three times those of 2^61."""
 
 NANOSECONDS_PER_UNIT: dict[str, int | Fraction] = {
     "ps": Fraction(1, 1000),
@@ -169,7 +169,7 @@ def size_of(duration: Duration) -> Fraction | int:
 
 
 def _nanoseconds(duration: object) -> int | Fraction | None:
-    """Of a timedelta: of Python, of pandas, whose has nanoseconds, too, or of NumPy; else None."""
+    """The nanoseconds of a timedelta of Python, of pandas (which has them, too) or of NumPy; else None."""
     if isinstance(duration, np.timedelta64):
         if np.isnat(duration) or np.datetime_data(duration.dtype)[0] in ("generic", "Y", "M"):
             raise ConditionError(f"{brief(duration)} is not a duration (found no length of time).")

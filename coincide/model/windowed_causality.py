@@ -14,7 +14,7 @@ from coincide.model.options import Invalid, check_choice, check_count
 from coincide.model.units import Duration, name_units, size_of
 
 MOST_TUPLES = 10_000_000
-"""Of a window: each takes some 300 bytes, beside its columns."""
+"""Most tuples of a window: each takes some 300 bytes, and its columns."""
 
 _GHOSTS = 256
 
@@ -106,7 +106,7 @@ Policy = Literal["fifo", "fhfo", "fcfo", "fhcfo", "expected"]
     to expect is learnt by place and age: `cpu_fallback.windowed_causality.learning`. The new one may
     be sent away itself.
 
-Of equals the one that arrived first goes.
+Among equals the one that arrived first goes.
 """
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -124,7 +124,7 @@ class WindowCounts:
     arrived: int = 0  # Tuples that came, that are in the window, and that had to go
     kept: int = 0  # Tuples that came, that are in the window, and that had to go
     evicted: int = 0  # Tuples that came, that are in the window, and that had to go
-    followed: int = 0  # Of the sample that is followed beyond eviction
+    followed: int = 0  # Those of the sample that is followed beyond eviction
     matches: int = 0
     found: int = 0
     matches2: int = 0
@@ -156,10 +156,10 @@ CAUSE, EFFECT = 1, 2
 """What a tuple may be; their sum: both."""
 
 BINS = 128
-"""Of the histograms of ages; twice as many as the window on delta has at first."""
+"""Bins of the histograms of ages; twice as many as the window on delta has at first."""
 
 MOST_CLASSES = 128
-"""Of places; the last one takes all that come after."""
+"""Classes of places; the last one takes all that come after."""
 
 _NAMES = 4 * MOST_CLASSES
 """Entries of the table in which a place's class is looked up."""
@@ -194,7 +194,7 @@ TIMES, SLOTS, NUMBERS = range(3)
 
 FIRST_KIN, LAST_KIN, FIRST_TIME, LAST_TIME, LEAST, UNTIL, MEMBERS = range(7)
 """Rows of `WindowState.classes`: first and last one in the window by valid time, -1 of none, and their
-times; the lesser score of both, and until when by the clock it stands; tuples followed."""
+times; the lesser score of both, and until when by the clock it holds; tuples followed."""
 
 LONG_AGO = -(2**62)
 """Before any time."""
@@ -218,22 +218,24 @@ class WindowState(NamedTuple):
     histogram: np.ndarray  # int64, shape (MOST_CLASSES, BINS)
     scores: np.ndarray  # int64, shape (MOST_CLASSES, BINS)
     indices: np.ndarray  # int64, shape (MOST_CLASSES, BINS)
-    names: np.ndarray  # int64: hash table of classes, by their keys; -1 where there is none
+    names: np.ndarray  # int64: hash table of classes, by their keys; -1 where no class is
     counts: np.ndarray  # int64, shape (25,)
 
 
 class Following(NamedTuple):
     """How tuples are followed and learnt from."""
 
-    sample: int = 16  # One tuple in so many is followed; 0: none
-    ghosts: int = 256  # So many are followed beyond their eviction
+    sample: int = 16  # One tuple in this many is followed; 0: none
+    ghosts: int = 256  # This many are followed beyond their eviction
     renewal: int = 256
-    memory: int = 1 << 14  # When so many have been followed, what was learnt counts half
-    weight: int = 8  # What all classes learnt counts in each of them like so many of its own tuples
+    memory: int = 1 << 14  # When this many have been followed, what was learnt counts half
+    weight: int = (
+        8  # What all classes learnt counts in each of them like this many of its own tuples
+    )
 
 
 class WindowTerms(NamedTuple):
-    """What is asked of pairs, and by what policy tuples go."""
+    """The question about pairs, and by what policy tuples go."""
 
     rule: PairRule
     lo: int  # Between which deltas matches are looked for, ticks
@@ -242,9 +244,9 @@ class WindowTerms(NamedTuple):
     own: bool
     policy: int
     size: int  # Tuples in the window
-    max_stay: int  # Of FCFO, by the clock
+    max_stay: int  # FCFO's, by the clock
     counted: bool  # Whether the clock of stays counts arrivals
-    side: float  # Of cells that make classes of places, in the unit of points
+    side: float  # The side of cells that make classes of places, in the unit of points
     home: tuple[float, float, float, float]  # Where the window is, as points are
     following: Following
 

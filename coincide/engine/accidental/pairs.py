@@ -85,7 +85,7 @@ def check_shifts(given: object) -> None:
 
 @dataclass(frozen=True)
 class AccidentalArguments:
-    """What is asked of `coincide.accidental_pairs`: a join, and by what its right times are moved."""
+    """The arguments of `coincide.accidental_pairs`: a join, and by what its right times are moved."""
 
     join: PairArguments
     shifts: Shifts
@@ -150,7 +150,7 @@ class ShiftPlan:
         return AccidentalPairs(self.given, tuple(counts))
 
     def check_times(self, first: int, last: int) -> None:
-        """Refuse shifts by which right times, of which these are the first and last, leave their range."""
+        """Refuse shifts that move right times, from these first to these last ones, out of their range."""
         for words in self.given:
             size = self.tick.count(words)
             if max(abs(first + size), abs(last + size)) >= TIME_LIMIT:
@@ -161,7 +161,7 @@ class ShiftPlan:
 
     def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
         """Warn of shifts by which pairs of the answer may still qualify."""
-        # Of a confidence above 1/2 there are none: the probabilities of two windows that have
+        # A confidence above 1/2 leaves no such shifts: the probabilities of two windows that have
         # nothing in common add up to no more than 1.
         if spec.widest.confidence > 0.5 or not any(longest):
             return

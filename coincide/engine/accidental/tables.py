@@ -110,7 +110,7 @@ def accidental_arguments(
     *,
     is_one_stream: bool,
 ) -> AccidentalArguments:
-    """What is asked, of a join whose other arguments are `words`; its condition tells its kind."""
+    """The arguments, for a join whose other arguments are `words`; its condition tells its kind."""
     if "report" in words:
         raise ConditionError(
             f"{argument('report')} belongs to joins; the counts are what comes back here. Remove"

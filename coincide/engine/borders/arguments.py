@@ -25,7 +25,7 @@ READINGS, QUERIES = "readings", "queries"
 
 @dataclass(frozen=True)
 class BorderArguments:
-    """What is asked of border crossings: the arguments of `coincide.border_crossing_tables`."""
+    """The question about border crossings: the arguments of `coincide.border_crossing_tables`."""
 
     stream: str | None = "stream_id"
     time: str = "time"
@@ -67,7 +67,7 @@ class BorderArguments:
 
     @property
     def streams(self) -> list[str]:
-        """The column of the stream; none where all readings are of one."""
+        """The column of the stream; none where all readings belong to one."""
         return [] if self.stream is None else [self.stream]
 
     @property
@@ -136,7 +136,7 @@ def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.nda
 
 
 def words_of_far(side: str, name: str, count: int, example: str) -> str:
-    """What is wrong with integers that are none of float64."""
+    """What is wrong with integers that float64 has not."""
     return (
         f"{side}.{name} has integers beyond 2^53, which float64 rounds, in"
         f" {several(count, 'row')} (found {example}). Subtract an offset from values and borders,"

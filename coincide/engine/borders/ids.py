@@ -57,7 +57,7 @@ class QueryIds:
             self.runs = [run for run in runs if len(run)]
 
     def live(self, ids: pa.Array) -> np.ndarray:
-        """The numbers of live queries with some ids: int64 array, -1 where there is none."""
+        """The numbers of live queries with some ids: int64 array, -1 where no query has it."""
         # O(log N) for each id.
         found = np.full(len(ids), -1, np.int64)
         values = stored(ids)
@@ -132,7 +132,7 @@ class IdRun:
         return self._gather(self.rows_of(numbers))
 
     def live(self, values: pa.Array) -> np.ndarray:
-        """The number of the live query of each id: int64 array, -1 where there is none."""
+        """The number of the live query of each id: int64 array, -1 where no query has it."""
         if not len(self):
             return np.full(len(values), -1, np.int64)
         values, (ids, rows) = _ordered(values), self._sorted
@@ -140,7 +140,7 @@ class IdRun:
             ids, values = of_one_type([ids, values]).chunks
         at = _last_up_to(ids, values)
         is_here = pc.equal(ids.take(pa.array(np.maximum(at, 0))), values)
-        # Of one id, the latest number is the only one that may be live.
+        # The latest number of an id is the only one that may be live.
         rows = rows[at]
         is_here = (at >= 0) & _as_bools(is_here) & self.is_live[rows]
         found = np.full(len(values), -1, np.int64)
@@ -194,7 +194,7 @@ def _last_up_to(ids: pa.Array, values: pa.Array) -> np.ndarray:
 
 
 def _as_bools(answers: pa.BooleanArray) -> np.ndarray:
-    """Of a null, which is no id, none is true."""
+    """Answers as bools; a null, which is no id, gives False."""
     if answers.null_count:
         answers = answers.fill_null(False)
     return np.asarray(answers.to_numpy(zero_copy_only=False))

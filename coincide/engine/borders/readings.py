@@ -145,7 +145,7 @@ REASONS = {
     "range": "times that reach 2^61 ticks",
     "infinite": "infinite values",
 }
-"""Why a reading is none, in the order in which it is asked, with the words for it."""
+"""Why a reading is not valid, in the order of the checks, with the words for it."""
 
 
 @dataclass(frozen=True)

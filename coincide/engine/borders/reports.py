@@ -1,4 +1,4 @@
-"""What border crossings tell of themselves, and why there are none."""
+"""What border crossings tell of themselves, and why none is found."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ ONE_STREAM_AGAIN = (
     f"Name the column that identifies streams with {argument('stream')}, or give times that are"
     " fine enough to differ"
 )
-"""What to do where most readings are of a time again."""
+"""What to do where most readings repeat a time."""
 
 
 class BorderReport(LaterReport[BorderSummary]):
@@ -210,7 +210,7 @@ def _of_streams(seen: Seen, arguments: BorderArguments) -> Iterator[str]:
 
 
 def _of_values(seen: Seen, queries: Queries, arguments: BorderArguments) -> Iterator[str]:
-    """Per dimension what was read, what is asked for, and how far these are apart."""
+    """What was read and what the queries cover, per dimension, and how far these are apart."""
     gaps = np.maximum(queries.lower - seen.high, seen.low - queries.upper)
     for k, name in enumerate(arguments.values):
         ends = f"{name} was read from {seen.low[k]:.6g} to {seen.high[k]:.6g}"
@@ -272,7 +272,7 @@ class Sight:
 
     @classmethod
     def none(cls, dimensions: int) -> Sight:
-        """Of nothing."""
+        """The sight of no readings."""
         ends = np.full(dimensions, np.inf), np.full(dimensions, -np.inf)
         return cls(*ends, np.zeros(0, np.int64))
 

@@ -78,7 +78,7 @@ MATCHLESS = "time, place or key"
 
 @dataclass(frozen=True)
 class CausalityArguments(PairArguments):
-    """What is asked of a causality join: the arguments of `coincide.causality_tables`."""
+    """The question of a causality join: the arguments of `coincide.causality_tables`."""
 
     condition: CausalityCondition
     cause_time: GivenTimes = field(default="time", kw_only=True)
@@ -128,7 +128,7 @@ class CausalityArguments(PairArguments):
             )
 
     def _take_from_causes(self) -> None:
-        """Of one stream times and places are said once."""
+        """Take times and places from causes, as one stream names them once."""
         for name in ("time", "place"):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given is not None and _listed(given) != _listed(own):

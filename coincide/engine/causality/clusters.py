@@ -96,7 +96,7 @@ def clusters(
 
 @dataclass(frozen=True)
 class ClusterArguments(CausalityArguments):
-    """What is asked of a clustering: the arguments of `clusters`, said of causes."""
+    """The question of a clustering: the arguments of `clusters`, said of causes."""
 
     how: How = field(default="semi", kw_only=True)
     is_one_stream: bool = field(default=True, kw_only=True)

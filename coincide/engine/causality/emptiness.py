@@ -187,7 +187,7 @@ class NearMiss(NamedTuple):
 def nearest_miss_in_time(
     causes: PlacedEvents, effects: PlacedEvents | None, lo: int, hi: int
 ) -> NearMiss | None:
-    """Of pairs of which none has a delta of lo to hi, the one that is nearest to that; None of no pair."""
+    """The pair nearest to a delta of lo to hi, where no pair has one; None where there is no pair."""
     own, others = (
         None if side is None else Instants(side.codes[side.codes >= 0], side.times[side.codes >= 0])
         for side in (causes, effects)
@@ -200,7 +200,7 @@ def nearest_miss_in_time(
 def nearest_in_space(
     runs: Iterable[tuple[np.ndarray, np.ndarray]], rule: PairRule, reach: float
 ) -> NearMiss | None:
-    """Of some pairs, none of which qualifies, the nearest in time within reach, else in space."""
+    """The nearest pair in time within reach, else in space, where no pair qualifies."""
     best: NearMiss | None = None
     for delta, distance in runs:
         lo, hi = ends_at(rule, distance)
@@ -228,11 +228,11 @@ _DEPTH = re.compile(r".*depth.*", re.IGNORECASE)
 _HIGHEST_KM, _DEEPEST_KM = 9.0, 800.0
 """Mountains end there, and so do earthquakes."""
 _ENOUGH = 2.0
-"""A radius that is so many times as long as all places are apart was hardly meant so."""
+"""A radius that is this many times the distance of all places is hardly meant."""
 
 
 def warn_of_names(condition: CausalityCondition, places: Sequence[tuple[Coordinate, ...]]) -> None:
-    """Warn of places whose columns are called as if they were of another space."""
+    """Warn of places whose columns are called as if they were in another space."""
     if not condition.needs_places:
         return
     for text in dict.fromkeys(t for place in places for t in _of_names(condition.space, place)):

@@ -111,7 +111,7 @@ class CausalPairing(Pairing):
         if others is None:
             return own, None
         ranks: Any = self.left.ranks, self.right.ranks
-        if self.spec.shift:  # of equal times what was earlier is the cause
+        if self.spec.shift:  # with equal times what was earlier is the cause
             later = 0 if self.spec.shift > 0 else 2
             ranks = np.full(len(own), 1), np.full(len(others), later)
         return replace(own, ranks=ranks[0]), replace(others, ranks=ranks[1])

@@ -1,4 +1,4 @@
-"""What is asked of clock errors, checked once."""
+"""The arguments of clock errors, checked once."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from coincide.model.errors import ClockLimitsWarning, argument, several
 from coincide.model.units import Tick
 
 _AT_LIMIT = 0.97
-"""Of a limit, from which on an answer may lie beyond it."""
+"""The share of a limit from which on an answer may lie beyond it."""
 
 
 @dataclass(frozen=True)
 class LimitCounts(Sums):
-    """How many keys there are of each kind."""
+    """How many keys each kind has."""
 
     short: int = 0  # Their time is too short for the largest offset
     drifted: int = 0  # Nothing is found, and the largest drift alone goes beyond the largest offset

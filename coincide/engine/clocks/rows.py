@@ -1,4 +1,4 @@
-"""The rows of an answer: of each key its segments, or one that says why there is none."""
+"""The rows of an answer: each key's segments, or one that says why it has no error."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _offset(found: ClockEstimate, segment: Segment | None) -> float | None:
 
 
 def _listed(found: ClockEstimate) -> list[tuple[int | None, Segment | None]]:
-    """The segments of a key, numbered; one that is none where nothing is found."""
+    """The segments of a key, numbered; an empty one where nothing is found."""
     return [*enumerate(found.segments)] or [(None, None)]
 
 

@@ -130,7 +130,7 @@ def errors_of_tables(
 
 @dataclass(frozen=True, eq=False)
 class ClockPlan:
-    """Tables and what is asked of them: everything but the rows, resolved and checked."""
+    """Tables and the question about them: everything but the rows, resolved and checked."""
 
     tables: Sequence[pa.Table]
     arguments: ClockArguments
@@ -223,12 +223,12 @@ class _Groups:
 
     @classmethod
     def of(cls, left: Side, right: Side, clocks: int) -> _Groups:
-        """Of sides whose first keys have a clock each."""
+        """The groups of sides whose first keys have a clock each."""
         by = [replace(side, keys=side.keys[:clocks]) for side in (left, right)]
         match = [replace(side, keys=side.keys[clocks:]) for side in (left, right)]
         groups, codes = grouped_events(*by), grouped_events(*match)
         numbers = [each.group for each in groups]
-        if clocks:  # of keys that only rows without a time have there is no answer
+        if clocks:  # keys that only rows without a time have get no answer
             given = [each for each in numbers if each is not None]
             known = np.unique(np.concatenate([each[each >= 0] for each in given]))
             numbers = [np.where(e < 0, -1, np.searchsorted(known, e)) for e in given]
@@ -282,7 +282,7 @@ class _Grouped:
     def of(
         cls, side: Side, group: np.ndarray | None, codes: np.ndarray | None, count: int
     ) -> _Grouped:
-        """Of groups from 0 on, -1 for none."""
+        """A side in groups from 0 on, -1 for none."""
         times = side.max_time
         if group is None:
             ends = np.array([0, times.size])

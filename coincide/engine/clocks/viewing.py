@@ -16,7 +16,7 @@ from cpu_fallback.clocks.fitting import CORE, REACH
 from cpu_fallback.clocks.search import rows_between
 
 STRETCHES = 340
-"""Of offsets, each with its highest peak."""
+"""Stretches of offsets, each with its highest peak."""
 _POINTS = 1500
 _MOST_PAIRS = 2_000_000
 _PARTS = 200
@@ -74,7 +74,7 @@ class ClockView:
 
     @classmethod
     def of(cls, name: str, events: ClockEvents, found: ClockEstimate, limits: Limits) -> ClockView:
-        """Of the events of one key."""
+        """The view of the events of one key."""
         sizes = events.streams.left.size, events.streams.right.size
         offsets, residuals = _offsets(events, found, limits), None
         if found.segments:

@@ -216,7 +216,7 @@ def _fitted(spreads: np.ndarray) -> np.ndarray:
 
 
 def _keys_in(names: Sequence[str]) -> list[str]:
-    """Of the columns of an answer those that name the clock: they come before the number of segments."""
+    """The columns of an answer that name the clock: they come before the number of segments."""
     return list(names[: names.index("segment")]) if "segment" in names else []
 
 
@@ -305,7 +305,7 @@ class CorrectedColumns(TimestampColumns):
 
     @remembered
     def digest(self) -> str:
-        """Of all lines and what names their clocks."""
+        """A digest of all lines and what names their clocks."""
         told = [*(each.tolist() for each in self.segments), *(key.to_pylist() for key in self.keys)]
         return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
@@ -338,7 +338,7 @@ class CorrectedColumns(TimestampColumns):
         return segments, [key.take(pa.array(order)) for key in keys], values, known
 
     def _widths(self) -> np.ndarray:
-        """Of each segment, ticks: int64 array."""
+        """The half-width of each segment, ticks: int64 array."""
         if self.width is not None:
             return np.full(self.given.errors.num_rows, self.width)
         _check_given(self.given.errors, "spread")
@@ -407,7 +407,7 @@ class PutRight:
 
     @property
     def shows_all(self) -> bool:
-        """As of `Ticks`."""
+        """As in `Ticks`."""
         return not (self.null.any() or self.not_finite.any() or self.out_of_range.any())
 
 

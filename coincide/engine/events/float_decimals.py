@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 _SCALE = 25
 TIME_DECIMALS = pa.decimal256(52, _SCALE)
-"""Of times: 27 digits before the point, and all that a float of 10 ns and more has behind it."""
+"""The type of times: 27 digits before the point, and all that a float of 10 ns and more has behind it."""
 _FINE = pa.decimal256(76, 50)
 _LEAST, _MOST = 1e-33, 1e26
 _SHORTEST = 1e-8

@@ -190,7 +190,7 @@ def _as_number(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def own_names(given: object, side: str = "table") -> list[str]:
-    """The columns of what was given as a table, where they can be told before it is read."""
+    """The columns of what was given as a table, where they are known before it is read."""
     if _names_files(given):
         from coincide.engine.files.arrow_inputs import input_of
 
@@ -220,7 +220,7 @@ def needed_among(names: Sequence[str], words: str | None) -> list[str]:
 
 
 def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:
-    """Of a frame the needed columns, if they are all there and not, say, in its index."""
+    """The needed columns of a frame, if they are all there and not, say, in its index."""
     if _library(given) not in _FRAMES or not hasattr(given, "columns"):
         return given
     own = list(given.columns)

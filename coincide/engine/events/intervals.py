@@ -129,7 +129,7 @@ def _shown(value: object) -> str:
 
 
 def _one_value(value: Any) -> pa.ChunkedArray:
-    if hasattr(value, "nanosecond"):  # of pandas, whose nanoseconds PyArrow would leave out
+    if hasattr(value, "nanosecond"):  # pandas' nanoseconds, which PyArrow would leave out
         value = pa.scalar(value, pa.timestamp("ns", None if value.tz is None else str(value.tz)))
     scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     return pa.chunked_array([pa.repeat(scalar, 1)])
@@ -160,7 +160,7 @@ class AroundColumns(TimestampColumns):
 
     @property
     def length(self) -> int:
-        """Of all events, ticks."""
+        """The longest length, ticks."""
         return self.before + self.after
 
     @property
@@ -186,7 +186,7 @@ def about_stamps(
     longest: int | None = None,
     lost: np.ndarray | None = None,
 ) -> ReadTimes:
-    """Intervals that are made of stamps; `wrong` are rows whose half-widths are none."""
+    """Intervals that are made of stamps; `wrong` are rows whose half-widths are not valid."""
     # No sum overflows, as widths stay below 2^61 ticks.
     is_far = stamps.out_of_range | (max_time >= TIME_LIMIT) | (max_time - shapes <= -TIME_LIMIT)
     too_long = None if longest is None else shapes > longest
@@ -275,7 +275,7 @@ def _scale_of_widths(name: str, unit: str | None, stamps: TimeScale) -> TimeScal
 
 
 class _Widths:
-    """Half-widths of rows: ticks, and which are none: missing, not finite, out of range or negative."""
+    """Half-widths of rows: ticks, and which are not valid: missing, infinite, out of range or negative."""
 
     def __init__(self, table: pa.Table, scale: TimeScale) -> None:
         column = column_of(table, scale.column.side, scale.column.name)

@@ -34,7 +34,7 @@ class SideCounts(Sums):
 
     @property
     def dropped(self) -> int:
-        """Rows left out in all."""
+        """Skipped rows in all."""
         return sum(self.invalid.values())
 
 

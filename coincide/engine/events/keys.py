@@ -43,7 +43,7 @@ _WHOLE_NAME = re.compile(rf"(?:^|(?<=[,=]))\s*{_QUOTED.pattern}\s*(?=[,=]|$)")
 
 
 def parted(text: str, mark: str) -> list[str]:
-    """The parts of a text between marks, of which those in a quoted name are none."""
+    """The parts of a text between marks; a mark in a quoted name does not count."""
     hidden = _WHOLE_NAME.sub(lambda name: " " * len(name[0]), text)
     ends = [found.start() for found in re.finditer(re.escape(mark), hidden)]
     return [text[a + 1 : b] for a, b in zip([-1, *ends], [*ends, len(text)], strict=True)]

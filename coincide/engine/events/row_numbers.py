@@ -10,7 +10,7 @@ import pyarrow as pa
 from coincide.engine.events.keys import Names, names_of
 
 ID = "id"
-"""The output column of a side that nobody names; it may be missing, where rows have numbers."""
+"""The output column of a side without named columns; it may be missing, where rows have numbers."""
 _NUMBERS = pa.field(ID, pa.int64())
 
 

@@ -84,7 +84,7 @@ BATCH_BYTES = 64 << 20
 ARRAY_BYTES = 2**31 - 1
 """Bytes of text, or elements of lists, that Arrow's offsets of 32 bits can count."""
 _SMALL_ROW = 16
-"""Bytes of a value, such as a decimal's, of which the bound on the rows of a batch is enough."""
+"""Bytes of a value, such as a decimal's, for which the bound on the rows of a batch is enough."""
 
 _Widths = int | np.ndarray
 """Bytes of every row, or, by row, the bytes of all rows before it: int64 array, shape (n + 1,)."""
@@ -92,7 +92,7 @@ _Widths = int | np.ndarray
 
 def row_bytes(column: pa.Array) -> np.ndarray | None:
     """Bytes of each row: int64 array, shape (n,); None where all are small and alike."""
-    # Of a dictionary or a view they are those of what it stands for. An element of a list takes a
+    # In a dictionary or a view they are those of what it stands for. An element of a list takes a
     # byte more than what is in it, so that lists of few bytes, too, have fewer elements than can be
     # counted.
     widths = _widths(column)
@@ -165,7 +165,7 @@ def is_listing(kind: pa.DataType) -> bool:
 
 
 def _width(array: pa.Array) -> int:
-    """Of a type of fixed size; the mean of types whose layout is not looked into."""
+    """Bytes of a value of fixed size; the mean for types whose layout is not read."""
     try:
         return int(array.type.bit_width + 7) // 8
     except ValueError:
@@ -185,7 +185,7 @@ def _widths_of_structs(array: pa.Array) -> _Widths:
 
 
 def _widths_of_entries(array: pa.DictionaryArray) -> _Widths:
-    """Of dictionaries: what they decode to."""
+    """Bytes of dictionaries' entries: what they decode to."""
     entries = _widths(array.dictionary)
     if isinstance(entries, int):
         return entries
@@ -230,6 +230,6 @@ def _stored_offsets(array: pa.Array) -> np.ndarray:
 
 
 def numbers_in_runs(begins: np.ndarray) -> np.ndarray:
-    """The how-many-eth of its run each entry is, from 0: int64 array, shape (n,)."""
+    """The position of each entry in its run, from 0: int64 array, shape (n,)."""
     places = np.arange(begins.size)
     return places - np.maximum.accumulate(np.where(begins, places, 0))

@@ -35,7 +35,7 @@ _ARGUMENTS = {
     **{"query_id": "query", "stream_id": "stream", "event": "event", "value": "values"},
     **dict.fromkeys(_TIMES, "time"),
 }
-"""Of operators that join no two sides: the arguments whose default a column's name is."""
+"""For operators that join no two sides: the arguments whose default a column's name is."""
 _SIDES = ("left", "right", "cause", "effect")
 _COLUMN_ARGUMENTS = {
     **{
@@ -47,7 +47,7 @@ _COLUMN_ARGUMENTS = {
     f" {argument('right_columns', '*')} for all (in causality {argument('cause_columns')} and"
     f" {argument('effect_columns')})",
 }
-"""By side, how other columns than id are handed out."""
+"""How a user gets other output columns than id, by side."""
 _INTEGERS = {"tinyint", "smallint", "int", "bigint"} | {
     f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)
 }
@@ -71,7 +71,7 @@ def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
 
 
 def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> None:
-    """Refuse a column that is missing, for which there may be a cure, or stands twice."""
+    """Refuse a column that is missing, for which there may be a cure, or is there twice."""
     found = list(names).count(name)
     if found == 0:
         # Quoted, so that blanks show, and headers that were split at the wrong character.
@@ -121,7 +121,7 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
 
 
 def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
-    """The type in which times of a column of some type are handed out, for `as_times`."""
+    """The type of times in the output, from a column's type, for `as_times`."""
     if pa.types.is_date(kind):
         return kind
     if pa.types.is_duration(kind):
@@ -130,7 +130,7 @@ def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
 
 
 def computed_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
-    """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
+    """As `result_time`, of times that no row has: timestamps for dates, as they are no midnights."""
     return result_time(pa.timestamp(tick.unit) if pa.types.is_date(kind) else kind, tick)
 
 
@@ -228,7 +228,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
-    """A table whose columns of no type, in which nothing stands, have those of an earlier one."""
+    """A table whose empty columns without a type have those of an earlier one."""
     for i, field in enumerate(table.schema):
         if first is not None and pa.types.is_null(field.type) and field.name in first.names:
             found = pa.chunked_array([pa.nulls(table.num_rows, first.field(field.name).type)])
@@ -239,7 +239,7 @@ def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
 def other_types(
     side: str, first: pa.Schema | None, found: pa.Schema, fits: Callable[[pa.Schema], bool]
 ) -> str:
-    """The message for a push whose columns are of other types than in the first one."""
+    """The message for a push whose columns have other types than in the first one."""
     assert first is not None
     kinds = [(old, found.field(old.name).type) for old in first]
     other = [(old, new) for old, new in kinds if plain_type(old.type) != plain_type(new)]
@@ -342,7 +342,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def of_one_type(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Arrays of one column, of which some may be wide, as one column."""
+    """Arrays of one column, some of which may be wide, as one column."""
     if len({array.type for array in arrays}) > 1:
         arrays = [array.cast(wide_type(array.type)) for array in arrays]
     return pa.chunked_array(arrays)

@@ -47,7 +47,7 @@ class Side:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Of the supports of the timestamps: int64 array, shape (n,), ticks."""
+        """Lengths of the supports of the timestamps: int64 array, shape (n,), ticks."""
         return self.model.lengths(self.shapes)
 
     @property
@@ -66,7 +66,7 @@ class Side:
         return 2 * self.max_time - self.model.leans(self.shapes)
 
     def up_to(self, largest: int) -> Side:
-        """The same events, of which those of larger shapes match nothing."""
+        """The same events; those of larger shapes match nothing."""
         is_able = self.shapes <= largest
         if is_able.all():
             return self
@@ -93,7 +93,7 @@ def without_payload(side: Side) -> Side:
 
 
 def concatenated(sides: Sequence[Side]) -> Side:
-    """The events of several parts of a side, of which there is at least one, as one side."""
+    """The events of one or more parts of a side, as one side."""
     filled = [side for side in sides if len(side)] or list(sides[:1])
     if len(filled) == 1:
         return filled[0]

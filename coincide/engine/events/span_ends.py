@@ -28,15 +28,15 @@ class AnyTicks(Protocol):
 
     @property
     def null(self) -> np.ndarray:
-        """As of `Ticks`."""
+        """As in `Ticks`."""
 
     @property
     def out_of_range(self) -> np.ndarray:
-        """As of `Ticks`."""
+        """As in `Ticks`."""
 
     @property
     def shows_all(self) -> bool:
-        """As of `Ticks`."""
+        """As in `Ticks`."""
 
 
 class SpanEnds:
@@ -57,7 +57,7 @@ class SpanEnds:
 
     @property
     def shows_all(self) -> bool:
-        """As of `Ticks`."""
+        """As in `Ticks`."""
         return not (self.null.any() or self.not_finite.any() or self.out_of_range.any())
 
 
@@ -66,7 +66,7 @@ def read_ends(
 ) -> SpanEnds:
     """The ends of a table's rows, of a column of ends or of lengths."""
     column = column_of(table, scale.column.side, scale.column.name)
-    if pa.types.is_null(column.type):  # of nulls alone
+    if pa.types.is_null(column.type):  # nulls alone
         is_float = scale.column.family == "float"
         column = column.cast(pa.float64() if is_float else pa.int64())
     return SpanEnds(Ticks(column, scale), starts if are_lengths else None, are_open=are_open)

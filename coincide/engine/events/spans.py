@@ -229,7 +229,7 @@ class SpanColumns(IntervalColumns):
 
     disorder: ClassVar[str] = "ends"
     closed: Closed = field(default="both", kw_only=True)
-    around: tuple[int, int] = field(default=(0, 0), kw_only=True)  # of start and end, ticks
+    around: tuple[int, int] = field(default=(0, 0), kw_only=True)  # start's and end's, ticks
     open_ends: bool = field(default=False, kw_only=True)
     length: TimeScale | None = field(default=None, kw_only=True)  # in place of a column of ends
     clocks: tuple[CorrectedColumns | None, CorrectedColumns | None] = field(

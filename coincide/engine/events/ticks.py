@@ -172,7 +172,7 @@ def rounding(values: np.ndarray, scale: TimeScale) -> np.ndarray:
 HALF = 0.5
 """Rounding to ticks changes times by no more ticks."""
 SINGLE_WHOLE, SINGLE_BITS, SINGLE_DIGITS = 2.0**24, 23, 6
-"""Of 32-bit floats: up to where whole numbers are exact, bits of a fraction, digits they always keep."""
+"""What 32-bit floats have: up to where whole numbers are exact, bits of a fraction, digits always kept."""
 
 
 def _single_steps(values: np.ndarray) -> np.ndarray:
@@ -234,7 +234,7 @@ def time_words(ticks: int, scale: TimeScale) -> str:
 
 
 def written_time(text: str) -> pa.Scalar | None:
-    """The time that ISO 8601 writes, to the nanosecond; None if the text is none."""
+    """The time that ISO 8601 writes, to the nanosecond; None for other texts."""
     kinds = [pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
     for kind in kinds:
         with suppress(pa.ArrowInvalid):
@@ -255,5 +255,5 @@ def length_words(ticks: Fraction | float, tick: Tick, digits: int = 6) -> str:
 
 
 def number_words(number: float, digits: int) -> str:
-    """A number, rounded to so many digits, without an exponent."""
+    """A number, rounded to this many digits, without an exponent."""
     return f"{Decimal(f'{number:.{digits}g}'):f}"

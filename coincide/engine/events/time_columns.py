@@ -35,7 +35,7 @@ LACKING = ("no_segment", "no_end")
 _CSV_OPTIONS = {
     "left": "left_csv", "right": "right_csv", "cause": "causes_csv", "effect": "effects_csv",
 }  # fmt: skip
-"""Of sides that have one of their own."""
+"""The option of sides that have one of their own."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TimeColumn:
     nanoseconds: int | Fraction | None = None
     is_single: bool = False
     is_decimal: bool = False
-    zone: str | None = None  # Of timestamps that Arrow holds
+    zone: str | None = None  # That of timestamps that Arrow holds
     duration: TimeColumn | None = None  # Where it is an end: the column of how long after this one
 
     def unit(self, options: CorrelateOptions) -> str | None:
@@ -68,7 +68,7 @@ class TimeScale:
     tick: Tick
 
     def of(self, name: str) -> TimeScale:
-        """The same of a column that is called otherwise."""
+        """The same for a column of another name."""
         return replace(self, column=replace(self.column, name=name))
 
     @property
@@ -80,7 +80,7 @@ class TimeScale:
 
     @property
     def noise(self) -> float:
-        """A change of so many ticks, a picosecond, is told of as none: floats were computed."""
+        """A change of this many ticks, a picosecond, is not reported: floats were computed."""
         return 1e-3 / (self.tick.nanoseconds or 1)
 
     @property
@@ -92,7 +92,7 @@ class TimeScale:
 def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
     """The tick in which all time columns of a join are counted."""
     # What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
-    # nanoseconds for floats, whose fractions carry time, and the finest unit for integers. Beside
+    # nanoseconds for floats, whose fractions carry time, and the finest unit for integers. With
     # instants, numbers that have a unit are instants, too: counted since 1970 in UTC.
     kind = _kind_of(columns, options)
     if kind == "timestamp":
@@ -145,7 +145,7 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
 
 
 def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
-    """Of timestamps on one side, and numbers since 1970 on the other, whose units must fit the ticks."""
+    """The tick of timestamps on one side and numbers since 1970 on the other; units must fit it."""
     stamps = [c for c in columns if _is_stamp(c)]
     numbers = [c for c in columns if not _is_stamp(c)]
     own = [unit_option(column.side) for column in stamps]
@@ -181,7 +181,7 @@ def _sides(columns: Iterable[TimeColumn]) -> list[str]:
 
 
 def _are_instants(columns: Sequence[TimeColumn], options: CorrelateOptions) -> bool:
-    """Whether all numbers have a unit, and stand on another side than the timestamps."""
+    """Whether all numbers have a unit, and are on another side than the timestamps."""
     numbers = _sides(c for c in columns if not _is_stamp(c))
     stamps = _sides(filter(_is_stamp, columns))
     are_apart = set(numbers).isdisjoint(stamps) and all(map(options.unit_of, numbers))
@@ -260,7 +260,7 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     """What the numbers of each column count; all None or none."""
     units = [column.unit(options) for column in columns]
     unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
-    # Of exact instants one column is the earlier and the later end: it is told once.
+    # One column of exact instants is the earlier and the later end: it is reported once.
     floats = ", ".join(dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float"))
     if floats:
         raise SchemaError(

@@ -1,4 +1,4 @@
-"""What is asked for as the timestamps of a side, before its columns are looked at."""
+"""The named timestamps of a side, before its columns are looked at."""
 
 from __future__ import annotations
 

@@ -162,13 +162,13 @@ class Bounds(Protocol):
     """How far apart the timestamps of a pair can be."""
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """Bounds on the difference of keys, of which the outer ones hold for all events."""
+        """Bounds on the difference of keys; the outer ones hold for all events."""
 
 
 class Pairs(Bounds, Protocol):
     """The timestamps of two sides and the condition on them, before events are known.
 
-    As `coincide.model.timestamps.protocol.PairModel`, of which it is a part.
+    As `coincide.model.timestamps.protocol.PairModel`, which it is a part of.
     """
 
     def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
@@ -196,7 +196,7 @@ Lacking = Sequence[tuple[str, np.ndarray]]
 
 
 def nothing_lacks() -> Lacking:
-    """Of timestamps that every row has whose times are there."""
+    """Nothing is missing: every row whose times are there has such timestamps."""
     return ()
 
 
@@ -301,7 +301,7 @@ class TimestampColumns(ABC):
     @property
     @abstractmethod
     def declared(self) -> tuple[int, int] | None:
-        """Smallest and largest shape, where that is known without a look at the rows."""
+        """Smallest and largest shape, where that is known without the rows."""
 
     @property
     @abstractmethod
@@ -342,7 +342,7 @@ def _longest_match(window: Window, own: TimestampColumns, other: TimestampColumn
     shortest = other.declared[0] if are_intervals and other.declared is not None else 0
     longest = longest_match(window, shortest)
     lengths = own.declared
-    if lengths is None and len(own.names) == 1:  # of times that are exact
+    if lengths is None and len(own.names) == 1:  # exact times
         lengths = 0, 0
     is_enough = lengths is not None and longest is not None and lengths[1] <= longest
     return None if is_enough else longest

@@ -41,7 +41,7 @@ LEAST_CONFIDENCE = 1e-9
 
 STEPS = 100
 CONFIDENCES = np.arange(STEPS + 1) / STEPS
-"""Of the curve; the first stands for all candidates."""
+"""The confidences of the curve; the first stands for all candidates."""
 _LIMITS = np.concatenate([[LEAST_CONFIDENCE], CONFIDENCES[1:]]) - DECISION_SLACK
 _BARS = 50
 _SEED = 1
@@ -111,11 +111,11 @@ class Candidates(Emission):
         return Pairs(left, right, probability)
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        return iter(())  # nothing is handed out
+        return iter(())  # there is no output
 
 
 def at_confidence(spec: JoinSpec, confidence: float) -> JoinSpec:
-    """The join at another confidence, of which only pairs are counted."""
+    """The join at another confidence, where only pairs are counted."""
     window = Window(spec.window.lo, spec.window.hi, confidence)
     return spec.counted.but(window=window, how="inner", probability=False)
 
@@ -145,7 +145,7 @@ class Sample:
 
 
 def sampled(left: Side, pairs: int, most: int) -> tuple[Side, Sample]:
-    """So many left events that they have about `most` of all pairs; always the same ones."""
+    """Left events that have about `most` of all pairs; always the same ones."""
     if pairs <= most:
         return left, Sample(len(left), len(left))
     events = max(1, len(left) * most // pairs)
@@ -192,7 +192,7 @@ def flat_stretch(curve: pa.Table, tolerance: float = 0.01) -> tuple[float, float
     pairs = curve["pairs"].to_numpy()[1:]
     if not pairs[0]:
         return None
-    # The number never rises: the last confidence with so many is found by bisection.
+    # The number never rises: the last confidence with this many is found by bisection.
     least = np.ceil(pairs * (1 - tolerance)).astype(np.int64)
     stops = np.searchsorted(-pairs, -np.maximum(least, 1), side="right") - 1
     widths = stops - np.arange(stops.size)

@@ -37,7 +37,7 @@ from coincide.model.errors import DataError, Words, marked
 from coincide.model.probability import highest_probability
 
 _APART = 70
-"""Width of a bar that stands apart."""
+"""Width of a bar that is apart."""
 _TENTHS = alt.Axis(values=[i / 10 for i in range(11)], format=".1f")
 
 

@@ -63,12 +63,12 @@ if TYPE_CHECKING:
     import altair as alt
 
 _MOST_CONFIDENCES = 6
-"""Bars that still fit beside each other."""
+"""Bars that still fit next to each other."""
 
 
 @dataclass(frozen=True)
 class ExploreArguments:
-    """What is asked of `coincide.explore_tables`."""
+    """The arguments of `coincide.explore_tables`."""
 
     join: JoinArguments
     confidences: Sequence[Any] = (0.1, 0.5, 0.9)
@@ -245,7 +245,7 @@ class TableExploration:
         """Both sides, and what the rows of each table were."""
         if self._plan.spec.is_one_stream:
             left, right, counts = self._plan.read_stream(self._tables[0])
-            # Of a sample of the stream, too, it is known who is the earlier one.
+            # A sample of the stream, too, knows who is the earlier one.
             ranks = np.arange(len(left))
             rows = (_at_any_confidence(counts),)
             return replace(left, ranks=ranks), replace(right, ranks=ranks), rows

@@ -14,9 +14,9 @@ from coincide.model.units import Tick
 _FEWEST_PAIRS = 20
 _FEWEST_PARTS = 6
 _NARROW = 0.25
-"""Of the window, below which half of the delays are together; those of chance are in half of it."""
+"""The share of the window that half of the delays are in; those of chance are in half of it."""
 _STRAIGHT = 0.8
-"""Of the squares of delays, what a slant must explain."""
+"""The share of the squares of delays that a slant must explain."""
 
 
 class _Half(NamedTuple):

@@ -98,7 +98,7 @@ class ArrowInput(ABC):
         return self.file_schema(self.source.found.paths[0])
 
     def later_schemas(self) -> Iterator[pa.Schema]:
-        """Of the files after the first one."""
+        """The schemas of the files after the first one."""
         return map(self.file_schema, self.source.found.paths[1:])
 
     @property
@@ -117,7 +117,7 @@ class ArrowInput(ABC):
         return []
 
     def check_columns(self, columns: list[str]) -> None:
-        """Refuse columns that are missing, stand twice, or mean something else in another file."""
+        """Refuse columns that are missing, are there twice, or mean something else in another file."""
         if len(self.source.found.paths) > 1:
             of_files = set(columns) - path_columns(self.source)
             if self.lacks_name(columns):

@@ -50,7 +50,7 @@ def check_alike(
     aspect: Callable[[pa.DataType], object] = plain_type,
     advice: str = "Write the files with one type",
 ) -> None:
-    """Refuse a column whose types in two files differ in an aspect; None: such a type is of no account."""
+    """Refuse a column whose types in two files differ in an aspect; None: such a type does not count."""
     first: dict[str, tuple[str, pa.DataType]] = {}
     last = None
     for path, schema in schemas:

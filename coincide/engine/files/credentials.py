@@ -20,7 +20,7 @@ _NAMED_USERS = ("abfs", "abfss", "wasb", "wasbs", "hdfs", "viewfs", "webhdfs", "
 _WITH_PORTS = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "file")
 """Schemes that name a host and a port, and no passwords: an @ after them is part of a name."""
 _NO_PORT = re.compile(r":(?!\d*$)")
-"""A colon after which no port stands, but may be the begin of a password."""
+"""A colon before no port, which may begin a password."""
 _UNKNOWN = "***"
 _LENGTH = 4
 """Any part of a secret that is as long is hidden."""
@@ -29,7 +29,7 @@ _HARMLESS = re.compile(
     r"scheme=https?|region=[a-z]+(-[a-z0-9]+)+|endpoint_override=[\w.-]+(:\d+)?"
     r"|(anonymous|allow_bucket_\w+|background_writes|\w*retry\w*)=\w{0,5}"
 )
-"""Options of PyArrow's that may be told, so that not every "east" in a message is hidden."""
+"""Options of PyArrow's that may be shown, so that not every "east" in a message is hidden."""
 _SECRET_SETTING = re.compile(
     r"(?:^|=)[\w.-]*(?:secret|passw|passphrase|token|credential|(?:access|account|private|api)[._-]?key)"
     r"[\w.-]*[=:\s]+(.+)",
@@ -129,7 +129,7 @@ class Redactor:
         return text
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where parts of secrets stand, those that touch as one."""
+        """The places of parts of secrets, those that touch as one."""
         start = stop = 0
         for i in range(len(text) - _LENGTH + 1) if self._parts else ():
             if text[i : i + _LENGTH] not in self._parts:
@@ -148,7 +148,7 @@ def _shown_in_text(found: re.Match[str]) -> str:
 
 
 def _parts(uri: str) -> tuple[str, str | None, str, str]:
-    """Scheme, credentials (None if there are none), what may be shown, and query."""
+    """Scheme, credentials (None without any), what may be shown, and query."""
     scheme, _, rest = uri.partition("://")
     place, _, query = rest.partition("?")
     marks = [i for mark in "?#" if (i := rest.find(mark)) >= 0]

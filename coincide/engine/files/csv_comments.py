@@ -53,7 +53,7 @@ def _uncommented(text: io.TextIOWrapper, mark: str, quote: str) -> Iterator[str]
 
 
 class Comments:
-    """Which lines are comments, part by part: a line within a quoted cell is none."""
+    """Which lines are comments, part by part: a line within a quoted cell is no comment."""
 
     def __init__(self, mark: str, quote: str) -> None:
         self._line = re.compile(rf"(?m)^{re.escape(mark)}.*$")

@@ -110,7 +110,7 @@ class Reader(ArrowInput):
         return {*self.times, *self.floats, *self.source.csv.types}
 
     def check_columns(self, columns: list[str]) -> None:
-        """As of all formats; one column may be several, separated otherwise."""
+        """As for all formats; one column may be several, with another separator."""
         names = self.stored.names
         if missing := {name for name in columns if name not in self.schema.names} - {FILENAME}:
             self._check_header(CsvFile(self, self.source.found.paths[0]), missing)
@@ -200,7 +200,7 @@ class CsvFile:
             )  # fmt: skip
 
     def names(self) -> list[str]:
-        """Of the columns."""
+        """The names of the columns."""
         if self.rules.names:
             return list(self.rules.names)
         with self._batches(self.rules.convert_options()) as batches:
@@ -332,7 +332,7 @@ class CsvFile:
         ]
 
     def _with_times(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
-        """What was read, with times for texts, and without the rows whose text is none."""
+        """What was read, with times for texts, and without the rows whose text is no time."""
         shown = as_shown(schema)
         wrong: pa.ChunkedArray | None = None
         for name in self._texts(schema):
@@ -349,7 +349,7 @@ class CsvFile:
         return table if wrong is None else table.filter(pc.invert(wrong))
 
     def _numbers(self, texts: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-        """Texts as numbers; null where one is none."""
+        """Texts as numbers; null where one is no number."""
         texts = numbers_among(texts, self.rules.decimal, may_be_infinite=kind != pa.int64())
         if kind == pa.string():
             return texts
@@ -629,7 +629,7 @@ def _plain(kind: pa.DataType, nanoseconds: bool) -> pa.DataType:
 
 
 def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
-    """Refuse what is said of CSV and is of no input."""
+    """Refuse options of CSV that meet no input."""
     files = [source for source in sources if source.format.is_text and not source.is_uri]
     if rules.said and not files:
         is_one = len(rules.said) == 1
@@ -653,7 +653,7 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
 
 
 def check_own(side: str, own: CsvRules, source: Source | None) -> None:
-    """Refuse what is said of the CSV of one side, which is none, or not there, or lacks a column."""
+    """Refuse CSV options of one side that is no CSV, or not there, or lacks a column."""
     if not own.said:
         return
     if source is None:

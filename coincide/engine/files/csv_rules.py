@@ -69,7 +69,7 @@ class CsvRules:
         }
 
     def parse_options(self, skipped: Callable[[object], object] = id) -> csv.ParseOptions:
-        """Of PyArrow; of each line that is left out it tells `skipped`."""
+        """PyArrow's; it gives `skipped` each line that is left out."""
         # Without it a line break in quotes is an error, but only where a block happens to end.
         return csv.ParseOptions(
             delimiter=self.delimiter or COMMA,
@@ -84,14 +84,14 @@ class CsvRules:
         return "utf8" if self.comment else self.encoding
 
     def read_options(self, **more: object) -> csv.ReadOptions:
-        """Of PyArrow."""
+        """PyArrow's."""
         names = list(self.names) or None
         return csv.ReadOptions(
             column_names=names, skip_rows=self.skip, encoding=self.read_encoding, **more
         )
 
     def convert_options(self, **more: object) -> csv.ConvertOptions:
-        """Of PyArrow."""
+        """PyArrow's."""
         return csv.ConvertOptions(
             null_values=["", *self.nulls], strings_can_be_null=True, quoted_strings_can_be_null=True,
             true_values=["true", "True", "TRUE"], false_values=["false", "False", "FALSE"],
@@ -105,7 +105,7 @@ def _skip_line(skipped: Callable[[object], object], line: csv.InvalidRow) -> str
 
 
 PLAIN = CsvRules()
-"""Where nobody says anything."""
+"""The rules of a user who gives none."""
 BY_COMMAS = CsvRules(delimiter=COMMA)
 
 

@@ -27,7 +27,7 @@ _OUT_OF_RANGE = "1e19"
 _NEAR_ZERO = 1e-19
 """What is less is no tick, and may have more places than a decimal."""
 _TOO_MANY_PLACES = (r"(\.\d{18})\d*([eE])", r"(\.\d{37})\d+$")
-"""Of numbers with an exponent and without one: digits that no decimal holds."""
+"""The digits that no decimal holds, in numbers with an exponent and without one."""
 
 
 def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> pa.Table:
@@ -238,14 +238,14 @@ def _pattern(form: str) -> str:
 def numbers_among(
     texts: pa.ChunkedArray, decimal: str, *, may_be_infinite: bool
 ) -> pa.ChunkedArray:
-    """Texts of numbers; null where one is of none."""
+    """Texts of numbers; null for other texts."""
     plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), decimal, ".")
     pattern = f"{_NUMBER}|{_NOT_FINITE}" if may_be_infinite else _NUMBER
     return pc.if_else(pc.match_substring_regex(plain, pattern), texts, pa.scalar(None, texts.type))
 
 
 def first_that_tells(texts: pa.Array) -> int:
-    """The row of the first text that is a time; else that is not infinite; -1 if there is none."""
+    """The row of the first text that is a time; else that is not infinite; -1 for no such row."""
     plain = pc.utf8_trim_whitespace(texts)
     tells = pc.match_substring_regex(plain, _NUMBER)
     for kind in (pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")):
@@ -339,7 +339,7 @@ def _unclear_instants(
 
 
 def _later_ones(shown: Texts, twice: Texts) -> tuple[np.ndarray, int]:
-    """Which times are the second ones, and the first row that is none of both; -1 if there is no such."""
+    """Which times are the second ones, and the first row that is neither; -1 for no such row."""
     # In a run of lines of one such hour, those after the one step back. Lines without a time do not count.
     known = np.flatnonzero(pc.is_valid(shown).to_numpy(zero_copy_only=False))
     ticks = shown.cast(pa.int64()).drop_null().to_numpy()
@@ -361,7 +361,7 @@ def _ticks_of_a_day(kind: pa.TimestampType) -> int:
 
 
 def is_of_zone(kind: pa.DataType) -> bool:
-    """Whether a type is of instants that clocks of a zone show."""
+    """Whether a type holds instants that clocks of a zone show."""
     return pa.types.is_timestamp(kind) and kind.tz not in (None, _UTC)
 
 
@@ -396,7 +396,7 @@ def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.T
 
 
 def _plain_numbers(texts: Texts, kind: pa.DataType, decimal: str) -> Texts | None:
-    """The numbers of texts; None where one is none, or is other than it prints."""
+    """The numbers of texts; None where one is no number, or is other than it prints."""
     texts = _plain(texts, decimal if pa.types.is_floating(kind) else ".")
     try:
         numbers = texts.cast(kind)

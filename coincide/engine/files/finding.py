@@ -82,7 +82,7 @@ class ColumnNames:
 
 
 AS_IN_FILES = ColumnNames(), ColumnNames()
-"""Of two sides whose columns are called as in their files."""
+"""The names of two sides whose columns are called as in their files."""
 
 
 HIDDEN = ("_", ".")
@@ -180,7 +180,7 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
 
 
 def is_local(filesystem: fs.FileSystem) -> bool:
-    """Whether paths are of this machine."""
+    """Whether paths are on this machine."""
     return str(filesystem.type_name) == "local"
 
 

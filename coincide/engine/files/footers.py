@@ -56,7 +56,7 @@ class FileStamps:
 
     @classmethod
     def of(cls, stamps: Sequence[FileStamp]) -> FileStamps:
-        """Of each file, in their order."""
+        """The stamp of each file, in their order."""
         rows = [(stamp.size, stamp.modified, stamp.digest) for stamp in stamps]
         return cls(*np.array(rows, np.int64).reshape(-1, 3).T.copy())
 
@@ -236,7 +236,7 @@ Value = Any
 """A stored value: an int, a float, or the bytes of a text, whose order is that of the texts."""
 
 Range = tuple[Value, Value]
-"""Smallest and largest stored value; None where it is not told, as beside a NaN. Of long texts some writers
+"""Smallest and largest stored value; None where it is not given, as with a NaN. For long texts some writers
 tell a bit less and a bit more."""
 
 ONLY_NULLS = (math.inf, -math.inf)
@@ -340,7 +340,7 @@ def range_ticks(
 
 
 def _ticks_per_step(stored: Stored, scale: TimeScale) -> Fraction:
-    """Of what is stored, which may be finer than what is read: Parquet has fewer units than Arrow."""
+    """Ticks a stored step, which may be finer than what is read: Parquet has fewer units than Arrow."""
     if stored.nanoseconds is None or scale.column.nanoseconds is None:
         return scale.factor
     return scale.factor * Fraction(stored.nanoseconds, scale.column.nanoseconds)

@@ -16,7 +16,7 @@ class Reader(ArrowInput):
     """An input of Arrow IPC."""
 
     def file_schema(self, file: str) -> pa.Schema:
-        """As it is told at the beginning."""
+        """The schema at the beginning."""
         with self._open(file) as reader:
             kinds = {field.name: usable_type(field.type) for field in reader.schema}
             return with_types(reader.schema, kinds)

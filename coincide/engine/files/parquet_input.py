@@ -36,11 +36,11 @@ class Reader(ArrowInput):
     """An input of Parquet."""
 
     def file_schema(self, file: str) -> pa.Schema:
-        """Without the columns that stand in its path."""
+        """Without the columns of its path."""
         return dict(self.file_schemas)[file]
 
     def first_schema(self) -> pa.Schema:
-        """With the columns that stand in its path."""
+        """With the columns of its path."""
         if self.source.found.folder:
             return with_instants(self._dataset.schema, int96_columns(self._footers[0]))
         return _schema_of(self._footers[0])
@@ -51,7 +51,7 @@ class Reader(ArrowInput):
 
     @remembered
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
-        """Path and schema of each file, without the columns that stand in its path."""
+        """Path and schema of each file, without the columns of its path."""
         with reading(self.source):
             schemas = map(_schema_of, self._footers)
             return list(zip(self.source.found.paths, schemas, strict=True))
@@ -154,7 +154,7 @@ def _order_in_time(footers: Sequence[Footer], time: str) -> list[int] | None:
 
 
 def _are_alike(footers: Sequence[Footer], schema: pa.Schema) -> bool:
-    """Whether the needed columns are of one type in all files, and mean what they say."""
+    """Whether the needed columns have one type in all files, and mean what they say."""
     return all(
         field.name in footer.schema.names
         and plain_type(footer.schema.field(field.name).type) == field.type

@@ -1,4 +1,4 @@
-"""Planned joins of slices of files, in one process or elsewhere, or the reason why there is none."""
+"""Planned joins of slices of files, in one process or elsewhere, or the reason why there is no plan."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def plan_files(
     files = (replace(find_files(called[0], left), names=names[0]),) * 2
     if right is not None:
         files = files[0], replace(find_files(called[1], right), names=names[1])
-    # Of one stream both sides are the same, footers too.
+    # Both sides of one stream are the same, footers too.
     given = list(zip(files, times, needed, strict=True))[: 1 if right is None else 2]
     footers = [read_footers(*side) for side in given]
     footers = [footers[0], footers[-1]]
@@ -195,7 +195,7 @@ def _ordered_plan(
 
 
 def check_readable(file: str, footer: Footer, names: Sequence[str]) -> None:
-    """Refuse what PyArrow does not read, and old times, of which only Spark knows what they mean."""
+    """Refuse what PyArrow does not read, and old times, whose meaning only Spark knows."""
     old = sorted(footer.int96.intersection(names))
     if old:
         raise NotDirect(
@@ -309,7 +309,7 @@ def _sampled(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
     tables = replace(join.tables, invalid="drop", payload=([], []), tested=([], []))
     places = (join.plan.slices.left, join.plan.right)[side]
     every = max(1, -(-int(places.rows.sum()) // _MOST_ROWS))
-    # The last one too: files mostly lie in time order, so that first and last times are of all rows.
+    # The last one too: files mostly lie in time order, so that first and last times are those of all rows.
     spread = np.union1d(np.arange(0, len(places), every), max(len(places) - 1, 0))
     parts = Parts.whole(places.take(spread[: len(places)]))
     events, _ = tables.read(side, join.files[side].read(parts, tables.columns(side), threads=True))
@@ -339,7 +339,7 @@ class LocalFilesJoin:
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run the join. `summary` stands when the last batch was taken."""
+        """Run the join. `summary` is there when the last batch was taken."""
         started = time.perf_counter()
         tally = JoinTally()
         for number, (join, rows) in enumerate(self._slices()):

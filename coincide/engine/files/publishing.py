@@ -32,7 +32,7 @@ Check = Callable[[fs.FileInfo], None]
 class Publication:
     """A file or a folder that is written aside and then takes its place, instead of an older one.
 
-    All that a run makes lies in one hidden folder beside the output, ``.NAME.coincide-ID``, which goes
+    All that a run makes lies in one hidden folder next to the output, ``.NAME.coincide-ID``, which goes
     when the run ends or, if that was killed, with the next run to the same output::
 
         new     what is written
@@ -41,7 +41,7 @@ class Publication:
         lock    locked for as long as the run lives
 
     On file systems of this machine, and network mounts with locks, any number of runs may write to one
-    output: none touches what another, living one has aside, and what is published last stands, whole.
+    output: none touches what another, living one has aside, and what is published last stays, whole.
     Where there are no locks (HDFS, object stores) one run at a time may.
     """
 
@@ -50,7 +50,7 @@ class Publication:
     ) -> None:
         self.name, self.filesystem, self._is_folder = name, filesystem, is_folder
         self._has_locks = is_local(filesystem)
-        # Beside what a link names, not beside the link.
+        # Next to what a link names, not next to the link.
         self.path = os.path.realpath(path) if self._has_locks else path.rstrip("/")
         self._parent, slash, last = self.path.rpartition("/")
         self._parent = self._parent or ("/" if slash else "")
@@ -75,7 +75,7 @@ class Publication:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What cannot go now goes with the next run; what broke shall be told, not that.
+        # What cannot go now goes with the next run; users shall read what broke, not that.
         with suppress(OSError):
             self._settle(self._run)
         if self._lock is not None:
@@ -146,7 +146,7 @@ class Publication:
         """Rename what is aside to the output; an older one goes, or stays if that fails."""
         there, old = self._type(self.path), f"{self._run}/old"
         if there != fs.FileType.NotFound and (self._is_folder or there == fs.FileType.Directory):
-            self._remove(old)  # of an attempt before
+            self._remove(old)  # that of an attempt before
             self.filesystem.move(self.path, old)
         try:
             self.filesystem.move(self.aside, self.path)
@@ -405,7 +405,7 @@ def lock_if_free(folder: str) -> int | None:
 
 
 def is_held(lock: int, folder: str) -> bool:
-    """Whether a descriptor is of the file that others will look at, which may have been removed."""
+    """Whether a descriptor has the file that others will look at, which may have been removed."""
     try:
         return os.path.samestat(os.fstat(lock), os.stat(os.path.join(folder, _NAME)))
     except FileNotFoundError:

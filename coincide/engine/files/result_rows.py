@@ -18,7 +18,7 @@ from coincide.engine.events.rows import is_string
 from coincide.model.errors import DataError, SchemaError
 
 _SPECIAL = r'[",\r\n]|^$'
-"""What has to stand in quotes; an empty text has to, too, beside nothing at all."""
+"""What has to be in quotes; an empty text has to, too, unlike a null."""
 
 
 class ResultRows:
@@ -44,7 +44,7 @@ class ResultRows:
             with writing(self._name), self._sink:
                 self._end()
             return
-        # The file is lost anyway; what broke it shall be told, not that it cannot be closed.
+        # The file is lost anyway; users shall read what broke it, not that it cannot be closed.
         with suppress(OSError):
             self._give_up()
             self._sink.close()
@@ -68,11 +68,11 @@ class ResultRows:
         """Write what comes after the rows."""
 
     def _give_up(self) -> None:
-        """Close what is open beside the sink."""
+        """Close what is open in addition to the sink."""
 
 
 class CsvRows(ResultRows):
-    """CSV with a header and commas. Texts stand in quotes in batches in which one needs them."""
+    """CSV with a header and commas. Texts are in quotes in batches in which one needs them."""
 
     def _check(self, schema: pa.Schema) -> None:
         for field in schema:
@@ -98,7 +98,7 @@ class CsvRows(ResultRows):
 
 
 class ArrowRows(ResultRows):
-    """Arrow IPC: a file, or a stream, where nobody can look back."""
+    """Arrow IPC: a file, or a stream, where a reader cannot look back."""
 
     is_stream = False
 
@@ -137,7 +137,7 @@ class ParquetRows(ResultRows):
     """Parquet, whose row groups gather small batches.
 
     Whole numbers are written as differences (where ids and times of matches are nearly in order), or
-    plainly and packed by LZ4 (where events have so many matches that the same ids come again and
+    plainly and packed by LZ4 (where events have enough matches that the same ids come again and
     again): whichever makes the first rows smaller, which is also the faster one. Parquet's dictionaries
     are neither.
     """

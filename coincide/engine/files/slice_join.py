@@ -38,12 +38,12 @@ class DirectJoin:
 
     @property
     def count(self) -> int:
-        """Of the slices."""
+        """The number of slices."""
         return len(self.plan.slices)
 
     @property
     def schemas(self) -> tuple[pa.Schema, pa.Schema]:
-        """Of the left and the right files."""
+        """The schemas of the left and the right files."""
         return self.files[LEFT].schema, self.files[RIGHT].schema
 
     def with_spec(self, **changes: Any) -> DirectJoin:
@@ -72,7 +72,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
     sides = [own]
     borrowed = np.setdiff1d(needed, slice_.accounts_for)
     if borrowed.size:
-        # Their invalid rows are told of, and counted, by the slice that accounts for them.
+        # The slice that accounts for them reports and counts their invalid rows.
         lenient = replace(tables, invalid="drop")
         sides.append(_right(join, lenient, borrowed, threads)[0])
     right = within_reach(concatenated(sides), able, tables)
@@ -213,7 +213,7 @@ def _row_groups(
     try:
         return file.read_row_groups(groups, names, use_threads=threads)
     except pa.ArrowNotImplementedError:
-        # Of texts in lists and structs PyArrow reads 2 GiB at once, and no more.
+        # PyArrow reads 2 GiB of texts in lists and structs at once, and no more.
         few = file.iter_batches(_FEW_ROWS, groups, names, use_threads=threads)
         return pa.Table.from_batches(list(few))
 

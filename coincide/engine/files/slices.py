@@ -37,7 +37,7 @@ class Spans:
     last: np.ndarray
 
     def take(self, index: np.ndarray) -> Spans:
-        """Of some."""
+        """Some of them."""
         return Spans(self.first[index], self.last[index])
 
     @property
@@ -63,7 +63,7 @@ class Places:
 
 
 def places_of(footers: Sequence[Footer]) -> Places:
-    """Of all row groups that have rows, in order of files."""
+    """The places of all row groups that have rows, in order of files."""
     counts = [footer.rows.size for footer in footers]
     return Places(
         np.repeat(np.arange(len(footers), dtype=np.int32), counts),
@@ -171,7 +171,7 @@ def _likely(
     beyond: tuple[int, int],
     farthest: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends, of which one out of range gives way to the next that the statistics tell of."""
+    """Ends; one out of range gives way to the next that the statistics have."""
     limit = TIME_LIMIT
     first = np.select([lower.low > -limit, upper.low > -limit], [lower.low, upper.low], lower.high)
     last = np.select([upper.high < limit, lower.high < limit], [upper.high, lower.high], first)
@@ -194,7 +194,7 @@ _SNAP = 0.25
 """A cut moves to the end of a row group that is so near, in parts of a slice: groups are read whole."""
 _LEAST_POINTS = 16
 _POINTS = 1 << 16
-"""Points in time that stand for the rows of right row groups: so many each, and in all."""
+"""Points in time that stand for the rows of right row groups: this many each, and in all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +305,7 @@ def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:
     if not low.size:
         return np.empty(0, np.int64)
     order = np.argsort(low, kind="stable")
-    # Of the events that begin early enough for a row group, the latest end decides.
+    # The latest end decides, among events that begin early enough for a row group.
     latest = np.maximum.accumulate(high[order])
     begun = np.searchsorted(low[order], spans.last - window.lo, side="right")
     meets = (begun > 0) & (latest[begun - 1] + window.hi >= spans.first)
@@ -354,7 +354,7 @@ def _spans_of(spans: Spans, first: np.ndarray, last: np.ndarray) -> Spans:
 
 
 def _readers(slices: Spans, right: Spans, window: Window) -> tuple[np.ndarray, np.ndarray]:
-    """Of each right row group a slice that accounts for it, and how many read it, by the footers."""
+    """A slice that accounts for each right row group, and how many read it, by the footers."""
     timed = slices.take(np.flatnonzero(slices.are_timed))
     begin, end = timed.first + window.lo, timed.last + window.hi
     # Slices are in order of their first times, the timed ones before the others.

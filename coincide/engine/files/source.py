@@ -22,7 +22,7 @@ from coincide.model.remembered import remembered
 class Format(NamedTuple):
     """A format of files: how names end, and first bytes, and the module of its reader.
 
-    Text may be compressed, and is in a dialect that names no types. Of files with row groups footers
+    Text may be compressed, and is in a dialect that names no types. For files with row groups footers
     tell: tasks read these alone, and Spark takes them.
     """
 

@@ -19,7 +19,7 @@ from coincide.engine.files.slices import Places, places_of
 from coincide.model.errors import several
 
 _LEAST_ROWS, AIMED_ROWS = 500_000, 2_000_000
-"""Of a part: fewer do not pay a task, and more are read only where a stream has them."""
+"""Rows of a part: fewer do not pay a task, and more are read only where a stream has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def stream_parts(footers: Sequence[Footer], stream: str, parallelism: int) -> St
 
 
 def aimed_rows(rows: int, parallelism: int) -> int:
-    """How many rows a part should have, of files that have so many."""
+    """How many rows a part should have, given the rows of files."""
     return min(AIMED_ROWS, max(_LEAST_ROWS, rows // parallelism))
 
 

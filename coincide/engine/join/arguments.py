@@ -1,4 +1,4 @@
-"""The arguments of a join, checked once; what planning makes of them needs no second look."""
+"""The arguments of a join, checked once; planning need not check what it makes of them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from coincide.model.units import Duration, Tick, size_of
 
 TIMES = ("min_time", "max_time")
 _OF_LEFT: dict[str, How] = {"right": "inner", "full": "left"}
-"""What is asked of left events where the output also has right ones without a match."""
+"""The question about left events where the output also has right ones without a match."""
 _OTHER_WAY: dict[str, Way] = {
     "broadcast-left": "broadcast-right",
     "broadcast-right": "broadcast-left",
@@ -69,7 +69,7 @@ _OTHER_WAY: dict[str, Way] = {
 
 @dataclass(frozen=True)
 class JoinArguments(PairArguments):
-    """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`."""
+    """The question of a join, whatever its sides are: the arguments of `coincide.correlate`."""
 
     condition: TimingCondition | SpanRelation
     left_time: GivenTimes = field(default=TIMES, kw_only=True)
@@ -257,7 +257,7 @@ class JoinArguments(PairArguments):
             )
 
     def _take_from_left(self) -> None:
-        """Of one stream it is said once what its times are."""
+        """Take times from the left side, as one stream names them once."""
         if self.keeps_right:
             raise OneStreamError(
                 f"{argument('how', self.how)} needs two sides, but every event of one stream is a"
@@ -284,7 +284,7 @@ class JoinArguments(PairArguments):
 
     @property
     def is_of_spans(self) -> bool:
-        """Whether events last, and pairs are of a relation."""
+        """Whether events last, and pairs have a relation."""
         return isinstance(self.condition, SpanRelation)
 
     @property
@@ -438,7 +438,7 @@ class MirroredArguments(JoinArguments):
 
     @property
     def puts_back(self) -> bool:
-        """Whether rows are of pairs, and come out with left columns first."""
+        """Whether a row is a pair, with left columns first."""
         return self.row.is_best
 
     @property

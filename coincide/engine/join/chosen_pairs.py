@@ -65,7 +65,7 @@ class Matched(Emission):
     @remembered
     def _output_rows(self) -> Rows:
         """The pairs, and in the order of all left rows those that are in none, with -1 for a match."""
-        # Of one stream each pair is there in one order.
+        # In one stream each pair is there in one order.
         left_rows, right_rows = self._found
         if self._spec.is_one_stream:
             left_rows, right_rows = once(self._left, self._right, self._found)
@@ -137,7 +137,7 @@ class Mutual(Matched):
         return joined(of_left), self._best(joined(of_right), LEFT)
 
     def _bests_of(self, start: int, stop: int) -> tuple[Rows, Rows]:
-        """Of a run of base positions: the same, of right events with the left ones of the run."""
+        """The same for a run of base positions, and for right events with the left ones of the run."""
         rows, order = self._pairs_of(start, stop), self._order
         offsets = self.join.offsets[start : stop + 1] - self.join.offsets[start]
         keys = order.leading(rows)
@@ -175,7 +175,7 @@ class Unambiguous(Matched):
             left_over = np.flatnonzero(seen[rows[RIGHT]] < 2)
             for _ in range(2):
                 events = rows[RIGHT][left_over]
-                # Of several pairs of an event the last one that is written is the first one.
+                # The last one that is written, of an event's several pairs, is the first one.
                 number[events[::-1]] = left_over[::-1]
                 is_first = (number[events] == left_over) & (seen[events] < 2)
                 kept[left_over[is_first]] = True
@@ -302,7 +302,7 @@ class Chosen(Emission):
         return super().__iter__()
 
     def _runs(self) -> Iterable[tuple[int, int]]:
-        # Of so few pairs that what is computed of them stays in the processor's cache.
+        # Few enough pairs that what is computed of them stays in the processor's cache.
         return self.join.chunks(min(self._batch_pairs, RUN_PAIRS))
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:

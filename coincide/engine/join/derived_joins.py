@@ -105,7 +105,7 @@ def stamps_of(side: Side) -> Stamps:
 
 
 def are_two(left: Side, right: Side) -> PairTest:
-    """Whether pairs are of two events."""
+    """Whether pairs have two events."""
     own, others = stamps_of(left), stamps_of(right)
     return lambda *rows: order_of_pairs(own, others, rows, NEVER) != SAME
 
@@ -132,7 +132,7 @@ def _of_matchable(side: Side, values: np.ndarray) -> np.ndarray:
 
 
 _MOST_BITS = 1 << 31
-"""Of more pairs it is not kept which have passed, but found again."""
+"""With more pairs, those that have passed are not kept, but found again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class Selection:
 
     test: PairTest
     itself: np.ndarray | None = None
-    """Of one stream whose other pairs all count: whether each left row is in a pair with itself."""
+    """Whether each left row is in a pair with itself, in one stream whose other pairs all count."""
 
 
 def selection_of(pairing: Pairing, is_stream: bool) -> Selection | None:
@@ -158,7 +158,7 @@ def selection_of(pairing: Pairing, is_stream: bool) -> Selection | None:
         return Selection(_given_once(pairing, met))
     itself = pairing.meet_themselves()
     if left.ranks is not right.ranks:
-        # Of a slice whose right events are dealt to several tasks.
+        # For a slice whose right events are dealt to several tasks.
         itself &= np.isin(stamps_of(left).ranks, stamps_of(right).ranks)
     if not itself.any():
         return of_where
@@ -217,7 +217,7 @@ class FilteredJoin(CountedJoin):
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As of the join: `cpu_fallback.join.event_join.EventJoin.pairs`."""
+        """As in the join: `cpu_fallback.join.event_join.EventJoin.pairs`."""
         left, right = self._empty(start, stop), self._empty(start, stop)
         for part, first, last in self._parts(start, stop):
             passing = self._passing(first, last)
@@ -338,7 +338,7 @@ _RUNS_AT_HAND = 2
 class OrderedJoin(CountedJoin):
     """The pairs of a pairing's join by left rows, in place of its base positions.
 
-    It keeps the target position of each pair. Of many pairs it keeps those of a run of left rows, which
+    It keeps the target position of each pair. With many pairs it keeps those of a run of left rows, which
     are joined once more when they are wanted, and of the run before.
     """
 
@@ -358,13 +358,13 @@ class OrderedJoin(CountedJoin):
 
     @property
     def counters(self) -> JoinCounters:
-        """As of the join."""
+        """As in the join."""
         return self._join.counters
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As of the join, and so is all that follows."""
+        """As in the join, and so is all that follows."""
         left = np.repeat(left_values[start:stop], self.counts[start:stop])
         return left, self.matches(start, stop, right_values)
 

@@ -141,7 +141,7 @@ def covered(
     met = _Met.of(own, others)
     until = offsets_of(met.ends - met.begins)
     found = until[met.stop] - until[met.start]
-    # Of the first and the last union that are met only a part may lie in the span.
+    # Only a part of the first and the last union that are met may lie in the span.
     has_any = met.stop > met.start
     first, last = (np.where(has_any, each, 0) for each in (met.start, met.stop - 1))
     found -= np.where(has_any, np.maximum(own.start - _taken(met.begins, first), 0), 0)
@@ -162,7 +162,7 @@ class _Met(NamedTuple):
     ends: np.ndarray  # ticks
     first: np.ndarray  # right spans that begin and end them
     final: np.ndarray
-    start: np.ndarray  # of each left span, the first union, and after the last one
+    start: np.ndarray  # each left span's first union, and after the last one
     stop: np.ndarray
 
     @classmethod
@@ -181,7 +181,7 @@ class _Met(NamedTuple):
 def _places(
     groups: np.ndarray, times: np.ndarray, own_groups: np.ndarray, own_times: np.ndarray, side: Any
 ) -> np.ndarray:
-    """Where times would stand among others, which are in the order of groups, then of times."""
+    """Where times would be among others, which are in the order of groups, then of times."""
     ticks = np.unique(times)
     # One number ascends by group, then by time.
     places = groups * (ticks.size + 1) + np.searchsorted(ticks, times)

@@ -49,7 +49,7 @@ class PairOrder:
 
     def preferred(self, rows: Rows) -> np.ndarray:
         """By what pairs are ordered first, the least being best: int64 array, shape (pairs,)."""
-        # Of either event of a pair: the first match of a left event is its earliest, that of a
+        # For either event of a pair: the first match of a left event is its earliest, that of a
         # right event its latest, as both have the least delay.
         if self._is_by_column:
             return self._of_columns[0][rows[RIGHT]]
@@ -85,7 +85,7 @@ class PairOrder:
         return self.pairing.merits(*rows)[1]
 
     def best(self, rows: Rows, of: int, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """The k best pairs of each event, whose matches are of side `of`: numbers, and ranks from 1."""
+        """The k best pairs of each event, whose matches are on side `of`: numbers, and ranks from 1."""
         events = rows[LEFT if of == RIGHT else RIGHT]
         merits, apart = self.pairing.merits(*rows)
         # As bits: overlaps of spans are bits of numbers that some libraries take for zero.
@@ -132,7 +132,7 @@ class PairOrder:
 
     @remembered
     def _of_columns(self) -> list[np.ndarray]:
-        """Of right rows: the preferred columns, which come after those of a condition on pairs."""
+        """Right rows' preferred columns, which come after those of a condition on pairs."""
         given = self.pairing.right.tested[-len(self._columns) :]
         return [preference(*each) for each in zip(given, self._columns, strict=True)]
 
@@ -143,18 +143,18 @@ def sortable(distances: np.ndarray) -> np.ndarray:
 
 
 def _places(events: np.ndarray) -> np.ndarray:
-    """The how-many-eth of its event each entry is, from 0, where those of an event are together."""
+    """The number of each entry in its event, from 0, where those of an event are together."""
     begins = np.ones(events.size, bool)
     begins[1:] = events[1:] != events[:-1]
     return numbers_in_runs(begins)
 
 
 _LAST = np.iinfo(np.int64).max - 1
-"""Of null; of NaN one less, and of numbers at most two less."""
+"""The rank of null; NaN has one less, and numbers at most two less."""
 _FIRST, _ROOM = np.iinfo(np.int64).min, np.iinfo(np.int64).max - _LAST + 2
 """The least number, and how many at the end are left to what is no number."""
 _MOST_DIGITS = 18
-"""Of a decimal whose digits are an int64."""
+"""Most digits of a decimal whose digits are an int64."""
 
 
 def check_preferred(
@@ -209,7 +209,7 @@ def preference(column: pa.Array, preferred: Preferred) -> np.ndarray:
 
 
 def _of_floats(values: np.ndarray) -> np.ndarray:
-    bits = (values + 0.0).view(np.int64)  # of the two zeros one
+    bits = (values + 0.0).view(np.int64)  # the two zeros become one
     found = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
     found[np.isnan(values)] = _LAST - 1
     return found
@@ -424,7 +424,7 @@ class _OfAllPairs(Emission):
 
 
 class _OfCounts(Emission):
-    """Rows of left events, of which it matters how many matches they have."""
+    """Rows of left events, where the number of their matches matters."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         _ = self.join.counts  # once, before threads share it
@@ -461,7 +461,7 @@ class Pairs(_OfAllPairs):
         if self._spec.keeps_unmatched and self._spec.pairs_once:
             _ = self._are_alone  # before threads share it
         if self._is_direct and self.join.offsets[-1]:
-            # Of right rows their numbers are needed where those in no pair are told.
+            # The numbers of right rows are needed where those in no pair come out.
             sides = self._plain_sides[: 1 if self._spec.keeps_right else 2]
             tasks = [partial(side.ordered, order) for side, order in sides]
             run_tasks(tasks, self._spec.threads)  # once, not by each of them
@@ -667,7 +667,7 @@ class Best(Emission):
 
     @property
     def counters(self) -> JoinCounters:
-        """As of every `Emission`."""
+        """As in every `Emission`."""
         return self._best.counters
 
     def _runs(self) -> Iterable[tuple[int, int]]:

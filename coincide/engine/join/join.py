@@ -118,7 +118,7 @@ class TablePlan:
 
     @property
     def explained(self) -> TablePlan:
-        """The plan by which users are told why there is no pair."""
+        """The plan that says to users why there is no pair."""
         return self
 
     def as_asked(self, both: Sequence[A]) -> Sequence[A]:
@@ -376,7 +376,7 @@ class Joined(Protocol):
 
     @property
     def expected(self) -> Expected | None:
-        """As of an emission: `coincide.engine.join.emission.Emission.expected`."""
+        """As in an emission: `coincide.engine.join.emission.Emission.expected`."""
 
 
 def plan_tables(

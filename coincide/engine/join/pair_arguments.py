@@ -68,12 +68,12 @@ EVENT = "event"
 
 
 class OneStreamError(ConditionError):
-    """What is asked is of two streams, and there is one."""
+    """The question is about two streams, and there is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairArguments(Output, ABC):
-    """What is asked of a join of two sides, or of one stream with itself, whatever the condition.
+    """The question of a join of two sides, or of one stream with itself, whatever the condition.
 
     Its output columns are ``<prefix>_columns`` of both `prefixes`.
     """
@@ -143,7 +143,7 @@ class PairArguments(Output, ABC):
         return argument("how", self.how) if self.one_row_per_event else self.row.said
 
     def _check_one_stream(self, matching: MatchingWord) -> None:
-        """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
+        """In one stream, what both orders of a pair have alike leaves each event in one pair at most."""
         if not matching.takes_one_stream:
             first, *others = (each for each in MATCHINGS.values() if each.takes_one_stream)
             these = " or ".join([first.said, *(repr(each.word) for each in others)])
@@ -486,7 +486,7 @@ def condition_of(
 ) -> TimingCondition | SpanRelation:
     """The condition that is meant: as it was given, or of a window and a confidence."""
     _check_relation(condition, window, times)
-    # Of exact times, which meet or do not, no confidence is needed.
+    # Exact times, which meet or do not, need no confidence.
     can_be_alone = are_exact(times)
     if (
         isinstance(condition, Within)

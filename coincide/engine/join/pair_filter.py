@@ -63,7 +63,7 @@ class Where:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns of a pair, left ones first."""
+        """The names of the columns of a pair, left ones first."""
         own, other = self.pair.prefixes
         of_left, of_right = (f"{own}_{n}" for n in self.left), (f"{other}_{n}" for n in self.right)
         return [*of_left, *of_right, *self.measures]
@@ -135,7 +135,7 @@ class PairFilter:
             [self._read(next(names), *each) for each in zip(side.tested, kinds, strict=False)]
             for side, kinds in ((left, own), (right, others))
         ]
-        # Of right events without a match, which are the left ones there, it is still from left to right.
+        # For right events without a match, which are the left ones there, it is still from left to right.
         sign = -1 if self.where.pair.prefixes == SIDES[::-1] else 1
 
         def test(left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
@@ -203,7 +203,7 @@ def where_of(
     pair: PairColumns = SIDES_ALONE,
     clocks: tuple[Iterable[str], Iterable[str]] = ((), ()),
 ) -> Where | None:
-    """What is meant, of pairs of two sides of these columns, of which some are times."""
+    """The meaning for pairs of two sides of these columns, some of which are times."""
     if given is None:
         return None
     check_where(given, pair)
@@ -239,7 +239,7 @@ def _no_column(name: str, known: Iterable[str]) -> SchemaError:
 
 
 def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
-    """Refuse what is no condition on pairs; None is none."""
+    """Refuse what is no condition on pairs; None asks for no condition."""
     if given is not None and not isinstance(given, (str, pc.Expression, Where)):
         own, other = pair.prefixes
         raise ConditionError(

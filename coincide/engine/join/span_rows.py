@@ -40,7 +40,7 @@ class SpanRows(NamedTuple):
     group: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    row: np.ndarray  # Of the table
+    row: np.ndarray  # The table's
     keys: pa.Table
     names: Spans
     times: tuple[pa.Array, pa.Array]
@@ -69,7 +69,7 @@ class SpanRows(NamedTuple):
 
 @dataclass(frozen=True)
 class _OneTable(JoinArguments):
-    """What is asked of the spans of one table, as a join of them with themselves."""
+    """The question about the spans of one table, as a join of them with themselves."""
 
     prefixes: ClassVar[tuple[str, str]] = (EVENTS, EVENTS)
 

@@ -37,7 +37,7 @@ OVERLAP_ENDS = "overlap_start", "overlap_end"
 class AnySpec(Output, ABC):
     """What a join computes, resolved to ticks, whatever its condition: everything but the data."""
 
-    prefixes: ClassVar[tuple[str, str]] = SIDES  # of the columns of the two sides
+    prefixes: ClassVar[tuple[str, str]] = SIDES  # before the columns of the two sides
 
     how: How = "inner"
     emit: Emit = "pairs"
@@ -45,23 +45,23 @@ class AnySpec(Output, ABC):
     delta_name: str | None = None  # the column of delta; None: the output has none
     overlap_name: str | None = None  # the column of the time in common, likewise
     overlap_ends: tuple[str, ...] = ()  # the columns of when it begins and ends
-    overlap_kind: pa.DataType = field(default_factory=pa.int64)  # of these
+    overlap_kind: pa.DataType = field(default_factory=pa.int64)  # the type of these
     overlap_scale: Fraction = Fraction(1)  # ticks of one, if they are numbers
     backend: str = "auto"
     threads: int = 1
     batch_pairs: int = 1_000_000
-    max_pairs: int | None = None  # of a task, or of a join in one process
+    max_pairs: int | None = None  # for a task, or for a join in one process
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
-    coordinates: int = 0  # of an event; none where it does not matter where events are
+    coordinates: int = 0  # an event's; 0 where it does not matter where events are
     is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity
-    pairs_once: bool = False  # of one stream each pair counts in one order: that of `emit="pairs"`
+    pairs_once: bool = False  # in one stream each pair counts in one order: that of `emit="pairs"`
     shift: int = 0  # ticks by which right times are moved, to count accidental pairs
     where: PairFilter | None = None
     choice: MatchChoice = MOST_PROBABLE
     merits: bool = False  # pairs have columns that tell by what the best match was chosen
     in_order: bool = False  # rows come in the order of left rows
     keeps_right: bool = False  # after all pairs come right events that are in none
-    ties_by_rows: bool = False  # of equal matches rows decide, else their output columns
+    ties_by_rows: bool = False  # rows decide among equal matches, else their output columns
 
     @property
     @abstractmethod
@@ -140,7 +140,7 @@ class AnySpec(Output, ABC):
         return self.choice.k
 
     def prefers_latest(self, side: int) -> bool:
-        """Whether of the matches of a side that are of equal merit the last row is the best."""
+        """Whether the last row is the best, among matches of a side with equal merit."""
         # A right event takes left matches in mirrored time: its `first` is the latest of them.
         later, earlier = ("last", "after"), ("first", "before")
         word, kind = (later, earlier)[side == LEFT]

@@ -37,7 +37,7 @@ _OF_CLOCKS = ("clock_by", "clock_around")
 CLOCKS = (*_CLOCKS, "around_unit", *_OF_CLOCKS)
 """Options of a side that say what its stamps mean, without the side."""
 _OF_ENDS = ("around", "clock", *_OF_CLOCKS)
-"""Of these what starts and ends of spans take as well."""
+"""Those that starts and ends of spans take as well."""
 _OPTIONS = (
     "unit", "tick", "invalid", "slices", "batch_pairs", "max_pairs", "classes", "threads", "way",
 )  # fmt: skip
@@ -90,7 +90,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
 
 
 def check_of_slices(words: Mapping[str, object]) -> None:
-    """Refuse what compares pairs of all slices, of which the data source reads one by one."""
+    """Refuse what compares pairs of all slices, which the data source reads one by one."""
     if "matching" in words:
         raise ConditionError(
             "the data source reads slices one by one, but a matching compares pairs of all"
@@ -106,7 +106,7 @@ def preference(text: str) -> str | list[str]:
 
 
 def keys(words: Sequence[str] | None, option: str = "by") -> list[Key]:
-    """Keys, LEFT=RIGHT where they are called otherwise on the right."""
+    """Keys, LEFT=RIGHT where they have another name on the right."""
     found: list[Key] = []
     for word in _entries(option, words):
         parts = [plain(part) for part in parted(word, "=")]

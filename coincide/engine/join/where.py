@@ -157,7 +157,7 @@ class _Translation:
         if method is None:
             raise self._error(f"{_words(node)} is unknown")
         takes = {"this", "negate", *_MORE.get(kind, ())}
-        # What says how to print or to fail is no part of what is asked.
+        # What says how to print or to fail is no part of the condition.
         more = [name for name, value in node.args.items() if value and name not in takes]
         if more:
             raise self._error(f"{_words(node)} is not taken in that form")

@@ -42,7 +42,7 @@ _TIMES = {"timestamp": "TIMESTAMP '2024-01-31T12:00:00'", "date": "DATE '2024-01
 
 
 def wrong_quotes(text: str) -> str:
-    """Which quotes of a text are none of SQL's texts, and the cure; empty if all are."""
+    """Which quotes of a text are not those of SQL's texts, and the cure; empty if all are."""
     for found in _QUOTED.finditer(text):
         if found["mark"]:
             inner = found["inner"]

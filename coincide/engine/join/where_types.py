@@ -54,7 +54,7 @@ _WHOLES = pa.decimal256(20, 0)
 
 def kind_of(expression: pc.Expression, fields: Fields) -> Kind:
     """The type of an expression over columns of these types; None if it has none."""
-    # Of no row Arrow does not compare the zones of times.
+    # Without rows Arrow does not compare the zones of times.
     table = pa.table(
         {"": pa.nulls(1), **{name: pa.nulls(1, kind) for name, kind in fields.items()}}
     )
@@ -145,7 +145,7 @@ def _rounded(given: pc.Expression, kind: pa.DataType, target: pa.DataType) -> pc
 
 
 def product(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) -> pc.Expression:
-    """Of numbers, or of a duration and a number: to the nearest step of the duration."""
+    """The product of numbers, or of a duration and a number: to the nearest step of the duration."""
     classes = _classes(kinds)
     if classes[1] == "duration" and classes[0] in ("float", "decimal"):
         one, other, kinds, classes = other, one, kinds[::-1], classes[::-1]
@@ -158,7 +158,7 @@ def product(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) 
 
 
 def quotient(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) -> pc.Expression:
-    """As in SQL: of whole numbers it is none, and by zero it is null; of durations it is a number."""
+    """As in SQL: whole numbers give a whole one, by zero it is null, and durations give a number."""
     classes = _classes(kinds)
     if classes == ["duration", "duration"]:
         unit = max(
@@ -201,7 +201,7 @@ def _number(given: pc.Expression, kind: Kind) -> pc.Expression:
 
 
 def _digits(kinds: Sequence[Kind]) -> int:
-    """Of decimals, together."""
+    """The digits of decimals, together."""
     return sum(kind.precision for kind in kinds if kind is not None)
 
 
@@ -218,7 +218,7 @@ def decimal(word: str) -> pc.Expression | None:
 
 
 def unlike(kinds: Sequence[Kind]) -> str:
-    """What is wrong with comparing or adding a duration and a number; empty if they are none."""
+    """What is wrong with comparing or adding a duration and a number; empty for other types."""
     classes = _classes(kinds)
     if "duration" in classes and any(each in _NUMBERS for each in classes):
         return f"{' and '.join(map(str, kinds))} are not two durations"

@@ -30,7 +30,7 @@ def resilient_measured(
 class _ResilientJoin(Resilient[S]):
     """A join of either backend: both agree in base positions and in each event's matches.
 
-    So batches that were taken stay valid. Of causality they may differ in the order of one event's
+    So batches that were taken stay valid. In causality they may differ in the order of one event's
     matches: ask once for a run.
     """
 

@@ -57,7 +57,7 @@ class PairSource(Protocol):
 
 
 class RankedSource(PairSource, Protocol):
-    """Pairs by probability, of which the best one of each event is found without counting all."""
+    """Pairs by probability; the best one of each event is found without counting all."""
 
     @property
     def best_rows(self) -> int:

@@ -523,7 +523,7 @@ def nearest_delta(left: Instants, right: Instants | None, lo: int, hi: int) -> i
     rights, lefts = np.flatnonzero(is_right), np.flatnonzero(~is_right)
     following = np.cumsum(is_right)[lefts]
     deltas = []
-    # Of one stream the event itself may be beside it: the one behind that is then the next.
+    # In one stream the event itself may be next to it: the one behind that is then the next.
     for step in (0, -1) if right is not None else (0, 1, -1, -2):
         places = following + step
         own = lefts[(places >= 0) & (places < rights.size)]

@@ -21,7 +21,7 @@ def merged(name: str, value: str) -> str:
 
 
 def of_one_run(found: Mapping[str, int | None], runs: int) -> dict[str, int] | None:
-    """Merged numbers of rows that were computed several times, as of once; None if runs differed."""
+    """Merged numbers of rows that were computed several times, as if once; None if runs differed."""
     numbers = {
         name: (value or 0, 1 if name.endswith(LARGEST) else runs) for name, value in found.items()
     }
@@ -66,7 +66,7 @@ def numbers_of(told: Any, prefix: str = "") -> dict[str, int]:
 
 
 def with_numbers(told: S, numbers: Mapping[str, int | None], prefix: str = "") -> S:
-    """A dataclass with other numbers, as in `numbers_of`; dicts lack the names of which there are none."""
+    """A dataclass with other numbers, as in `numbers_of`; dicts lack the names that have no number."""
     changes: dict[str, Any] = {}
     for each in fields(told):  # type: ignore[arg-type]
         value = getattr(told, each.name)

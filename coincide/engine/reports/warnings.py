@@ -24,7 +24,7 @@ from coincide.model.errors import (
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
 _FEW = 10
-"""So many of a unit say a length well enough; of fewer the next finer unit is taken."""
+"""This many of a unit say a length well enough; for fewer the next finer unit is taken."""
 
 
 def warn_of_late(table: str, rows: int, late: int, by: int, tick: Tick, cure: str) -> None:
@@ -148,7 +148,7 @@ class LaterReport(Told, Generic[S]):
     def summary(self) -> S:
         """What was found.
 
-        Of a DataFrame, which is computed later, this waits for its first action; what that read is
+        For a DataFrame, which is computed later, this waits for its first action; what that read is
         counted. Warnings are given then.
 
         Raises
@@ -192,7 +192,7 @@ class LaterReport(Told, Generic[S]):
 
     @classmethod
     def check(cls, report: object) -> None:
-        """Refuse what is no such report, unless there is none."""
+        """Refuse what is no such report; None is allowed."""
         if report is not None and not isinstance(report, cls):
             raise ConditionError(
                 f"{argument('report')} must be a {cls.__name__}() (found {brief(report)})."

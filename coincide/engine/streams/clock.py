@@ -14,16 +14,16 @@ NEVER = -TIME_LIMIT
 """A clock that has not begun, ticks."""
 
 LAST_ROWS = 31
-"""So many rows of a side say where it is: the median of the last ones. Odd."""
+"""This many rows of a side say where it is: the median of the last ones. Odd."""
 _MIDDLE = LAST_ROWS // 2
 _FAR = 2 * TIME_LIMIT
 _AT_ONCE = 1 << 14
 _FEW = 3
-"""Rows are few if they are at most one in so many."""
+"""Rows are few if they are at most one in this many."""
 
 
 def _no_rows() -> np.ndarray:
-    # While there are few rows, the others stand above and below by turns, the next one to leave first.
+    # While there are few rows, the others are above and below by turns, the next one to leave first.
     # So the middle is the median of the rows, the lower one of two; of no row it is above all.
     return np.array([_FAR, *[_FAR, -_FAR] * _MIDDLE], np.int64)
 
@@ -74,7 +74,7 @@ class SideClock:
 
 
 def _medians(line: np.ndarray, rows: int) -> np.ndarray:
-    """Of each row the median of those before it: the rows are the last ones of a line."""
+    """The median of the rows before each row: the rows are the last ones of a line."""
     windows = sliding_window_view(line, LAST_ROWS)[:rows]
     found = [
         np.partition(windows[start : start + _AT_ONCE], _MIDDLE, axis=1)[:, _MIDDLE]

@@ -26,11 +26,11 @@ from coincide.model.units import TIME_LIMIT
 _LEAST_DEAD = 256
 """Fewer are not worth a copy."""
 _MOST_DEAD = 4
-"""Dead ones are let go of where they are more than one in so many."""
+"""Dead ones are let go of where they are more than one in this many."""
 _RATIO = 8
-"""A part that is no more than so many times larger than the next one takes it in."""
+"""A part that is no more than this many times larger than the next one takes it in."""
 _MUCH = 4
-"""So many times more events than look for matches among them are looked through by keys first."""
+"""This many times more events than look for matches among them are looked through by keys first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Part:
 
 
 def joined(parts: Sequence[Part]) -> Part:
-    """The events of parts of one side, of which there is at least one."""
+    """The events of one or more parts of one side."""
     some = [part for part in parts if len(part)] or [parts[0]]
     if len(some) == 1:
         return some[0]
@@ -163,7 +163,7 @@ def join_block(
 
 
 def sized(plan: TablePlan, horizon: Horizon, left: Part, right: Part) -> TablePlan:
-    """The plan for so many events."""
+    """The plan for this many events."""
     spec = plan.spec
     if len(left) + len(right) < _FEW:
         spec = spec.but(threads=1, backend="cpu" if spec.backend == "auto" else spec.backend)
@@ -187,7 +187,7 @@ _ENDLESS = 2 * TIME_LIMIT
 class Horizon(NamedTuple):
     """A pair can qualify only if first <= max_time of right - max_time of left <= last.
 
-    Of all events that may come, whatever their lengths; ticks.
+    The horizon of all events that may come, whatever their lengths; ticks.
     """
 
     first: int
@@ -229,7 +229,7 @@ def _shapes(columns: TimestampColumns, window: Window) -> tuple[int, int]:
 
 
 def _of_intervals(window: Window, left: int, right: int) -> Horizon:
-    """Of intervals up to these lengths."""
+    """The horizon of intervals up to these lengths."""
     # Where T_right <= hi + T_left <= hi + max_left has the probability ct, right's interval has
     # that part before hi + max_left, and reaches no further beyond it than by the rest of its
     # length. Left likewise.
@@ -240,11 +240,11 @@ def _of_intervals(window: Window, left: int, right: int) -> Horizon:
 
 
 MARKS = 1 << 16
-"""How many there are: other keys of a block's mark are sorted in vain, one in so many."""
+"""How many there are: other keys of a block's mark are sorted for nothing, one in this many."""
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _LONGEST = 256
-"""Of a text so many bytes count one by one; what follows only by its place modulo that."""
+"""This many bytes of a text count one by one; what follows only by its place modulo that."""
 _POWERS = np.cumprod(np.full(_LONGEST, _FACTOR | np.uint64(1), np.uint64))
 
 

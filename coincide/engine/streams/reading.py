@@ -1,4 +1,4 @@
-"""What is asked of a join of streams, and what each push brings."""
+"""The arguments of a join of streams, and what each push brings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from coincide.model.units import Duration, Tick, size_of
 
 @dataclass(frozen=True)
 class StreamArguments:
-    """What is asked of a join of streams."""
+    """The question of a join of streams."""
 
     join: JoinArguments
     left_delay: Duration
@@ -73,11 +73,11 @@ class StreamArguments:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What messages call the streams, of which there may be one."""
+        """What messages call the streams, one or two."""
         return self.join.sides[: 1 if self.join.is_one_stream else 2]
 
     def settled(self, schemas: Sequence[pa.Schema]) -> StreamArguments:
-        """The same for streams of these columns: it is known then which are handed out and needed."""
+        """The same for streams of these columns: it is known then which are output and needed."""
         return replace(self, join=self.join.settled(schemas[0], schemas[-1]))
 
     @property
@@ -121,7 +121,7 @@ def given_schema(side: str, given: Any) -> pa.Schema | None:
 
 
 _ROW = ROW_NUMBERS[-1]
-"""A column beside those of the user: the row of the push, to find late ones by."""
+"""A column next to those of the user: the row of the push, to find late ones by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class Arrivals:
     clock: SideClock
     counts: SideCounts
     behind: int = 0
-    beyond: tuple[int, int] = (0, 0)  # of the row furthest ahead: by how much, and its max_time
+    beyond: tuple[int, int] = (0, 0)  # for the row furthest ahead: by how much, and its max_time
 
     @property
     def again(self) -> Arrivals:
@@ -199,7 +199,7 @@ def _read(plan: TablePlan, number: int, table: pa.Table) -> tuple[list[Side], Si
 
 
 def _rows(plan: TablePlan, number: int, table: pa.Table, counts: SideCounts) -> np.ndarray:
-    """Of each event its row in the table, from which invalid rows have been left out."""
+    """The row of each event in the table, from which invalid rows have been dropped."""
     rows = np.arange(table.num_rows)
     if not counts.dropped:
         return rows

@@ -90,7 +90,7 @@ def decided(
 
 
 class Decided(Matched):
-    """Of pairs, and of left events that are in none, those that a call decides about."""
+    """The pairs, and left events that are in no pair, that a call decides about."""
 
     _before: Masks
     _now: Masks
@@ -136,7 +136,7 @@ class Decided(Matched):
 
 
 class DecidedMutual(Decided, Mutual):
-    """Of mutual pairs: the best match of a left event decides about it."""
+    """Decided mutual pairs: the best match of a left event decides about it."""
 
     @property
     def _chosen(self) -> Rows:
@@ -152,7 +152,7 @@ class DecidedMutual(Decided, Mutual):
 
 
 class DecidedUnambiguous(Decided, Unambiguous):
-    """Of unambiguous pairs: the only match of a left event decides about it."""
+    """Decided unambiguous pairs: the only match of a left event decides about it."""
 
     @property
     def _chosen(self) -> Rows:
@@ -209,7 +209,7 @@ class Running:
 
     @property
     def clocks(self) -> tuple[int, int]:
-        """Of both sides, ticks."""
+        """The clocks of both sides, ticks."""
         return self.streams[LEFT].clock.now, self.streams[RIGHT].clock.now
 
     def pushed(self, number: int, table: pa.Table) -> tuple[Running, pa.Table]:
@@ -294,7 +294,7 @@ class Running:
         return join_block(self.plan, self.horizon, near, events)
 
     def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
-        """Give out left events that have become final, besides others that are."""
+        """Return left events that have become final, with others that are."""
         left, right = (stream.live for stream in self.streams)
         rows = joined([left.between(settled, self._until[LEFT]), *final])
         near = right.near(rows, (self.horizon.first, self.horizon.last))

@@ -49,7 +49,7 @@ from coincide.model.errors import (
 from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
 
 _PART = 24
-"""A row is set aside by an `ahead` of one in so many of its lead: of a day an hour."""
+"""A row is set aside by an `ahead` of one in this many of its lead: an hour for a day."""
 
 
 class StreamJoin:
@@ -68,7 +68,7 @@ class StreamJoin:
         warn_of_ends(arguments.join.prefixes, arguments.join.times)
         self._sides, self._columns = arguments.sides, arguments.join.columns
         self._schemas: list[pa.Schema | None] = [None for _ in self._sides]
-        # Of the first table of each side; to be joined, keys may have to be of a wider type.
+        # From the first table of each side; to be joined, keys may have to be of a wider type.
         self._given: list[pa.Schema | None] = [None for _ in self._sides]
         self._held: list[list[pa.Table]] = [[] for _ in self._sides]
         self._running: Running | None = None
@@ -264,7 +264,7 @@ class StreamJoin:
         return len(self._sides) == 1
 
     def _number(self, side: object) -> int:
-        """LEFT or RIGHT; of one stream, whose side nobody says, LEFT."""
+        """LEFT or RIGHT; LEFT for one stream, whose side is not given."""
         if not self._is_one:
             return side_index(side)
         if side is not None:
@@ -326,7 +326,7 @@ class StreamJoin:
         return pa.concat_tables(parts)
 
     def _warn(self, number: int, table: pa.Table, before: Running, after: Running) -> None:
-        """Warn of rows left out, before anything is kept: where that is an error, nothing is taken."""
+        """Warn of skipped rows, before anything is kept: where that is an error, nothing is taken."""
         stream, earlier, side = after.streams[number], before.streams[number], SIDES[number]
         name, plan = self._sides[number], after.plan
         if stream.counts.too_long and not earlier.counts.too_long:

@@ -42,7 +42,7 @@ _OPTIONS = ("unit", "tick", "invalid")
 
 @dataclass(frozen=True)
 class TransitionArguments:
-    """What is asked of region transitions: the arguments of `coincide.transition_tables`."""
+    """The question of region transitions: the arguments of `coincide.transition_tables`."""
 
     within: Duration
     confidence: Confidence | None = None
@@ -85,7 +85,7 @@ class TransitionArguments:
 
     @property
     def ids(self) -> list[str]:
-        """The columns of the query and, unless all events are of one stream, of the stream."""
+        """The columns of the query and, unless all events belong to one stream, of the stream."""
         return [self.query] if self.stream is None else [self.query, self.stream]
 
     @property

@@ -205,7 +205,7 @@ class TransitionMonitor:
         return rows
 
     def _warn(self, before: TransitionCounts) -> None:
-        """Warn of late events of a push, and once of what is told twice."""
+        """Warn of late events of a push, and once of what is reported twice."""
         now, columns = self._counts, self._pushes.known("push")
         late = now.dropped.get("late", 0) - before.dropped.get("late", 0)
         cure = (
@@ -254,7 +254,7 @@ class OpenWatches:
         none = np.zeros(0, np.int64)
         self._keys = none  # ascending, and the events in their order
         self._events = Crossings.of(none.astype(np.int8), none, none)
-        # Of the last batch that had late events: by how many ticks the latest was late.
+        # From the last batch that had late events: by how many ticks the latest was late.
         self.behind = 0
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ class TransitionCounts(Sums):
 
     @classmethod
     def of(cls, found: Transitions) -> TransitionCounts:
-        """Of what events or the clock have decided."""
+        """The counts of what events or the clock have decided."""
         kinds = np.bincount(found.transition, minlength=len(TRANSITIONS)).tolist()
         by_word = dict(zip(TRANSITIONS, kinds, strict=True))
         return cls(found=by_word, neither=found.neither, both=found.both)
@@ -112,7 +112,7 @@ TWICE = "reported as crossed and as stayed. Use a confidence above 0.5, such as 
 
 
 def warn_of_both(counts: TransitionCounts) -> None:
-    """Warn of events that are told as crossed and as stayed, if there are any."""
+    """Warn of events that are reported as crossed and as stayed, if there are any."""
     if counts.both:
         warn(
             f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}.",

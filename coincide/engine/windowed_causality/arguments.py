@@ -20,12 +20,12 @@ EVENT = "event"
 """What the table is called in messages."""
 
 _CELLS = 4
-"""Cells, of which places are learnt one by one, are so many to the reach."""
+"""A reach has this many cells, whose places are learnt one by one."""
 
 
 @dataclass(frozen=True)
 class WindowArguments:
-    """What is asked of causality through a window: the arguments of `coincide.WindowedCausality`."""
+    """The question of causality through a window: the arguments of `coincide.WindowedCausality`."""
 
     condition: CausalityCondition
     time: str = "time"
@@ -60,7 +60,7 @@ class WindowArguments:
 
     @property
     def payload(self) -> list[str]:
-        """The columns to hand out."""
+        """The output columns."""
         return names_of(self.columns)
 
     @property
@@ -70,12 +70,12 @@ class WindowArguments:
 
     @property
     def other_columns(self) -> list[str]:
-        """Columns that are read beside times and places."""
+        """Columns that are read with times and places."""
         return [each for each in (self.arrival, self.role) if each is not None]
 
     @property
     def read_columns(self) -> list[str]:
-        """All columns that are read, each once; they may be among those to hand out, too."""
+        """All columns that are read, each once; they may be output columns, too."""
         places = names_of_coordinates(self.coordinates)
         return list(dict.fromkeys([self.time, *self.other_columns, *places]))
 
@@ -104,7 +104,7 @@ class WindowArguments:
         )  # fmt: skip
 
     def _side(self, model: CausalityModel) -> float:
-        """Of cells: a power of two, so that places are cut alike wherever it is done."""
+        """The side of cells: a power of two, so that places are cut alike wherever it is done."""
         reach = model.reach
         if model.rule.curvature:
             reach /= float(np.sqrt(model.rule.curvature))

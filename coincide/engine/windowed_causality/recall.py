@@ -58,7 +58,7 @@ def exact_pairs(
 def _once(
     causes: np.ndarray, effects: np.ndarray, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of one stream without those that are told in the other order, or of one tuple."""
+    """Pairs of one stream without those that are reported in the other order, or of one tuple."""
     is_back = np.where(
         times[causes] == times[effects], causes > effects, times[causes] > times[effects]
     )

@@ -67,7 +67,7 @@ class ArrivingColumns(IntervalColumns):
         )
         if not arrived:
             return happened
-        # A row is as good as its time and its arrival, of which either may be the later one.
+        # A row is as good as its time and its arrival; either may be the later one.
         later, lost = arrived[0], arrived[0].null
 
         def faults() -> Faults:
@@ -153,7 +153,7 @@ class WindowColumns:
         )  # fmt: skip
 
     def unmatchable(self, table: pa.Table) -> SideCounts:
-        """What rows are that match nothing, whatever stands in them: their times and places are checked."""
+        """What rows are that match nothing, whatever is in them: their times and places are checked."""
         _, counts = self._side(table, [])
         return replace(counts, unmatchable=counts.rows - counts.dropped)
 
@@ -197,7 +197,7 @@ class WindowColumns:
     def _forwards(
         self, arrived: np.ndarray, good: np.ndarray, clock: int | None
     ) -> tuple[np.ndarray, int, int]:
-        """Which rows do not arrive before one that stands before them; how many do, and by how much."""
+        """Which rows do not arrive before one that is before them; how many do, and by how much."""
         rows = np.flatnonzero(good)
         own = arrived[rows]
         start = -(2**62) if clock is None else clock
@@ -394,7 +394,7 @@ class WindowedCausality:
             yield pa.RecordBatch.from_arrays([*columns, *measures], schema=schema)
 
     def _rows_of(self, numbers: np.ndarray, first: int) -> np.ndarray:
-        """Where tuples stand behind those that were kept before `first` arrived: these are searched."""
+        """The places of tuples behind those that were kept before `first` arrived: these are searched."""
         rows: np.ndarray = numbers + (self._numbers.size - first)
         early = np.flatnonzero(numbers < first)
         rows[early] = np.searchsorted(self._numbers, numbers[early])
@@ -412,11 +412,11 @@ def pushes_of(arguments: WindowArguments) -> Pushes[WindowColumns]:
 
 
 def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
-    """Of the columns of pairs; without places there is no distance."""
+    """The names of the columns of pairs; without places there is no distance."""
     payload = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
     return [*payload, in_unit(DELTA, tick), *(["distance"] if arguments.coordinates else [])]
 
 
 def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:
-    """Of the same columns, distance included."""
+    """The types of the same columns, distance included."""
     return [*payload, *payload, pa.int64(), pa.float64()]

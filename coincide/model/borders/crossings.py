@@ -15,14 +15,14 @@ from coincide.model.units import TIME_LIMIT
 
 OUT, IN, PASSED = 0, 1, 2
 """Kind of a crossing in arrays: the stream left the query's range, entered it, or went through it between
-two readings, which is told as an `IN` and an `OUT`."""
+two readings, which is reported as an `IN` and an `OUT`."""
 
 EVENTS = ("O", "I")
 """The word for each kind, in column `event`."""
 
 
 Counting = Literal["first", "last", "least"]
-"""Of readings of a stream at one time, which one counts: the first that came, as all are taken as they
+"""Which of a stream's readings at one time counts: the first that came, as all are taken as they
 come; the last row of those in any order; or, of rows that have no order, that with the least values."""
 
 

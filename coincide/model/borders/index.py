@@ -89,7 +89,7 @@ class BorderIndex:
         return sum(each.nbytes for each in arrays)
 
     def rows_of(self, numbers: np.ndarray) -> np.ndarray:
-        """The live rows of some numbers: int64 array, -1 where there is none."""
+        """The live rows of some numbers: int64 array, -1 where no row is live."""
         if not len(self):
             return np.full(numbers.size, -1, np.int64)
         rows = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
@@ -116,7 +116,7 @@ class BorderIndex:
         for dimension in range(self.dimensions):
             for order in (LOWER, UPPER):
                 self.borders.keys[dimension, order][places[order, dimension]] = _DEAD
-        # Of no value does the range hold what has its upper border before all places.
+        # What has its upper border before all places holds no value.
         self.borders.places[rows, :, UPPER] = -1
         self.is_live[rows] = False
         self.removed += rows.size
@@ -142,7 +142,7 @@ class BorderIndex:
 
 
 def _borders(values: np.ndarray, orders: np.ndarray) -> Borders:
-    """All arrays, from the borders in order and the rows that they are of."""
+    """All arrays, from the borders in order and their rows."""
     dimensions, _, count = values.shape
     places = np.empty((count, dimensions, 2), np.int32)
     keys = np.empty_like(orders)
@@ -160,7 +160,7 @@ def _borders(values: np.ndarray, orders: np.ndarray) -> Borders:
 
 
 Run = tuple[np.ndarray, np.ndarray]
-"""Borders in order, and the rows that they are of."""
+"""Borders in order, and their rows."""
 
 
 def _live(index: BorderIndex, rows: np.ndarray, dimension: int, order: int) -> Run:
@@ -289,7 +289,7 @@ def write_peaks(keys: np.ndarray, levels: np.ndarray, peaks: np.ndarray) -> None
 
 @compiled(forceinline=True)
 def next_reaching(keys, levels, peaks, keys_from, peaks_from, place, stop, bound):
-    """The first place, of those before `stop`, whose key reaches a bound; `stop` if there is none."""
+    """The first place, of those before `stop`, whose key reaches a bound; `stop` if no key does."""
     while place < stop:
         if place & (RUN - 1) == 0:
             place = next_run(levels, peaks, peaks_from, place, bound)
@@ -304,7 +304,7 @@ def next_reaching(keys, levels, peaks, keys_from, peaks_from, place, stop, bound
 @compiled
 def next_run(levels, peaks, peaks_from, place, bound):
     """The first place of a run with a peak that reaches a bound, from a place where a run begins."""
-    # Of none: a place behind all keys.
+    # For no number: a place behind all keys.
     top = levels.size - 2
     level, run = 0, place >> RUN_BITS
     while run < levels[level + 1] - levels[level]:

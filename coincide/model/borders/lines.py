@@ -38,7 +38,7 @@ def crossing_offsets(
     first, stop = half_open(lower, upper, closed)
     is_below = end < first
     crosses = is_below | (end >= stop)
-    # Of the two borders, the one on the side of the end that is outside.
+    # The border on the side of the end that is outside.
     border = np.where(is_below, lower, upper)
     offsets = np.where(entering, np.int64(0), np.broadcast_to(span[:, np.newaxis], end.shape))
     rows, columns = np.nonzero(crosses)
@@ -109,7 +109,7 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _share(border: float, before: float, after: float) -> Fraction:
-    """Of a move, what lies before a border."""
+    """The part of a move before a border."""
     return (Fraction(border) - Fraction(before)) / (Fraction(after) - Fraction(before))
 
 

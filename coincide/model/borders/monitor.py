@@ -115,7 +115,7 @@ class Monitor:
         return numbers
 
     def remove(self, numbers: np.ndarray) -> int:
-        """Remove queries, of which nothing more is told; say how many of them were not empty."""
+        """Remove queries, and report nothing more of them; say how many of them were not empty."""
         # Whatever fails on the way, nothing has changed then.
         removals = self.ranges.removals(numbers)
         if self._wide is not None and self.open_pairs is not None:
@@ -183,13 +183,13 @@ class Monitor:
     def _told(
         self, points: Points, index: BorderIndex, found: PointCrossings
     ) -> tuple[np.ndarray, ...]:
-        """Points, numbers of queries, events, and instants or none, of what was found in one index."""
+        """Points, numbers of queries, events, and instants or none: what was found in one index."""
         at, rows, events = found.points, found.rows, found.events
         is_passed = events == PASSED
         if is_passed.any():
             kept = ~is_passed
             kept[is_passed] = self._goes_through(points, index, at[is_passed], rows[is_passed])
-            # Of a range gone through, an I and then an O.
+            # A range gone through gives an I and then an O.
             copies = np.where(is_passed, 2, 1)[kept]
             at, rows, events = (np.repeat(each[kept], copies) for each in (at, rows, events))
             passed = np.flatnonzero(events == PASSED)
@@ -269,7 +269,7 @@ class Monitor:
 _QUERY_BITS = 31
 _QUERY = (1 << _QUERY_BITS) - 1
 MOST_QUERIES = 1 << _QUERY_BITS
-"""So many numbers of queries can be told apart."""
+"""This many numbers of queries can be told apart."""
 
 
 class OpenPairs:
@@ -285,7 +285,7 @@ class OpenPairs:
         return int(self.pairs.nbytes)
 
     def told(self, streams: np.ndarray, queries: np.ndarray, events: np.ndarray) -> np.ndarray:
-        """Which crossings are told; what they leave open is kept."""
+        """Which crossings are reported; what they leave open is kept."""
         self._take_out()
         pairs = streams << _QUERY_BITS | queries
         order = stable_order(pairs)
@@ -293,7 +293,7 @@ class OpenPairs:
         is_first = np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]
         was_in = np.zeros(pairs.size, np.bool_)
         was_in[1:] = events[:-1] == IN
-        # Both are sorted: a search for each pair that is met, and no look at the others.
+        # Both are sorted: a search for each pair that is met, and for no other.
         met = pairs[is_first]
         at = np.searchsorted(self.pairs, met)
         was_open = at < self.pairs.size

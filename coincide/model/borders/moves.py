@@ -92,7 +92,7 @@ def swept(segments, before, after, dimensions):
         if dimension == 0 or high - low < stop - bound:
             best, stop, bound = dimension, high, low
     if dimensions == 1:
-        # Of one dimension, what holds the lower value holds an end of the move.
+        # In one dimension, what holds the lower value holds an end of the move.
         start = min(segments[before + LOWER], segments[after + LOWER])
     return best, start, stop, bound
 

@@ -317,7 +317,7 @@ class SpeedRange:
 
     @property
     def _speeds(self) -> tuple[float, float]:
-        """Both, 0 and infinity where there is none."""
+        """Both, 0 and infinity where it has no bound."""
         return self.v_min, self.v_max  # type: ignore[return-value]  # made floats above
 
 

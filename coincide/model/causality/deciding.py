@@ -103,7 +103,7 @@ def probability_of(rule, gap, dh, s, l1, l2):
 
 @compiled
 def window_of(rule, gap, dh):
-    """The window on delta of a pair of places, ticks, inclusive; lo > hi if there is none."""
+    """The window on delta of a pair of places, ticks, inclusive; lo > hi if it is empty."""
     if not gap <= rule.near:
         return 0, -1
     distance2 = squared_distance(rule.curvature, gap, dh)
@@ -121,7 +121,7 @@ def comparable(probability):
 @compiled
 def window_between(rule, nearest, farthest):
     """The window on delta of pairs whose squared distance is from `nearest` to `farthest`."""
-    # Of one distance it is exact: the deltas from lo to hi are those that `accepts` accepts.
+    # With one distance it is exact: the deltas from lo to hi are those that `accepts` accepts.
     # One by one: a loop over the tuple would keep it in memory.
     lo = max(rule.lo, _first_behind(rule.behind, nearest), _first_behind(rule.also_behind, nearest))
     hi = min(rule.hi, _last_ahead(rule.ahead, farthest), _last_ahead(rule.also_ahead, farthest))

@@ -1,6 +1,6 @@
 """Cells of space for a causality join, and which cells can hold matches of each other, at what deltas.
 
-Cells are numbered row by row, so that those that lie beside each other in the last dimension are
+Cells are numbered row by row, so that neighbours in the last dimension are
 neighbours in the order of their numbers: of each row of cells around a cell a join visits one run
 of numbers. What a cell and one at a given offset from it leave of the window on delta, its *slab*,
 is computed once for each offset.
@@ -24,7 +24,7 @@ _GUARD = 1e-8
 """What bounds are widened by, relatively: more than a coordinate moves, in cells, by being rounded."""
 _MOST_NUMBERS = 2**62
 _MOST_CELLS = 2**20
-"""In one dimension: rounding a coordinate moves it by far less than `_STRETCH` of so many cells."""
+"""In one dimension: rounding a coordinate moves it by far less than `_STRETCH` of this many cells."""
 _STRETCH = 1 + 2.0**-28
 DIMENSIONS = 4
 NEVER = 1, 0
@@ -87,7 +87,7 @@ def make_grid(
 
 
 def one_cell(window: tuple[int, int], groups: int) -> Grid:
-    """The grid of events that need no places: one cell a group, of which the window holds for all."""
+    """The grid of events that need no places: one cell a group, as the window holds for all."""
     zeros = np.zeros(DIMENSIONS)
     stride = np.array([0] * DIMENSIONS + [1], np.int64)
     slabs = np.array([[window]], np.int64)

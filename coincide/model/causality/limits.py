@@ -25,7 +25,7 @@ STRICT = 1
 """Added to a kind where the front itself counts for neither."""
 
 MOST_SPEEDS, MOST_ELLIPSOIDS = 2, 2
-"""Of one condition: kernels have room for so many."""
+"""Most limits of one condition: kernels have room for this many."""
 
 _GUARD = 1e-9
 """What bounds are widened by, relatively, where they only exclude: far more than floats err."""
@@ -34,7 +34,7 @@ _GUARD = 1e-9
 class Front(NamedTuple):
     """A front that leaves the place of the cause `shift` ticks before it (negative: after it)."""
 
-    speed: float = 1.0  # Distance per so many ticks as the square root of `per2`
+    speed: float = 1.0  # Distance per this many ticks: the square root of `per2`
     per2: float = 1.0
     shift: int = 0  # Ticks
     kind: int = NOWHERE  # `NOWHERE`, or `BEHIND` or `AHEAD`, plus `STRICT`
@@ -113,7 +113,7 @@ class Limits:
         """The deltas nearest to 0 and farthest from it, before or after it, that some distance admits."""
         # What holds next to the window on delta is convex and begins at delta 0 and distance 0.
         # So where a delta is admitted all between it and 0 are.
-        # Mostly it is the last one, or one beside it.
+        # Mostly it is the last one, or one next to it.
         low, high, step = last, last + 1, 1
         while low >= first and not self._admits(sign * low):
             low, high, step = low - step, low, 2 * step

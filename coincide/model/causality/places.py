@@ -29,7 +29,7 @@ _SAMPLE = 2048
 
 
 class Links(NamedTuple):
-    """Of each place of a cause the places of effects that it can have, and at what deltas."""
+    """The places of effects that each place of a cause can have, and at what deltas."""
 
     starts: Int64s  # int64, shape (places of causes + 1,): first link of each place
     targets: np.ndarray  # int64, shape (links,): places of effects
@@ -147,7 +147,7 @@ _LINKS_PER_EVENT = 4
 """By place, when pairs of places are at most this times the events: each costs a window, two searches."""
 
 _FINE, _COARSE = 2, 1
-"""Cells are so many to the reach."""
+"""This many cells make a reach."""
 _FEW = 1.0
 """Effects in a fine cell and a window below which visiting cells takes longer than testing them."""
 
@@ -291,7 +291,7 @@ def _effects_in_a_window(effects: PlacedEvents, model: CausalityModel) -> float:
 
 
 def _margins(causes: PlacedEvents, effects: PlacedEvents) -> tuple[tuple[int, int], bool]:
-    """By how much interval timestamps widen every window, and whether there are none."""
+    """By how much interval timestamps widen every window, and whether any is an interval."""
     exact = causes.lengths is None and effects.lengths is None
     return (causes.longest, effects.longest), exact
 

@@ -42,7 +42,7 @@ class Space(Protocol):
         """Where n events lie, of their coordinates: `coincide.model.causality.spaces.Points`."""
 
     def limits(self, coordinates: int) -> list[float]:
-        """How far each of so many coordinates can be from 0."""
+        """How far each of this many coordinates can be from 0."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def squared_chord(arc):
 
 @compiled(forceinline=True)
 def _sine_and_cosine(angle):
-    """Of an angle in degrees; exact at multiples of 90, of which opposite ones are one place."""
+    """Sine and cosine of degrees; exact at multiples of 90, where opposite ones are one place."""
     turns = np.rint(angle / 90.0)
     radians = (angle - 90.0 * turns) * _RADIANS
     square = radians * radians
@@ -271,7 +271,7 @@ class PlacedEvents:
 
 
 def no_points() -> np.ndarray:
-    """Of events that have no places."""
+    """The points of events that have no places."""
     return np.empty((0, 0))
 
 

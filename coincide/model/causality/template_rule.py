@@ -29,9 +29,9 @@ from coincide.model.units import UNBOUNDED
 class TemplateRule(NamedTuple):
     """Decides pairs of histograms: methods as in `PairRule`, shapes being numbers of templates."""
 
-    pair: PairRule  # Of exact instants, and the window of a distance
-    left: Buckets  # Of the templates of causes and of effects
-    right: Buckets  # Of the templates of causes and of effects
+    pair: PairRule  # For exact instants, and the window of a distance
+    left: Buckets  # The templates of causes
+    right: Buckets  # The templates of effects
     left_masses: Float64s  # float64: as `TemplateTable.exact_masses`
     right_masses: Float64s  # float64: as `TemplateTable.exact_masses`
 
@@ -57,7 +57,7 @@ class TemplateRule(NamedTuple):
 def deciding_rule(
     model: CausalityModel, causes: PlacedEvents, effects: PlacedEvents | None
 ) -> PairRule | TemplateRule:
-    """What decides pairs of these events, of which both have templates, or none."""
+    """What decides pairs of these events, which both have templates, or neither has."""
     effects = causes if effects is None else effects
     if causes.templates is None or effects.templates is None:
         return model.rule
@@ -168,7 +168,7 @@ def widest_window(model: CausalityModel) -> int:
 
 
 def ends_at(rule: PairRule, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least and most delta at each distance, not rounded to ticks; infinite where there is none."""
+    """Least and most delta at each distance, not rounded to ticks; infinite where there is no bound."""
     lo = np.full(distance.size, -math.inf if rule.lo <= -UNBOUNDED else float(rule.lo))
     hi = np.full(distance.size, math.inf if rule.hi >= UNBOUNDED else float(rule.hi))
     for front in (rule.behind, rule.also_behind):

@@ -14,7 +14,7 @@ _FEW = 1000
 
 
 class Streams(NamedTuple):
-    """Events of two clocks, of which those of one code may have a common cause."""
+    """Events of two clocks; those of one code may have a common cause."""
 
     left: np.ndarray  # int64 (n,), ascending, ticks
     codes: np.ndarray  # int64 (n,), the code of each left event

@@ -47,7 +47,7 @@ def straight_pieces(
 ) -> list[tuple[int, int]]:
     """The points of each piece, as begin and end."""
     n = times.size
-    # Of sums of squares little is left to float64 if times are far from 0.
+    # Sums of squares lose most digits of float64 if times are far from 0.
     times, values = times - times.mean(), values - values.mean()
     sums, costs, before = np.zeros((6, n + 1)), np.zeros(n + 1), np.zeros(n + 1, np.int64)
     cheapest_pieces(times, values, variances, penalty, sums, costs, before)

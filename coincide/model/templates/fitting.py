@@ -19,7 +19,7 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
 _FEWEST_PER_BUCKET = 5
 _DOUBT = 0.05
 _POINTS = 16
-"""A bucket's CDF is looked at in so many places: its error is bounded between them."""
+"""A bucket's CDF is looked at in this many places: its error is bounded between them."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def fitted_to_delays(
         most = max(1, min(buckets, source.size // _FEWEST_PER_BUCKET))
         edges, masses = _histogram(source, most, method)
         given[name] = GivenTemplate(tuple(edges.tolist()), tuple(masses.tolist()), delays=True)
-        # Of its own delays, though they be few: all together may be quite unlike them.
+        # From its own delays, though they be few: all together may be quite unlike them.
         distance[name] = _distance(ordered, edges, masses)
         doubt = math.sqrt(math.log(2 / _DOUBT) / (2 * ordered.size))
         error[name] = min(1.0, 2 * (distance[name] + doubt))
@@ -101,7 +101,7 @@ def _histogram(ordered: np.ndarray, buckets: int, method: str) -> tuple[np.ndarr
     edges = np.repeat(values, np.where(repeats > 1, 2, 1))
     if edges.size == 1:  # all delays are equal
         edges = np.repeat(edges, 2)
-    # A delay at an edge is of the bucket before, but for those at the lower end of a bucket of length 0.
+    # A delay at an edge belongs to the bucket before, except at the lower end of a bucket of length 0.
     upper = np.searchsorted(ordered, edges[1:], side="right").astype(np.float64)
     lower = np.searchsorted(ordered, edges[:-1], side="right").astype(np.float64)
     instants = edges[1:] == edges[:-1]
@@ -185,7 +185,7 @@ def _deviation(
 
 
 _TAIL_SHARE = 1 / 8
-"""Of the error: what each tail that is cut off may take."""
+"""The share of the error: what each tail that is cut off may take."""
 
 
 def templates_from_densities(

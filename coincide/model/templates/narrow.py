@@ -26,7 +26,7 @@ _HALVINGS = 4
 """Cuts in the middle, before points are looked for."""
 
 _FEW = 8
-"""So many integers are decided one by one; and a stretch that is not cut makes no more ranges."""
+"""This many integers are decided one by one; and a stretch that is not cut makes no more ranges."""
 
 _DEPTH = _HALVINGS + 130
 """Most stretches that wait: cut at the point nearest to the middle, those with points shrink to 2/3."""
@@ -125,7 +125,7 @@ def _of_piece(x, i, y, j, lo, hi, bound, start, stop, out, found):
     turn = middle + np.int64(np.floor(min(max(vertex, start - middle), stop - middle - 1.0)))
     turned = _outside(x, i, y, j, lo, hi, turn), _outside(x, i, y, j, lo, hi, turn + 1)
     for value in (ends[0], turned[0], turned[1], ends[1]):
-        # A vertex is flat: a little beside it the value is the same, unless it is close to the bound.
+        # A vertex is flat: a little way off the value is the same, unless it is close to the bound.
         if abs(value - bound) <= _CLEAR * max(bound, value):
             return _added(out, found, start, stop, UNSURE)
     for low, high in ((start, turn), (turn + 1, stop)):
@@ -154,7 +154,7 @@ def _turn(slope, bend, far):
 
 @compiled(forceinline=True)
 def _root(slope, bend, middle, low, high):
-    """Where a parabola is 0, of what is between low and high; from the middle, where it has a value."""
+    """Where a parabola is 0 between low and high; from the middle, where it has a value."""
     square = slope * slope - 4.0 * bend * middle
     if square < 0.0:
         return low
@@ -249,7 +249,7 @@ def _has_instants(x, i):
 
 @compiled
 def point_near(x, i, y, j, lo, hi, start, end, middle, jumps):
-    """The point between start and end that is nearest to the middle; `start` if there is none."""
+    """The point between start and end that is nearest to the middle; `start` if no point is there."""
     best, nearest = start, end - start
     for a in range(x.starts[i], x.starts[i + 1]):
         for end_of_window in (lo, hi):
@@ -446,7 +446,7 @@ def _of_quadratic(
 
 
 def _near_roots(a: int, b: int, c: int, most: int) -> Iterator[int]:
-    """The integers beside the real roots of a quadratic, of those from 1 to `most`."""
+    """The integers next to the real roots of a quadratic, from 1 to `most`."""
     if a == 0:
         roots = [] if b == 0 else [-c // b]
     else:

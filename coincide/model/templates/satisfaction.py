@@ -37,16 +37,16 @@ from coincide.model.threads import cores
 from coincide.model.units import TIME_LIMIT
 
 MOST_PAIRS = 1 << 26
-"""Of templates: 1 GiB of table, and as much again while it is solved."""
+"""Most pairs of templates: 1 GiB of table, and as much again while it is solved."""
 
 _MOST_KEPT = 1 << 21
 """Pairs of templates of a table that may be kept."""
 
 _MOST_BYTES = 1 << 25
-"""Of a table that is kept: `_MOST_KEPT` pairs without a gap."""
+"""Most bytes of a table that is kept: `_MOST_KEPT` pairs without a gap."""
 
 _MOST_QUANTILE_BYTES = 1 << 23
-"""Of the quantiles that are kept, of one pair of tables: 724 templates a side."""
+"""Most bytes of the quantiles that are kept for one pair of tables: 724 templates a side."""
 
 _FARTHEST = 2 * (TIME_LIMIT - 1)
 """Ticks from the earliest to the latest time that an event may have."""
@@ -96,7 +96,7 @@ def _length_times(table: TemplateTable, side: int, window: Window) -> LengthTime
 
 
 def solved_times(left: TemplateTable, right: TemplateTable, window: Window) -> SatisfactionTimes:
-    """As `satisfaction_times`, of which nothing is kept."""
+    """As `satisfaction_times`, but nothing is kept."""
     quantiles = _kept_quantiles if _is_kept(left, right) else tail_quantiles
     above, below = quantiles(left, right, window.confidence)
     # No event begins or ends beyond the limit of times. So no sum of two of these, or of one and an edge,
@@ -371,7 +371,7 @@ def beside(old: SatisfactionTimes, new: SatisfactionTimes, axis: int) -> Satisfa
 
 
 def _pairs_of_gaps(times: SatisfactionTimes, axis: int, shift: int, columns: int) -> np.ndarray:
-    """The pair of each gap, in a table of so many columns in which this one is moved along an axis."""
+    """The pair of each gap, in a table of this many columns in which this one is moved along an axis."""
     counts = np.diff(times.gap_starts)
     rows, column = np.divmod(
         np.repeat(np.arange(counts.size), counts), max(1, times.first.shape[1])

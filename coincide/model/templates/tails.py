@@ -81,7 +81,7 @@ class SatisfactionTimes:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """The bytes of all arrays."""
         return sum(array.nbytes for array in vars(self).values())
 
     def ranges(self, left: int, right: int) -> list[tuple[int, int]]:

@@ -189,8 +189,8 @@ class TemplateTable:
 
     @remembered
     def exact_masses(self) -> np.ndarray:
-        """Of `buckets`, each within a few units of 2**-53 of itself: float64 array, shape (edges,)."""
-        if (np.diff(self.starts) == 2).all():  # intervals, of which there may be many
+        """Masses of `buckets`, each within a few units of 2**-53 of itself: float64 array, (edges,)."""
+        if (np.diff(self.starts) == 2).all():  # intervals, which may be many
             return (self.given > 0.0).astype(np.float64)
         runs = np.split(self.given, self.starts[1:-1])
         return np.concatenate([run / math.fsum(run) for run in runs])
@@ -215,7 +215,7 @@ class TemplateTable:
         return {name: number for number, name in enumerate(self.ids)}
 
     def numbered(self, ids: Sequence[str | None]) -> np.ndarray:
-        """The number of the template of each id, -1 where there is none."""
+        """The number of the template of each id, -1 where it has no template."""
         return np.array([self._numbers.get(name, -1) for name in ids], np.int64)  # type: ignore[arg-type]
 
     def joined(self, more: TemplateTable) -> TemplateTable:
@@ -481,7 +481,7 @@ def _extremes(table, left, right, left_leans, right_leans):
             inner_lo, inner_hi = -_FAR, _FAR
             for i in range(left[0][a], left[1][a] + 1):
                 for j in range(right[0][b], right[1][b] + 1):
-                    # Selections, not branches: so many pairs are looked at together.
+                    # Selections, not branches: several pairs are looked at together.
                     low, high = first[i, j], last[i, j]
                     some, lean = low <= high, left_leans[i] - right_leans[j]
                     outer_lo = min(outer_lo, 2 * low + lean if some else _FAR)

@@ -27,10 +27,10 @@ from coincide.model.templates.template import Buckets, TemplateTable, class_band
 from coincide.model.timestamps.protocol import Events, PairModel
 
 _COSTS = Costs(probe=2.0)
-"""As of intervals, but for a probe: two comparisons with a row of the table."""
+"""As for intervals, except a probe: two comparisons with a row of the table."""
 
 _MERITS = 2.0**40
-"""Of best matches: probabilities differ if they do so by more than one part in this number."""
+"""For best matches: probabilities differ if they do so by more than one part in this number."""
 
 
 class HistogramTimes(NamedTuple):
@@ -111,7 +111,7 @@ class HistogramRule(NamedTuple):
 
     def qualifies(self, s, left, right):  # noqa: D102
         pair = left * self.right_templates + right
-        # Both compared, without a branch: beside a threshold it would be mispredicted at every other pair.
+        # Both compared, without a branch: near a threshold it would be mispredicted at every other pair.
         inside = (self.first[pair] <= s) & (s <= self.last[pair])
         if self.gap_starts.size and inside:
             for gap in range(self.gap_starts[pair], self.gap_starts[pair + 1]):
@@ -129,7 +129,7 @@ class HistogramRule(NamedTuple):
         return math.floor(product(self.probability(s, left, right), _MERITS) + 0.5) / _MERITS
 
     def distance(self, s, left, right):  # noqa: D102
-        # Of the middles of the supports, as of intervals.
+        # From the middles of the supports, as with intervals.
         apart = 2 * s + (self.left_lengths[left] - self.right_lengths[right])
         return distance_from_middle(apart, self.lo, self.hi)
 
@@ -202,7 +202,7 @@ def _at_most(population: Population, table: TemplateTable, most: int) -> ShapeCl
 
 
 def template_ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
-    """The last template of each of at most so many classes, of templates of near spread."""
+    """The last template of each of at most this many classes, of templates of near spread."""
     return _ends_of_each(sample, table, [most])[0]
 
 

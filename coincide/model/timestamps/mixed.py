@@ -87,7 +87,7 @@ integers, which the longest intervals and the widest windows together do not wra
 
 
 def around_keys(table: TemplateTable | None, classes: ShapeClasses) -> Around:
-    """Of classes of templates, or of lengths of intervals (None)."""
+    """The reach of classes of templates, or of lengths of intervals (None)."""
     if table is None:
         longest = classes.highest.astype(object)
         return longest, longest

@@ -151,10 +151,10 @@ _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 _METHODS = {
     **{"lean": "side shape", "qualifies": "s left right", "probability": "s left right"},
     **{"merit": "s left right", "distance": "s left right", "key_at": "row", "shape_at": "row"},
-    # Of `coincide.model.causality.deciding.PairRule`.
+    # For `coincide.model.causality.deciding.PairRule`.
     **{"meets": "gap dh s left right", "chance": "gap dh s left right", "apart": "s left right"},
     **{"window_at": "distance2", "distance2_of": "gap dh", "distance_of": "gap dh"},
-    # Of GPU kernels: `gpu_kernels.kernels.join`.
+    # For GPU kernels: `gpu_kernels.kernels.join`.
     **{"event_of": "entry", "takes": "event target"},
 }
 """What kernels may call of named tuples, and the parameters."""

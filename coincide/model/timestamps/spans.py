@@ -103,7 +103,7 @@ def has_shares(bounds: SpanBounds, common: int, left: int, right: int) -> bool:
 
 @compiled(forceinline=True)
 def has_part(common: int, length: int, share: int, parts: int) -> bool:
-    """Whether an overlap is at least so many parts of a length."""
+    """Whether an overlap is at least the given parts of a length."""
     if np.float64(length) * np.float64(parts) < _PRODUCT:  # products are faster than divisions
         return max(common, -1) * parts >= length * share
     return common >= part_of(length, share, parts)
@@ -111,7 +111,7 @@ def has_part(common: int, length: int, share: int, parts: int) -> bool:
 
 @compiled(forceinline=True)
 def part_of(length: int, share: int, parts: int) -> int:
-    """So many parts of a length, rounded up, ticks."""
+    """The given parts of a length, rounded up, ticks."""
     whole = length // parts
     rest = length - whole * parts
     return whole * share + (rest * share + (parts - 1)) // parts
@@ -210,7 +210,7 @@ def span_bands(
 
 
 def _parts(lengths: np.ndarray, share: int, parts: int) -> np.ndarray:
-    """So many parts of lengths, rounded up; far below 0 without a share."""
+    """The given parts of lengths, rounded up; far below 0 without a share."""
     return -(-lengths * share // parts) if share else 0 * lengths - 2 * FAR
 
 
