@@ -7,7 +7,8 @@ import os
 import pyarrow as pa
 import pytest
 
-from tests.helpers.workplace import WINDOW, events, rows
+from tests.helpers.rows import tuples
+from tests.helpers.workplace import WINDOW, events
 
 BIG = 2**61
 _SECONDS = ["--unit", "s", "--tick", "ns"]
@@ -59,7 +60,7 @@ def test_keys_of_unlike_text_types_are_the_same(work):
     work.write("left.parquet", events(key=encoded))
     work.write("right.parquet", events(key=pa.array(["a", "a", "b", "c"], pa.large_string())))
     assert work.join(*WINDOW, "--by", "key")[0] == 0
-    assert [row[0] for row in rows(work.result())] == ["a", "a", "b"]
+    assert [row[0] for row in sorted(tuples(work.result()), key=repr)] == ["a", "a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ import pytest
 from coincide import BorderOptions, DataError, LateRowsWarning, border_crossing_tables
 from coincide.command_line import run
 from coincide.engine.files.slice_join import PlannedFiles
-from tests.helpers.border_tables import least_last, random_queries, random_readings, sorted_rows
+from tests.helpers.border_tables import least_last, random_queries, random_readings
+from tests.helpers.rows import in_order
 
 STREAMS = pa.array([f"s{k}" for k in range(7)])
 READINGS = random_readings(4, 300, STREAMS, pa.timestamp("us", "UTC"))
@@ -92,7 +93,7 @@ def test_files_in_order_of_time_are_read_group_by_group(
 
     monkeypatch.setattr(PlannedFiles, "read", noted)
     assert borders(place, *NAMES, readings="folder") == 0
-    assert sorted_rows(result(place)) == sorted_rows(expected())
+    assert in_order(result(place)) == in_order(expected())
     assert seen == [part.num_rows for part in parts]
 
 
@@ -102,7 +103,7 @@ def test_groups_that_share_a_time_are_read_together(
     pq.write_table(READINGS.sort_by("at"), place / "readings.parquet", row_group_size=10)
     monkeypatch.setattr(PlannedFiles, "read", None)
     assert borders(place, *NAMES) == 0
-    assert sorted_rows(result(place)) == sorted_rows(expected())
+    assert in_order(result(place)) == in_order(expected())
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_an_error(
@@ -222,7 +223,7 @@ def test_spark_writes_the_same_rows(place: Path, command_spark: Any, capsys: Any
     said = capsys.readouterr()
     assert said.err == ""
     wanted = expected(least_last(READINGS))
-    assert sorted_rows(result(place)) == sorted_rows(wanted)
+    assert in_order(result(place)) == in_order(wanted)
     told = json.loads(said.out)
     assert told["entered"] + told["left"] == told["rows"] == wanted.num_rows
     assert (told["readings"], told["queries"], told["engine"]) == (300, 12, "spark")

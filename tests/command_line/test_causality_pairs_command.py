@@ -14,6 +14,7 @@ import pytest
 
 from coincide import CausalityCondition, Temporal, around, causality_tables, histograms
 from coincide.command_line import run
+from tests.helpers.rows import in_order
 
 DELAYS = pa.table(
     {"template": ["fast", "slow"], "delay_lower": [0, 0], "delay_upper": [3, 9], "mass": [1.0, 1.0]}
@@ -52,11 +53,7 @@ def causality(place: Path, *options: str, engine: str = "local") -> int:
 
 
 def result(place: Path) -> list[str]:
-    return rows(ds.dataset(str(place / "out"), format="parquet").to_table())
-
-
-def rows(table: pa.Table) -> list[str]:
-    return sorted(map(repr, table.to_pylist()))
+    return in_order(ds.dataset(str(place / "out"), format="parquet").to_table())
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
@@ -74,7 +71,7 @@ def test_the_pairs_of_tables(place: Path, engine: str) -> None:
         where=where, cause_columns="*", effect_columns=("id", "size"), emit="best",
         prefer=["distance", "-size"], k=2, how="left",
     )  # fmt: skip
-    assert result(place) == rows(wanted)
+    assert result(place) == in_order(wanted)
     assert wanted.num_rows - wanted["effect_id"].null_count > 30
 
 
@@ -87,7 +84,7 @@ def test_one_to_one_and_histograms(place: Path) -> None:
         cause_time=histograms("time", template="device", templates=DELAYS), effect_time="time",
         matching="mutual", prefer="first",
     )  # fmt: skip
-    assert result(place) == rows(wanted)
+    assert result(place) == in_order(wanted)
     assert wanted.num_rows > 10
 
 

@@ -11,7 +11,8 @@ import pytest
 from coincide import DataError, MemoryBudgetError
 from coincide.command_line import run
 from coincide.command_line.problems import explain
-from tests.helpers.workplace import WINDOW, coincide, events, interrupted, rows
+from tests.helpers.rows import in_order
+from tests.helpers.workplace import WINDOW, coincide, events, interrupted
 
 
 @pytest.mark.spark
@@ -20,7 +21,7 @@ def test_spark_writes_the_same_rows(work, command_spark):
     assert (code, err) == (0, "")
     expected = work.expected(by="key", probability=True)
     assert work.output.is_dir()
-    assert rows(work.result()) == rows(expected)
+    assert in_order(work.result()) == in_order(expected)
     summary = json.loads(out)
     assert summary["pairs"] == summary["rows"] == expected.num_rows
     assert summary["left"] == {"rows": 4, "unmatchable": 0, "invalid": {}}
@@ -189,7 +190,7 @@ def test_spark_as_a_process_says_nothing_but_the_summary(work):
     assert [line.split()[0] for line in answer.stdout.splitlines()] == [
         "left", "right", "candidates", "probed", "pairs", "slices", "way", "seconds", "output"
     ]  # fmt: skip
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
     assert not list(work.folder.glob("coincide-spark-*"))
 
 

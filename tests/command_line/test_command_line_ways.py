@@ -11,7 +11,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.workplace import WINDOW, Workplace, rows
+from tests.helpers.rows import in_order
+from tests.helpers.workplace import WINDOW, Workplace
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
 _CLOSED = "coincide: the files cannot be joined slice by slice, so another way is taken:"
@@ -39,12 +40,12 @@ def test_ordered_parquet_goes_directly(work):
     told = summary(work)
     assert told["way"] == "files"
     assert told["why"].startswith("1 slice of row groups, each row read 1.00 times")
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
     assert told["left"]["rows"] == told["right"]["rows"] == 6000
     found = work.result()
     other = summary(work, "--way", "exchange", "--overwrite")
     assert (other["way"], other["why"]) == ("in memory", "as asked")
-    assert rows(work.result()) == rows(found)
+    assert in_order(work.result()) == in_order(found)
     assert told["pairs"] == other["pairs"] == found.num_rows
 
 
@@ -53,12 +54,12 @@ def test_on_spark_too(work, spark):
     as_logs(work)
     told = summary(work, "--slices", "4", engine="spark")
     assert (told["way"], told["slices"]) == ("files", 4)
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
     assert (work.output / "_SUCCESS").exists()
     assert len(list(work.output.glob("*.parquet"))) == 4
     other = summary(work, "--way", "exchange", "--overwrite", engine="spark")
     assert (other["way"], other["why"], other["pairs"]) == ("exchange", "as asked", told["pairs"])
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
@@ -129,7 +130,7 @@ def test_a_wrong_way(work):
 @pytest.mark.spark
 def test_small_sides_are_collected(work, spark):
     """Row groups without statistics, so not by files; small, so without an exchange or a second read."""
-    expected = rows(work.expected())
+    expected = in_order(work.expected())
     for side in ("left", "right"):
         path = getattr(work, side)
         pq.write_table(pq.read_table(path), path, row_group_size=20, write_statistics=False)
@@ -139,11 +140,11 @@ def test_small_sides_are_collected(work, spark):
         r"both sides collected, [\d,]+ bytes to 1 task; not by files: .* no stat", told["why"]
     )
     assert "slices" not in told
-    assert rows(work.result()) == expected
+    assert in_order(work.result()) == expected
     assert told["pairs"] == work.result().num_rows
     forced = summary(work, "--way", "broadcast", "--overwrite", engine="spark")
     assert forced["why"] == "right to every worker, the smaller side, as you chose"
-    assert rows(work.result()) == expected
+    assert in_order(work.result()) == expected
 
 
 def test_there_is_nothing_to_broadcast_in_one_process(work):

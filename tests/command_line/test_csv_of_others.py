@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.command_line import run
+from tests.helpers.rows import tuples
 
 NEAR = ["--left-time", "t", "--right-time", "t", "--mutual-deadline", "5s", "--confidence", "1"]
 HERE = ["--engine", "local", "--json"]
@@ -31,7 +32,7 @@ def joined(tmp_path: Path, left: str | bytes, *options: str, right: str | None =
 
 
 def pairs(tmp_path: Path) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row.values()) for row in csv.read_csv(tmp_path / "out.csv").to_pylist())
+    return sorted(tuples(csv.read_csv(tmp_path / "out.csv")))
 
 
 @pytest.mark.parametrize("word", ["infinity", "-infinity", "NaN", "inf", "yesterday", "2024-02-31"])

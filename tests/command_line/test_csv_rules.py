@@ -17,6 +17,7 @@ from coincide.command_line import run
 from coincide.engine.files.arrow_inputs import ArrowInput, arrow_input
 from coincide.engine.files.csv_rules import csv_rules
 from coincide.engine.files.source import find_source
+from tests.helpers.rows import tuples
 
 TIMES = ("t",)
 
@@ -31,7 +32,7 @@ def given(
 
 def rows(path: Path, text: str | bytes, times: tuple[str, ...] = TIMES, **words: Any) -> list:
     found = given(path, text, times, **words)
-    return [tuple(row.values()) for row in found.table(found.schema.names).to_pylist()]
+    return tuples(found.table(found.schema.names))
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.command_line import engines, run
-from tests.helpers.workplace import WINDOW, Workplace, events, rows
+from tests.helpers.rows import in_order
+from tests.helpers.workplace import WINDOW, Workplace, events
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_the_summary_says_so(work, capsys):
     lines = capsys.readouterr().out.splitlines()
     (line,) = (line for line in lines if line.startswith("engine"))
     assert line.split(maxsplit=1)[1].startswith("local: ")
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
     assert run([*words, "--overwrite", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["engine"] == "local"

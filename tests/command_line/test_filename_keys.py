@@ -21,6 +21,7 @@ from coincide import (
 )
 from coincide.command_line import run
 from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.rows import sorted_table
 
 NAMES = ["s 07%+é", "s8"]
 NEAR: dict[str, Any] = {"within": 5, "confidence": 1.0, "left_time": "t", "right_time": "t"}
@@ -52,17 +53,13 @@ def sides(folder: Path, ending: str) -> tuple[list[str], pa.Table]:
     left, right = map(pa.concat_tables, tables)
     expected = correlate_tables(left, right, by="filename", **NEAR)
     assert expected.num_rows > 100
-    return [str(folder / side / f"*.{ending}") for side in "lr"], in_order(expected)
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    return table.sort_by([(name, "ascending") for name in table.column_names])
+    return [str(folder / side / f"*.{ending}") for side in "lr"], sorted_table(expected)
 
 
 @pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
 def test_joins_in_one_process(ending: str, tmp_path: Path) -> None:
     inputs, expected = sides(tmp_path, ending)
-    assert in_order(correlate_tables(*inputs, by="filename", **NEAR)).equals(expected)
+    assert sorted_table(correlate_tables(*inputs, by="filename", **NEAR)).equals(expected)
     for way in ("exchange", "files") if ending == "parquet" else ("auto",):
         words = [
             "join",
@@ -84,7 +81,7 @@ def test_joins_in_one_process(ending: str, tmp_path: Path) -> None:
             "1",
         ]
         assert run([*words, "--by", "filename", "--way", way]) == 0
-        assert in_order(pq.read_table(tmp_path / "o.parquet")).equals(expected)
+        assert sorted_table(pq.read_table(tmp_path / "o.parquet")).equals(expected)
 
 
 def test_a_column_of_that_name_is_taken(tmp_path: Path) -> None:
@@ -126,7 +123,7 @@ def test_causality(tmp_path: Path) -> None:
     words = ["causality", *inputs, "-o", output, "--engine", "local", "--by", "filename"]
     assert run([*words, "--cause-time", "t", "--effect-time", "t", "--delta", "-5", "5"]) == 0
     found = pq.read_table(output).select(["filename", "cause_id", "effect_id"])
-    assert in_order(found).rename_columns(expected.column_names).equals(expected)
+    assert sorted_table(found).rename_columns(expected.column_names).equals(expected)
 
 
 @pytest.mark.spark
@@ -135,7 +132,7 @@ def test_on_spark(spark: SparkSession, way: Any, tmp_path: Path) -> None:
     inputs, expected = sides(tmp_path, "parquet")
     options = CorrelateOptions(way=way)
     found = correlate_files(spark, *inputs, by="filename", options=options, **NEAR)
-    assert in_order(found.toArrow()).to_pylist() == expected.to_pylist()
+    assert sorted_table(found.toArrow()).to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.spark
@@ -146,4 +143,4 @@ def test_in_sql(spark: SparkSession, tmp_path: Path) -> None:
         left=inputs[0], right=inputs[1], by="filename", within="-5,5", confidence="1", left_time="t",
         right_time="t",
     )  # fmt: skip
-    assert in_order(reader.load().toArrow()).to_pylist() == expected.to_pylist()
+    assert sorted_table(reader.load().toArrow()).to_pylist() == expected.to_pylist()

@@ -10,7 +10,8 @@ import pytest
 
 from coincide.command_line import run
 from coincide.command_line.progress import Progress
-from tests.helpers.workplace import WINDOW, events, rows
+from tests.helpers.rows import in_order
+from tests.helpers.workplace import WINDOW, events
 
 
 def test_join_writes_the_pairs_of_the_worker(work):
@@ -34,26 +35,26 @@ def test_join_writes_the_pairs_of_the_worker(work):
 )
 def test_a_window_may_begin_with_a_minus(work, window):
     assert work.join(*window, "--confidence", "0.5")[0] == 0
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
 
 
 @pytest.mark.parametrize("words", [("--confidence", "90%"), ("--confidence=90%",)], ids=" ".join)
 def test_a_confidence_may_be_a_percentage(work, words):
     assert work.join("--within", "-1", "2", *words)[0] == 0
-    few = rows(work.result())
-    assert few == rows(work.expected(-1, 2, confidence=0.9))
+    few = in_order(work.result())
+    assert few == in_order(work.expected(-1, 2, confidence=0.9))
     assert work.join("--within", "-1", "2", "--confidence", "0.3", "--overwrite")[0] == 0
-    assert len(few) < len(rows(work.result()))
+    assert len(few) < len(in_order(work.result()))
 
 
 def test_durations_with_a_unit_before_or_after_other_options(work):
     assert work.join("--unit", "ms", "--confidence", "0.5", "--within", "-3ms", "0.005s")[0] == 0
-    assert rows(work.result()) == rows(work.expected())
+    assert in_order(work.result()) == in_order(work.expected())
 
 
 def test_mutual_deadline(work):
     assert work.join("--mutual-deadline", "4", "--confidence", "0.5")[0] == 0
-    assert rows(work.result()) == rows(work.expected(-4, 4))
+    assert in_order(work.result()) == in_order(work.expected(-4, 4))
 
 
 @pytest.mark.parametrize(
@@ -68,13 +69,13 @@ def test_mutual_deadline(work):
 )
 def test_one_duration_is_the_window_about_zero(work, words):
     assert work.join(*words)[0] == 0
-    assert rows(work.result()) == rows(work.expected(-4, 4))
+    assert in_order(work.result()) == in_order(work.expected(-4, 4))
 
 
 def test_one_duration_before_the_inputs(work):
     words = ["--within", "4", str(work.left), str(work.right), "-o", str(work.output)]
     assert run(["join", *words, "--engine", "local", "--confidence", "0.5"]) == 0
-    assert rows(work.result()) == rows(work.expected(-4, 4))
+    assert in_order(work.result()) == in_order(work.expected(-4, 4))
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
@@ -87,7 +88,7 @@ def test_how_and_emit(work, how, emit):
         assert f"--emit {emit}" in work.refused(*WINDOW, "--how", how, "--emit", emit)
         return
     assert work.join(*WINDOW, "--how", how, "--emit", emit)[0] == 0
-    assert rows(work.result()) == rows(work.expected(how=how, emit=emit))
+    assert in_order(work.result()) == in_order(work.expected(how=how, emit=emit))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_how_and_emit(work, how, emit):
 )
 def test_which_match(work, options, asked):
     assert work.join(*WINDOW, *options.split())[0] == 0
-    assert rows(work.result()) == rows(work.expected(**asked))
+    assert in_order(work.result()) == in_order(work.expected(**asked))
 
 
 def test_columns_to_hand_out_and_exact_times(work):
@@ -117,7 +118,7 @@ def test_columns_to_hand_out_and_exact_times(work):
     expected = work.expected(
         left_time="min_time", left_columns=["key", "min_time"], right_columns=["id", "max_time"]
     )
-    assert rows(work.result()) == rows(expected)
+    assert in_order(work.result()) == in_order(expected)
 
 
 def test_json_summary(work):

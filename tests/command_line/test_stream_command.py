@@ -19,7 +19,8 @@ from coincide import correlate_tables, within
 from coincide.command_line import run
 from coincide.command_line.interruption import interruptible, raise_if_interrupted, stopping
 from coincide.command_line.triggers import Triggers
-from tests.helpers.workplace import WINDOW, events, interrupted, rows
+from tests.helpers.rows import in_order
+from tests.helpers.workplace import WINDOW, events, interrupted
 
 DELAYS = ("--left-delay", "5us", "--unit", "us")
 TOPIC = "kafka://localhost:9092/some.topic-1"
@@ -238,7 +239,7 @@ def test_folders_once_and_again_from_the_checkpoint(
     expected = correlate_tables(
         *whole, within=within(-3, 5), confidence=0.5, how="left", probability=True
     )
-    assert rows(result(command_spark, streams)) == rows(expected)
+    assert in_order(result(command_spark, streams)) == in_order(expected)
     assert first["left"] == {"late": 0, "rows": 8}
     assert first["rows"] == expected.num_rows
     streams.add(far(3 * 10**7), far(3 * 10**7))
@@ -262,7 +263,7 @@ def test_a_row_far_ahead_is_set_aside(
     assert run(streams.words("--once", "--json", "--left-ahead", "100s")) == 0
     told = json.loads(capsys.readouterr().out)
     expected = correlate_tables(*whole, within=within(-3, 5), confidence=0.5)
-    assert rows(result(command_spark, streams)) == rows(expected)
+    assert in_order(result(command_spark, streams)) == in_order(expected)
     assert told["left"]["late"] == 0
     assert told["left"]["ahead"] == 4
 
@@ -293,7 +294,7 @@ def test_spans_and_corrected_clocks_are_joined_as_by_join(
     assert expected.num_rows > 2
     streams.add(far(10**7), far(10**7 + 100))
     assert run(streams.words("--once", condition=condition)) == 0
-    assert rows(result(command_spark, streams)) == rows(expected)
+    assert in_order(result(command_spark, streams)) == in_order(expected)
     capsys.readouterr()
 
 

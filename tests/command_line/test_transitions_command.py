@@ -16,7 +16,7 @@ import pytest
 
 from coincide import TransitionReport, transition_tables
 from coincide.command_line import run
-from tests.helpers.border_tables import sorted_rows
+from tests.helpers.rows import in_order
 from tests.helpers.transition_cases import GARAGE, event_table
 
 EVENTS = event_table(GARAGE, pa.timestamp("s", "UTC"))
@@ -168,7 +168,7 @@ def test_spark_writes_the_same_rows(place: Path, command_spark: Any, capsys: Any
     assert said.err == ""
     end = dt.datetime(1970, 1, 1, 1, tzinfo=dt.UTC)
     wanted = transition_tables(EVENTS, within="3min", time="min_time", until=end)
-    assert sorted_rows(result(place)) == sorted_rows(wanted)
+    assert in_order(result(place)) == in_order(wanted)
     told = json.loads(said.out)
     assert told["found"] == {"O>I": 1, "I>O": 2, "O>!I": 3, "I>!O": 4}
     assert (told["events"], told["undecided"], told["rows"]) == (10, 0, 10)

@@ -19,7 +19,7 @@ from coincide import (
     correlate_tables,
     within,
 )
-from tests.helpers.border_tables import sorted_rows
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -43,7 +43,7 @@ def check_pipeline(spark: SparkSession, readings: pa.Table, windows: pa.Table) -
     report = BorderReport()
     found = border_crossings(frame(spark, readings), FAR, options=options, report=report, **names)
     pairs = correlate(found, frame(spark, windows), WINDOW, **ends)
-    assert sorted_rows(pairs.toArrow()) == sorted_rows(wanted)
+    assert in_order(pairs.toArrow()) == in_order(wanted)
     return report
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
 from spark_plugin.tasks.slice_plan import SlicePlan
 from tests.helpers.joins import plan_correlation
+from tests.helpers.rows import tuples
 from tests.helpers.spark_cases import frame, pair_ids
 
 pytestmark = pytest.mark.spark
@@ -33,8 +34,7 @@ def stream(seed: int, n: int = 600, longest: int = 30) -> pa.Table:
 
 
 def pairs_of(left: pa.Table, right: pa.Table) -> list[tuple[int, int]]:
-    found = correlate_tables(left, right, CONDITION)
-    return sorted(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+    return sorted(tuples(correlate_tables(left, right, CONDITION)))
 
 
 class Changing:

@@ -17,6 +17,7 @@ from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.ways import choosing
 from spark_plugin.ways.choosing import collected_small
 from tests.helpers.planning import set_limits
+from tests.helpers.rows import in_order
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 ROWS = 40
@@ -88,10 +89,6 @@ def drawn_words(random: np.random.Generator, right_key: str, is_one: bool) -> di
     return words
 
 
-def rows_of(found: pa.Table) -> list[str]:
-    return sorted(map(str, found.to_pylist()))
-
-
 def more_than_a_read(frame: DataFrame) -> DataFrame:
     return frame.select(*(F.coalesce(F.col(name)).alias(name) for name in frame.columns))
 
@@ -159,7 +156,7 @@ def test_every_way(
     for name, join in ways.items():
         found = join().toArrow()
         assert found.column_names == expected.column_names, (name, words)
-        assert rows_of(found) == rows_of(expected), (name, words)
+        assert in_order(found) == in_order(expected), (name, words)
     if not is_one:
         # Whose pairs would be shuffled.
         how, is_pairs = words.get("how"), "emit" not in words

@@ -23,6 +23,7 @@ from coincide import (
     within,
 )
 from tests.helpers.comparison import assert_answer, condition_of, ticks_of
+from tests.helpers.rows import tuples
 from tests.helpers.strategies import random_cases
 
 LEFT = pa.table({
@@ -38,9 +39,7 @@ ASKED: dict[str, Any] = {
 
 
 def found(**more: Any) -> list[tuple[Any, ...]]:
-    return [
-        tuple(row.values()) for row in correlate_tables(LEFT, RIGHT, **ASKED | more).to_pylist()
-    ]
+    return tuples(correlate_tables(LEFT, RIGHT, **ASKED | more))
 
 
 def test_rows_have_the_columns_of_pairs() -> None:
@@ -50,7 +49,7 @@ def test_rows_have_the_columns_of_pairs() -> None:
     assert table.column_names == [
         "k", "left_id", "left_amount", "right_id", "delta", "probability",
     ]  # fmt: skip
-    assert [tuple(row.values()) for row in table.to_pylist()] == [
+    assert tuples(table) == [
         (1, "b", 1, "q1", -15, 1.0), (1, "b", 1, "q2", -5, 1.0), (1, "b", 1, "q3", 0, 1.0),
         (1, None, None, "q4", None, None),
     ]  # fmt: skip

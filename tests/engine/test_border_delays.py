@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import warnings
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 import coincide
 from coincide import BorderMonitor, BorderOptions, border_crossing_tables, inside_tables
+from tests.helpers.rows import tuples
 
 QUERIES = pa.table({"query_id": ["hot", "cold"], "lower": [28.0, None], "upper": [None, 5.0]})
 DELAY = 7
@@ -28,10 +28,6 @@ def table(rows: list[tuple[str, int, float]]) -> pa.Table:
     return pa.table({name: pa.array(list(column), kind) for (name, kind), column in found})
 
 
-def told(found: pa.Table) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in found.to_pylist()]
-
-
 def test_a_push_gives_crossings_in_order_of_time() -> None:
     """Of ten streams, whose crossings a stream of tables takes without any delay."""
     walks = [(f"s{k}", t, 30.0 * ((t + k) % 2)) for k in range(10) for t in range(k, 40, 3)]
@@ -41,7 +37,7 @@ def test_a_push_gives_crossings_in_order_of_time() -> None:
     assert found.num_rows > 100
     assert (np.diff(times) >= 0).all()
     whole = border_crossing_tables(table(walks), QUERIES, options=BorderOptions(interpolate=True))
-    assert sorted(told(found)) == sorted(told(whole))
+    assert sorted(tuples(found)) == sorted(tuples(whole))
     stream = coincide.stream_tables(
         within=(-2, 2), confidence=0.1, left_delay=0, right_delay=0, by="stream_id",
         left_columns=["query_id", "event"], right_columns=["event"],
@@ -84,12 +80,12 @@ def test_with_a_delay_all_that_is_not_late_counts(
         wanted = border_crossing_tables(table(taken), QUERIES, first="outside")
         inside = inside_tables(table(taken), QUERIES)
     found = pa.concat_tables(parts)
-    assert sorted(told(found)) == sorted(told(wanted))
+    assert sorted(tuples(found)) == sorted(tuples(wanted))
     assert (np.diff(found["max_time"].to_numpy()) >= 0).all()
-    assert told(monitor.take_late()) == late
+    assert tuples(monitor.take_late()) == late
     summary = monitor.summary()
     assert (summary.readings, summary.late, summary.waiting) == (len(rows), len(late), 0)
-    assert sorted(told(monitor.inside())) == sorted(told(inside))
+    assert sorted(tuples(monitor.inside())) == sorted(tuples(inside))
 
 
 def test_late_readings_are_warned_of_and_given_out() -> None:
@@ -103,9 +99,9 @@ def test_late_readings_are_warned_of_and_given_out() -> None:
         match=r"skipped 1 that came too late, by up to 1.333 min.*delay='80s'",
     ):
         monitor.push(late)
-    assert told(monitor.take_late()) == [("b", 20, 10.0)]
+    assert tuples(monitor.take_late()) == [("b", 20, 10.0)]
     assert monitor.take_late().num_rows == 0
-    assert told(monitor.advance(110)) == [("hot", "a", "O", 98, 100)]
+    assert tuples(monitor.advance(110)) == [("hot", "a", "O", 98, 100)]
     assert monitor.summary().dropped == {"null": 1}
 
 
@@ -157,5 +153,5 @@ def test_queries_that_come_while_readings_wait_meet_them() -> None:
     monitor.push(table([("a", 0, 10.0), ("a", 1, 30.0)]))
     monitor.remove(["hot"])
     monitor.add(pa.table({"query_id": ["warm"], "lower": [20], "upper": [40]}))
-    assert told(monitor.flush()) == [("warm", "a", "I", 0, 1)]
+    assert tuples(monitor.flush()) == [("warm", "a", "I", 0, 1)]
     assert pc.sum(monitor.push(table([("a", 3, 1.0)]))["max_time"]).as_py() is None

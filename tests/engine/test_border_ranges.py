@@ -15,6 +15,7 @@ import coincide
 from coincide import BorderMonitor, BorderOptions, border_crossing_tables, inside_tables
 from coincide.model.borders.index import CLOSED, as_given, closed_bits, half_open
 from coincide.model.borders.options import BorderWords
+from tests.helpers.rows import tuples
 
 BANDS = pa.table({"query_id": ["low", "mid", "high"], "lower": [0, 6, 11], "upper": [5, 10, 99]})
 INF = math.inf
@@ -24,10 +25,6 @@ def readings(*values: Any, **columns: Any) -> pa.Table:
     n = len(values)
     given = {"stream_id": [1] * n, "time": range(n), "value": list(values)}
     return pa.table({**given, **columns})
-
-
-def told(table: pa.Table) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in table.to_pylist()]
 
 
 def test_bands_of_whole_numbers_are_those_of_between() -> None:
@@ -68,14 +65,14 @@ def test_each_query_says_what_it_holds() -> None:
     )
     asked: dict[str, Any] = {"closed_column": "ends", "closed": "both"}
     found = border_crossing_tables(readings(0, 7, 9, 3), queries, **asked)
-    assert sorted(told(found)) == sorted(
+    assert sorted(tuples(found)) == sorted(
         [(q, 1, "I", 0, 1) for q in ("right", "both", "none")]
         + [(q, 1, "O", 1, 2) for q in ("right", "both", "none")]
         + [(q, 1, "I", 2, 3) for q in ("left", "both", "none")]
     )
     monitor = BorderMonitor(queries.slice(0, 0), **asked)
     monitor.add(queries)
-    assert sorted(told(monitor.push(readings(0, 7, 9, 3)))) == sorted(told(found))
+    assert sorted(tuples(monitor.push(readings(0, 7, 9, 3)))) == sorted(tuples(found))
 
 
 @pytest.mark.parametrize("closed", CLOSED)
@@ -93,7 +90,7 @@ def test_a_point_and_an_empty_range(closed: Any) -> None:
     through = border_crossing_tables(
         readings(4.0, 6.0), points, closed=closed, pass_through=True, interpolate=True
     )
-    assert told(through) == ([(0, 1, "I", 0, 1, 0), (0, 1, "O", 0, 1, 0)] if is_point else [])
+    assert tuples(through) == ([(0, 1, "I", 0, 1, 0), (0, 1, "O", 0, 1, 0)] if is_point else [])
 
 
 def test_borders_are_stepped_and_found_again() -> None:
@@ -123,7 +120,7 @@ def test_moves_meet_the_border_itself() -> None:
         found = border_crossing_tables(
             readings(10.0, 0.0, time=[0, 10]), area, closed=closed, pass_through=True, interpolate=True
         )  # fmt: skip
-        assert [row[-1] for row in told(found)] == [5, 8]
+        assert [row[-1] for row in tuples(found)] == [5, 8]
 
 
 def test_a_line_that_touches_a_corner() -> None:
@@ -137,7 +134,7 @@ def test_a_line_that_touches_a_corner() -> None:
             moves, square, values=("x", "y"), closed=closed, pass_through=True, interpolate=True
         )
         both = [(1, 1, "I", 0, 8, 4), (1, 1, "O", 0, 8, 4)]
-        assert told(found) == (both if closed in ("both", "right") else [])
+        assert tuples(found) == (both if closed in ("both", "right") else [])
 
 
 def test_hysteresis_goes_from_the_border_and_its_end() -> None:
@@ -150,7 +147,7 @@ def test_hysteresis_goes_from_the_border_and_its_end() -> None:
             closed=closed,
             hysteresis=0.5,  # type: ignore[arg-type]
         )
-        assert told(found)[0][3:] == ((0, 1) if leaves else (1, 2))
+        assert tuples(found)[0][3:] == ((0, 1) if leaves else (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +172,7 @@ def test_arguments_that_make_no_sense(arguments: Any, error: type, words: str) -
 def test_options_are_arguments_of_their_own() -> None:
     inside = readings(7, 7)
     found = border_crossing_tables(inside, BANDS, first="outside")
-    assert told(found) == [("mid", 1, "I", 0, 0)]
+    assert tuples(found) == [("mid", 1, "I", 0, 0)]
     assert found.equals(BorderMonitor(BANDS, first="outside").push(inside))
     options = BorderOptions(first="outside", hysteresis=1.0)
     assert border_crossing_tables(inside, BANDS, options=options, first="ignore").num_rows == 0
@@ -189,10 +186,10 @@ def test_readings_of_one_stream_need_no_column() -> None:
     assert found.column_names == ["query_id", "event", "min_time", "max_time"]
     with_it = border_crossing_tables(readings(7, 12, 7, 3), BANDS, closed="both")
     assert found.equals(with_it.drop(["stream_id"]))
-    assert told(inside_tables(alone, BANDS, stream=None)) == [("low",)]
+    assert tuples(inside_tables(alone, BANDS, stream=None)) == [("low",)]
     monitor = BorderMonitor(BANDS, stream=None, closed="both", delay=1)
     parts = [monitor.push(alone.slice(0, 2)), monitor.push(alone.slice(2)), monitor.flush()]
-    assert sorted(told(pa.concat_tables(parts))) == sorted(told(found))
+    assert sorted(tuples(pa.concat_tables(parts))) == sorted(tuples(found))
     stays = coincide.transition_tables(found, stream=None, within=1, confidence=0.9)
     assert stays.column_names[:2] == ["query_id", "transition"]
     kept = coincide.transition_tables(with_it, within=1, confidence=0.9)

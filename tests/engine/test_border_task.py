@@ -27,8 +27,8 @@ from tests.helpers.border_tables import (
     least_last,
     random_queries,
     random_readings,
-    sorted_rows,
 )
+from tests.helpers.rows import in_order
 
 READINGS = random_readings(1, 400, pa.array([f"s{k}" for k in range(23)]), pa.int64())
 QUERIES = random_queries(2, pa.array(range(30)))
@@ -86,7 +86,7 @@ def test_any_batches_and_chunks_give_the_crossings_of_tables(
         monkeypatch.setattr(counting, "CHUNK_ROWS", chunk_rows)
         sizes = iter(lambda: random.integers(0, 9), None)
         found, summary = answered(task_of(OPTIONS[options], options), sizes)
-        assert sorted_rows(found) == sorted_rows(wanted)
+        assert in_order(found) == in_order(wanted)
         counts = counts_of(report.summary()) | {
             "queries": 0,
             "empty": 0,

@@ -19,6 +19,7 @@ from coincide.engine.borders.ids import IdRun, QueryIds
 from coincide.engine.borders.monitor import NewSearch
 from coincide.model.borders.index import BorderIndex
 from coincide.model.borders.monitor import OpenPairs
+from tests.helpers.rows import tuples
 
 QUERIES = pa.table({"query_id": ["hot", "cold"], "lower": [28.0, None], "upper": [None, 5.0]})
 
@@ -28,14 +29,10 @@ def readings(**columns: Any) -> pa.Table:
     return pa.table({**given, **columns})
 
 
-def told(table: pa.Table) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in table.to_pylist()]
-
-
 def test_a_stream_enters_and_leaves() -> None:
     found = border_crossing_tables(readings(), QUERIES)
     assert found.column_names == ["query_id", "stream_id", "event", "min_time", "max_time"]
-    assert told(found) == [
+    assert tuples(found) == [
         ("hot", 1, "I", 0, 10),
         ("hot", 1, "O", 20, 30),
         ("cold", 1, "I", 20, 30),
@@ -52,7 +49,7 @@ def test_a_first_reading_inside_may_come_from_outside() -> None:
     inside = readings(value=[30.0] * 4)
     assert not border_crossing_tables(inside, QUERIES).num_rows
     found = border_crossing_tables(inside, QUERIES, options=BorderOptions(first="outside"))
-    assert told(found) == [("hot", 1, "I", 0, 0)]
+    assert tuples(found) == [("hot", 1, "I", 0, 0)]
 
 
 def test_timestamps_stay_timestamps_and_feed_correlate() -> None:
@@ -62,13 +59,13 @@ def test_timestamps_stay_timestamps_and_feed_correlate() -> None:
     windows = pa.table({"id": [7], "min_time": times[:1], "max_time": times[1:2]})
     condition = coincide.TimingCondition(coincide.within("-1min", "1min"), 0.5)
     pairs = coincide.correlate_tables(found, windows, condition, left_columns=("query_id", "event"))
-    assert told(pairs) == [("hot", "I", 7)]
+    assert tuples(pairs) == [("hot", "I", 7)]
 
 
 def test_readings_in_any_order_and_of_any_library() -> None:
     table = readings(stream_id=["b", "a", "b", "a"]).to_pandas()
     found = border_crossing_tables(table.sample(frac=1, random_state=3), QUERIES.to_pandas())
-    assert sorted(told(found)) == [
+    assert sorted(tuples(found)) == [
         ("cold", "a", "I", 10, 30),
         ("hot", "a", "O", 10, 30),
         ("hot", "b", "I", 0, 20),
@@ -79,7 +76,7 @@ def test_two_dimensions() -> None:
     moves = pa.table({"s": [1] * 4, "t": range(4), "x": [0, 5, 5, 5], "y": [5, 5, 20, 5]})
     areas = pa.table({"q": [9], "lower_x": [3], "upper_x": [8], "lower_y": [0], "upper_y": [10]})
     found = border_crossing_tables(moves, areas, stream="s", time="t", values=("x", "y"), query="q")
-    assert told(found) == [(9, 1, "I", 0, 1), (9, 1, "O", 1, 2), (9, 1, "I", 2, 3)]
+    assert tuples(found) == [(9, 1, "I", 0, 1), (9, 1, "O", 1, 2), (9, 1, "I", 2, 3)]
 
 
 def test_pass_through_is_cancelled_or_told() -> None:
@@ -88,7 +85,7 @@ def test_pass_through_is_cancelled_or_told() -> None:
     assert not border_crossing_tables(jump, narrow).num_rows
     options = BorderOptions(pass_through=True, interpolate=True)
     found = border_crossing_tables(jump, narrow, options=options)
-    assert told(found) == [
+    assert tuples(found) == [
         ("n", 1, "I", 0, 10, 4), ("n", 1, "O", 0, 10, 6),
         ("n", 1, "I", 10, 20, 14), ("n", 1, "O", 10, 20, 16),
     ]  # fmt: skip
@@ -98,7 +95,7 @@ def test_hysteresis_keeps_a_stream_that_flutters() -> None:
     flutter = readings(value=[30.0, 27.5, 28.0, 26.0])
     assert border_crossing_tables(flutter, QUERIES).num_rows == 3
     found = border_crossing_tables(flutter, QUERIES, options=BorderOptions(hysteresis=1.0))
-    assert told(found) == [("hot", 1, "O", 20, 30)]
+    assert tuples(found) == [("hot", 1, "O", 20, 30)]
 
 
 def test_gaps_repeated_times_and_invalid_rows_are_counted() -> None:
@@ -113,7 +110,7 @@ def test_gaps_repeated_times_and_invalid_rows_are_counted() -> None:
     options = BorderOptions(unit="s", invalid="drop")
     with pytest.warns(coincide.DroppedRowsWarning, match="3 invalid"):
         found = border_crossing_tables(table, QUERIES, options=options, report=report)
-    assert told(found) == [("hot", 1, "I", 0, 10**9)]
+    assert tuples(found) == [("hot", 1, "I", 0, 10**9)]
     summary = report.summary()
     assert (summary.readings, summary.gaps, summary.repeated, summary.late) == (7, 1, 1, 0)
     assert summary.dropped == {"null": 1, "not_finite": 1, "infinite": 1}
@@ -136,14 +133,14 @@ def test_of_readings_at_one_time_the_last_row_counts() -> None:
     with pytest.warns(coincide.LateRowsWarning, match=SKIPPED):
         found = border_crossing_tables(TWICE, QUERIES, report=report)
     rows = [("cold", 1, "I", 1, 2), ("hot", 1, "I", 0, 1), ("hot", 1, "O", 1, 2)]
-    assert sorted(told(found)) == rows
+    assert sorted(tuples(found)) == rows
     assert report.summary().repeated == 1
     assert "skipped 1 that repeat a time" in str(report)
     with pytest.warns(coincide.LateRowsWarning, match="5 rows: skipped 1 that repeat a time"):
         there = inside_tables(TWICE.filter(pc.less(TWICE["time"], 2)), QUERIES)
-    assert ("hot", 1) in told(there)
+    assert ("hot", 1) in tuples(there)
     swapped = TWICE.take(pa.array([0, 2, 1, 3, 4, 5]))
-    assert sorted(told(border_crossing_tables(swapped, QUERIES))) == [("cold", 1, "I", 1, 2)]
+    assert sorted(tuples(border_crossing_tables(swapped, QUERIES))) == [("cold", 1, "I", 1, 2)]
 
 
 def test_pushed_readings_at_one_time() -> None:
@@ -156,7 +153,7 @@ def test_pushed_readings_at_one_time() -> None:
             if delay is not None:
                 with pytest.warns(coincide.LateRowsWarning, match=SKIPPED):
                     found.append(monitor.flush())
-            hot = [row for table in found for row in told(table) if row[0] == "hot"]
+            hot = [row for table in found for row in tuples(table) if row[0] == "hot"]
             assert "".join(row[2] for row in hot) == events
             assert monitor.summary().repeated == 1
 
@@ -271,14 +268,14 @@ def test_empty_tables() -> None:
 def test_queries_come_and_go_between_pushes() -> None:
     monitor = BorderMonitor(QUERIES)
     table = readings(stream_id=["x", "x", "x", "x"])
-    assert told(monitor.push(table.slice(0, 2))) == [("hot", "x", "I", 0, 10)]
-    assert told(monitor.inside()) == [("hot", "x")]
+    assert tuples(monitor.push(table.slice(0, 2))) == [("hot", "x", "I", 0, 10)]
+    assert tuples(monitor.inside()) == [("hot", "x")]
     monitor = pickle.loads(pickle.dumps(monitor))
     monitor.remove(["hot"])
     monitor.add(pa.table({"query_id": ["warm", "hot"], "lower": [20, 29], "upper": [29, 40]}))
-    assert told(monitor.inside()) == [("hot", "x")]
+    assert tuples(monitor.inside()) == [("hot", "x")]
     found = monitor.push(table.slice(2))
-    assert sorted(told(found)) == [
+    assert sorted(tuples(found)) == [
         ("cold", "x", "I", 20, 30), ("hot", "x", "O", 10, 20),
         ("warm", "x", "I", 10, 20), ("warm", "x", "O", 20, 30),
     ]  # fmt: skip
@@ -293,7 +290,7 @@ def test_ids_of_queries_may_be_uuids() -> None:
     monitor = BorderMonitor(pa.table({"query_id": ids, "lower": [0, 10, 20], "upper": [5, 30, 30]}))
     monitor.remove(ids.slice(2))
     low, middle = (ids[k].as_py() for k in (0, 1))
-    assert set(told(monitor.push(readings()))) == {
+    assert set(tuples(monitor.push(readings()))) == {
         (middle, 1, "O", 0, 10), (middle, 1, "I", 10, 20), (middle, 1, "O", 20, 30), (low, 1, "I", 20, 30),
     }  # fmt: skip
     with pytest.raises(coincide.DataError, match="belong to no query"):
@@ -335,10 +332,10 @@ def test_a_change_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
             with pytest.raises(coincide.BackendError):
                 monitor.add(pa.table({"query_id": ["a", "b"], "lower": [0, 1], "upper": [9, 9]}))
         assert monitor.summary() == before
-        assert told(monitor.inside()) == [("cold", 1)]
+        assert tuples(monitor.inside()) == [("cold", 1)]
     monitor.add(pa.table({"query_id": ["a", "c"], "lower": [3, 90], "upper": [9, 99]}))
-    assert sorted(told(monitor.inside())) == [("a", 1), ("cold", 1)]
-    assert told(monitor.push(readings(time=[40] * 4, value=[95.0] * 4).slice(0, 1))) == [
+    assert sorted(tuples(monitor.inside())) == [("a", 1), ("cold", 1)]
+    assert tuples(monitor.push(readings(time=[40] * 4, value=[95.0] * 4).slice(0, 1))) == [
         ("hot", 1, "I", 30, 40), ("c", 1, "I", 30, 40),
         ("cold", 1, "O", 30, 40), ("a", 1, "O", 30, 40),
     ]  # fmt: skip
@@ -366,7 +363,7 @@ def test_a_removal_that_lacks_memory_is_undone_or_done(
             monitor.remove(["cold", "hot"])
     assert monitor.summary().queries == (0 if is_removed else 2)
     if not is_removed:
-        assert len(told(pickle.loads(pickle.dumps(monitor)).push(readings()))) == 3
+        assert len(tuples(pickle.loads(pickle.dumps(monitor)).push(readings()))) == 3
         monitor.remove(["cold", "hot"])
     monitor.add(QUERIES)
     monitor.remove(["cold", "hot"])
@@ -387,7 +384,7 @@ def test_many_queries_are_merged_and_removed() -> None:
     monitor.remove([])
     left = queries.filter(pc.is_in(queries["query_id"], pa.array(range(4001, 12_000, 2))))
     walk = readings(stream_id=[1] * 50, time=range(50), value=rng.uniform(0, 100, 50))
-    assert sorted(told(monitor.push(walk))) == sorted(told(border_crossing_tables(walk, left)))
+    assert sorted(tuples(monitor.push(walk))) == sorted(tuples(border_crossing_tables(walk, left)))
     assert monitor.summary().queries == left.num_rows
     monitor.remove(left["query_id"])
     later = walk.set_column(1, "time", pa.array(range(50, 100)))
@@ -395,8 +392,8 @@ def test_many_queries_are_merged_and_removed() -> None:
     monitor.add(left)
     last = walk.set_column(1, "time", pa.array(range(100, 150)))
     both = border_crossing_tables(pa.concat_tables([later, last]), left)
-    assert sorted(told(monitor.push(last))) == sorted(
-        told(both.filter(pc.field("max_time") >= 100))
+    assert sorted(tuples(monitor.push(last))) == sorted(
+        tuples(both.filter(pc.field("max_time") >= 100))
     )
 
 
@@ -413,9 +410,9 @@ def test_memory_is_what_the_page_says() -> None:
 
 def test_who_is_inside_what() -> None:
     table = readings(stream_id=[1, 2, 3, 3], value=[30.0, 1.0, 30.0, 10.0])
-    assert sorted(told(inside_tables(table, QUERIES))) == [("cold", 2), ("hot", 1)]
+    assert sorted(tuples(inside_tables(table, QUERIES))) == [("cold", 2), ("hot", 1)]
     earlier = table.filter(pc.field("time") <= 20)
-    assert sorted(told(inside_tables(earlier, QUERIES))) == [("cold", 2), ("hot", 1), ("hot", 3)]
+    assert sorted(tuples(inside_tables(earlier, QUERIES))) == [("cold", 2), ("hot", 1), ("hot", 3)]
 
 
 @pytest.mark.nab

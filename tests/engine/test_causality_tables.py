@@ -35,6 +35,7 @@ from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.join.derived_joins import ranked_sides
 from gpu_kernels.device import usable
+from tests.helpers.rows import tuples
 
 NEAR = CausalityCondition([Temporal(0, 10), Spatial(5)])
 XY: Any = {"cause_place": ("x", "y"), "effect_place": ("x", "y")}
@@ -51,9 +52,7 @@ def effects(**columns: Any) -> pa.Table:
 
 
 def rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    return sorted(
-        zip(*(table[name].to_pylist() for name in table.column_names), strict=True), key=str
-    )
+    return sorted(tuples(table), key=str)
 
 
 def test_pairs_with_delta_and_distance() -> None:

@@ -24,6 +24,7 @@ from coincide.engine.events.schemas import arrow_time_column
 from coincide.engine.events.ticks import Ticks
 from coincide.engine.events.time_columns import TimeScale, resolve_tick, scale_of
 from spark_plugin.frames.float_ticks import with_ticks
+from tests.helpers.rows import pair_ids
 from tests.helpers.spark_cases import frame
 
 AT = {"left_time": "t", "right_time": "t"}
@@ -104,7 +105,7 @@ def test_no_digit_of_csv_is_lost(tmp_path: Path) -> None:
     texts = ["1700000000.123456789", "1700000000.123456790", "1700000000.5"]
     path = written(tmp_path / "a.csv", texts)
     found = joined(path, written(tmp_path / "b.csv", texts[1:]), "1ns", left_columns=["id", "t"])
-    pairs = sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
+    pairs = pair_ids(found)
     assert pairs == [(0, 0), (1, 0), (2, 1)]
     assert found["left_t"].to_pylist()[:2] == [Decimal(text) for text in texts[:2]]
 

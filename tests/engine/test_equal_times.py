@@ -28,6 +28,7 @@ from coincide import (
 )
 from coincide.command_line import run
 from tests.helpers.joins import local_files_join
+from tests.helpers.rows import pair_ids
 
 CASES = int(os.environ.get("COINCIDE_CASES", "60"))
 INSTANTS: dict[str, Any] = {"left_time": "t", "right_time": "t"}
@@ -61,10 +62,6 @@ def best_rows(left: Any, right: Any, prefer: str) -> list[tuple[int, int]]:
         if near:
             found.append((i, min(near, key=lambda each: ORDERS[prefer](*each))[1]))
     return found
-
-
-def ids(found: pa.Table) -> list[tuple[int, int]]:
-    return sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
 
 
 QUOTES = pa.table({"t": [1, 1], "px": [98, 100], "x": [2, 1]})
@@ -201,7 +198,7 @@ def test_tables(left: Any, right: Any, prefer: str, seed: int, batch: int, threa
         right_columns=["other", "id"], options=CorrelateOptions(batch_pairs=batch, threads=threads),
         **BEST,
     )  # fmt: skip
-    assert ids(found) == best_rows(left, right, prefer)
+    assert pair_ids(found) == best_rows(left, right, prefer)
 
 
 @pytest.mark.usefixtures("any_order")
@@ -222,7 +219,7 @@ def test_files_in_slices(tmp_path: Path) -> None:
         given = {"prefer": prefer, "right_columns": ["other", "id"], "options": options, **BEST}
         job = local_files_join(*paths, CONDITION, **given)
         found = pa.Table.from_batches(job.batches(), job.schema)
-        assert ids(found) == best_rows(*sides, prefer)
+        assert pair_ids(found) == best_rows(*sides, prefer)
         differ += len(job.plan.slices) > 1
     assert differ > CASES // 3
 
@@ -248,5 +245,5 @@ def test_streams_take_rows_in_order_of_arrival() -> None:
             found.append(stream.push(("left", "right")[side], part))
         found.append(stream.flush())
         some = [each for each in found if each.num_rows]
-        rows = ids(pa.concat_tables(some)) if some else []
+        rows = pair_ids(pa.concat_tables(some)) if some else []
         assert rows == best_rows(*sides, prefer)

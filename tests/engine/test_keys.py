@@ -13,6 +13,7 @@ import pytest
 from coincide import ConditionError, SchemaError, correlate_tables
 from coincide.command_line import run
 from coincide.engine.join.text_options import names
+from tests.helpers.rows import pair_ids
 
 ANY: dict[str, Any] = {"within": 10, "confidence": 1.0, "left_time": "t", "right_time": "t"}
 
@@ -27,7 +28,7 @@ def sides(left: pa.Array, right: pa.Array, name: str = "sta") -> tuple[pa.Table,
 
 def pairs(*tables: pa.Table, **given: Any) -> list[tuple[int, int]]:
     found = correlate_tables(*tables, **{**ANY, **given})
-    return sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
+    return pair_ids(found)
 
 
 def test_another_name_on_the_right() -> None:

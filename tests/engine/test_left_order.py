@@ -21,6 +21,7 @@ from coincide import (
 )
 from coincide.engine.join import derived_joins
 from tests.helpers.joins import local_files_join
+from tests.helpers.rows import in_order, lists_in_order
 
 CONDITION = TimingCondition(within(-3, 12), 0.5)
 ASKED: dict[str, dict[str, Any]] = {
@@ -61,8 +62,8 @@ def test_rows_are_in_the_order_of_left(name: str, by: tuple[str, ...]) -> None:
             assert np.unique(ids).tolist() == list(range(200))
             inner = correlate_tables(left, right, CONDITION, **given)
             has_match = pa.compute.is_in(found["left_id"], inner["left_id"].combine_chunks())
-            kept = sorted(map(str, found.filter(has_match).to_pylist()))
-            assert kept == sorted(map(str, inner.to_pylist()))
+            kept = in_order(found.filter(has_match))
+            assert kept == in_order(inner)
             assert 0 < inner.num_rows < found.num_rows + (name == "counts")
 
 
@@ -84,16 +85,6 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(derived_joins, "MOST_ORDERED", MOST)
     monkeypatch.setattr(targets, "of", classmethod(of))
     return found
-
-
-def sorted_rows(table: pa.Table) -> list[str]:
-    """The rows of a table, and the values of its lists, in an order of their own."""
-    rows = table.to_pylist()
-    lists = [name for name in table.column_names if pa.types.is_list(table.schema.field(name).type)]
-    for row in rows if lists else ():
-        own = sorted(zip(*(row.pop(name) or () for name in lists), strict=True))
-        row["lists"] = own
-    return sorted(map(str, rows))
 
 
 IN_RUNS: dict[str, Any] = {name: ASKED[name] for name in ASKED if "matching" not in ASKED[name]}
@@ -124,7 +115,7 @@ def test_no_more_pairs_are_held_than_of_a_run_of_left_rows(
     whole = correlate_tables(*tables, condition=CONDITION, how="left", **given)
     assert len(held) == 1
     assert in_runs["left_id"].to_pylist() == whole["left_id"].to_pylist()
-    assert sorted_rows(in_runs) == sorted_rows(whole)
+    assert lists_in_order(in_runs) == lists_in_order(whole)
 
 
 def test_runs_are_joined_by_several_threads(held: list[int]) -> None:
@@ -134,7 +125,9 @@ def test_runs_are_joined_by_several_threads(held: list[int]) -> None:
     assert len(held) > 20
     assert (np.diff(found["left_id"].to_numpy()) >= 0).all()
     inner = correlate_tables(left, right, CONDITION, by="key")
-    assert sorted_rows(found.filter(pa.compute.is_valid(found["right_id"]))) == sorted_rows(inner)
+    assert lists_in_order(found.filter(pa.compute.is_valid(found["right_id"]))) == lists_in_order(
+        inner
+    )
 
 
 def test_matched_pairs_are_not_held_twice(held: list[int]) -> None:
@@ -156,7 +149,7 @@ def test_causes_are_in_their_order_in_runs(asked: dict[str, Any], held: list[int
     assert len(held) > 4
     assert (np.diff(in_runs["cause_id"].to_numpy()) >= 0).all()
     has_match = pa.compute.is_in(in_runs["cause_id"], found()["cause_id"].combine_chunks())
-    assert sorted_rows(in_runs.filter(has_match)) == sorted_rows(found())
+    assert lists_in_order(in_runs.filter(has_match)) == lists_in_order(found())
 
 
 @pytest.mark.parametrize("asked", [{}, {"emit": "best"}, {"emit": "lists"}], ids=str)

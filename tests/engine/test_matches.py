@@ -38,6 +38,7 @@ from tests.helpers.match_cases import (
     check_unambiguous,
     match_cases,
 )
+from tests.helpers.rows import tuples
 
 MATCHINGS = st.sampled_from(["mutual", "optimal", "unambiguous"])
 OUTPUT = st.permutations(["id", "loud", "row"]).map(lambda names: names[: names.index("row") + 1])
@@ -157,7 +158,7 @@ def test_mutual_pairs_are_the_same_from_the_other_side(asked: Asked, prefer: str
 
 
 def _pairs(found: pa.Table) -> list[tuple[int, int]]:
-    return list(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
+    return tuples(found, "left_id", "right_id")
 
 
 CONDITION = TimingCondition(within(-30, 40), 0.1)

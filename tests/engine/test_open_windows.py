@@ -20,6 +20,7 @@ from coincide import (
     stream_tables,
 )
 from coincide.command_line import run
+from tests.helpers.rows import tuples
 
 TRADES = pa.table({"id": ["a", "b", "c"], "t": [10, 20, 3]})
 QUOTES = pa.table({"id": ["q1", "q2", "q3"], "t": [5, 15, 20]})
@@ -29,7 +30,7 @@ BEFORE = [("a", "q1"), ("b", "q3"), ("c", None)]
 
 def found(window: Any, prefer: str, **more: Any) -> list[tuple[Any, ...]]:
     answer = correlate_tables(TRADES, QUOTES, within=window, prefer=prefer, **ASKED | more)
-    return [tuple(row.values()) for row in answer.to_pylist()]
+    return tuples(answer)
 
 
 def test_the_last_before_and_the_first_after() -> None:

@@ -17,6 +17,7 @@ from coincide import (
     explore_tables,
     stream_tables,
 )
+from tests.helpers.rows import pair_ids
 
 TIMES = [0, 1_000, 1_250, 5_000_000_000_000]
 AT: Any = {"left_time": "t", "right_time": "t", "how": "inner"}
@@ -29,7 +30,7 @@ def table(values: list[Any], kind: pa.DataType) -> pa.Table:
 
 def pairs(left: pa.Table, right: pa.Table, window: Any = ("1ps", "1ns"), **options: Any) -> Any:
     found = correlate_tables(left, right, within=window, **AT, options=CorrelateOptions(**options))
-    return sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
+    return pair_ids(found)
 
 
 @pytest.mark.parametrize("unit", ["ps", "picoseconds"])

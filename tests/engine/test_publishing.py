@@ -20,7 +20,8 @@ from pyarrow import fs
 from coincide.engine.files.publishing import Publication
 from coincide.model.errors import DataError
 from tests.helpers.places import ROOT
-from tests.helpers.workplace import WINDOW, coincide, interrupted, rows
+from tests.helpers.rows import in_order
+from tests.helpers.workplace import WINDOW, coincide, interrupted
 
 FOLDER = [True, False]
 OVERWRITE = [True, False]
@@ -191,7 +192,7 @@ def test_a_killed_command(work: Any, engine: str) -> None:
     few = ("join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW)
     on = ("--engine", engine, *(["--master", "local[1]"] if engine == "spark" else []))
     assert coincide(*few, *on).returncode == 0
-    expected = rows(work.result())
+    expected = in_order(work.result())
     many = {"id": list(range(20_000)), "min_time": [0] * 20_000, "max_time": [10] * 20_000}
     sides = [str(work.write(f"many{side}.parquet", pa.table(many))) for side in (0, 1)]
     words = ("join", *sides, *few[3:], *on, "--overwrite")
@@ -200,13 +201,13 @@ def test_a_killed_command(work: Any, engine: str) -> None:
         work, *words, number=signal.SIGKILL, begun=lambda: len(os.listdir(folder)) > 1
     )
     assert code == -signal.SIGKILL
-    assert rows(work.result()) == expected
+    assert in_order(work.result()) == expected
     assert [name.startswith(".out.parquet.coincide-") for name in sorted(os.listdir(folder))] == [
         True, False
     ]  # fmt: skip
     assert "exists already" in coincide(*few, *on).stderr
     assert os.listdir(folder) == [work.output.name]
-    assert rows(work.result()) == expected
+    assert in_order(work.result()) == expected
 
 
 # Several runs at a time

@@ -26,6 +26,7 @@ from coincide import (
 )
 from coincide.model.condition import Closed
 from cpu_fallback.reference.spans import Span, depths, lasting, runs, ticks, unions
+from tests.helpers.rows import tuples
 
 LAST = 50
 """After all times of drawn events; where those end that go on."""
@@ -96,10 +97,6 @@ def made(side: Any, moved: Moved) -> Drawn:
     return Drawn(events, closed, moved, is_open, has_ends)
 
 
-def rows_of(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in names) for row in table.to_pylist()]
-
-
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
 @settings(max_examples=200)
 @given(side=SIDES, moved=MOVED, gap=st.none() | st.integers(0, 4))
@@ -118,7 +115,7 @@ def test_labels_name_the_unions(side: Any, moved: Moved, gap: int | None) -> Non
             for member in members:
                 wanted[rows[member]] = number, drawn.at(start), drawn.at(end)  # type: ignore[call-overload]
             number += 1
-    assert rows_of(found, "union", "union_start", "union_end") == wanted
+    assert tuples(found, "union", "union_start", "union_end") == wanted
     whole = merged(drawn.table, gap, **asked)
     assert whole.num_rows == number
 
@@ -146,14 +143,14 @@ def test_gaps_are_what_no_span_covers(
         filled += [(key, t, own[t]) for t in range(first, last) if own[t]]
     found = gaps(drawn.table, **asked)
     end = drawn.time.end or "end"
-    assert rows_of(found, "key", "start", end) == holes
+    assert tuples(found, "key", "start", end) == holes
     whole = coverage(drawn.table, **asked, zeros=True)
     empty = whole.filter(pa.compute.equal(whole["depth"], 0)).drop_columns("depth")
     assert empty == found
     above = whole.filter(pa.compute.greater(whole["depth"], 0))
     assert above == coverage(drawn.table, **asked)
     told = []
-    for key, start, stop, depth in rows_of(above, "key", "start", end, "depth"):
+    for key, start, stop, depth in tuples(above, "key", "start", end, "depth"):
         last = LAST if stop is None else (stop - drawn.origin) // drawn.step
         told += [(key, t, depth) for t in range((start - drawn.origin) // drawn.step, last)]
     assert told == filled
@@ -173,7 +170,7 @@ def test_differences_and_what_is_covered(left: Any, right: Any, moved: Moved) ->
         goes_on = LAST - 1 in mine & theirs
         lengths[i] = None if goes_on else len(mine & theirs) * own.step  # type: ignore[call-overload]
     found = difference(own.table, others.table, **asked)
-    assert rows_of(found, "id", "key", "start", own.time.end or "end") == pieces
+    assert tuples(found, "id", "key", "start", own.time.end or "end") == pieces
     assert "len" not in found.column_names
     told = covered(own.table, others.table, **asked)
     assert told.drop_columns("covered") == own.table
@@ -202,7 +199,7 @@ def test_gaps_are_of_the_types_of_events() -> None:
     assert found["start"].cast(pa.int64()).to_pylist() == [10, 30]
     assert found["end"].cast(pa.int64()).to_pylist() == [20, 40]
     floats = gaps(pa.table({"start": [0.1, 0.5], "end": [0.2, 0.6]}), (0, 0.7), options=SECONDS)
-    assert rows_of(floats, "start", "end") == [(0.0, 0.1), (0.2, 0.5), (0.6, 0.7)]
+    assert tuples(floats, "start", "end") == [(0.0, 0.1), (0.2, 0.5), (0.6, 0.7)]
     dates = pa.table(
         {"start": pa.array([0, 9], pa.date32()), "end": pa.array([3, 11], pa.date32())}
     )
@@ -216,7 +213,7 @@ def test_differences_are_of_a_type_that_holds_all() -> None:
     right = pa.table({"start": [2], "end": [5]})
     found = difference(left, right)
     assert found.schema.types == [pa.string(), pa.int64(), pa.int64()]
-    assert rows_of(found, "id", "start", "end") == [("a", 0, 2), ("a", 5, 9)]
+    assert tuples(found, "id", "start", "end") == [("a", 0, 2), ("a", 5, 9)]
     assert difference(left, left).num_rows == 0
     same = difference(left, right.cast(left.schema.remove(0)))
     assert same.schema.types == left.schema.types
@@ -256,7 +253,7 @@ def test_keys_with_other_names() -> None:
     right = pa.table({"place": ["lab", "hall"], "start": [4, 0], "end": [30, 1]})
     asked: dict[str, Any] = {"by": [("room", "place")]}
     assert covered(left, right, **asked)["covered"].to_pylist() == [6, 0]
-    assert rows_of(difference(left, right, **asked), "room", "start", "end") == [
+    assert tuples(difference(left, right, **asked), "room", "start", "end") == [
         ("lab", 0, 4), ("hall", 20, 30),
     ]  # fmt: skip
 

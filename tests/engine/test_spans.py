@@ -34,6 +34,7 @@ from cpu_fallback.reference.spans import (
     is_overlapping,
     overlap,
 )
+from tests.helpers.rows import pair_ids
 
 
 def drawn(rng: np.random.Generator, closed: str, keys: int) -> tuple[list[Span], list[int]]:
@@ -63,10 +64,6 @@ def joined(
     return correlate_tables(left, right, condition=asked, left_time=left_time, by="key", **given)
 
 
-def ids(found: pa.Table) -> list[tuple[int, int]]:
-    return sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
-
-
 @pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", RELATIONS)
 def test_pairs_are_those_of_sets_of_points(name: str, rounds: int) -> None:
@@ -81,7 +78,7 @@ def test_pairs_are_those_of_sets_of_points(name: str, rounds: int) -> None:
         tables = table(*left), table(*right)
         given = wanted(left, right, test)
         found = joined(*tables, asked, closed, options=options, pair_columns="overlap")
-        assert ids(found) == given
+        assert pair_ids(found) == given
         for row in found.to_pylist():
             own, other = left[0][row["left_id"]], right[0][row["right_id"]]
             assert row["overlap"] == overlap(own, other)
@@ -119,7 +116,7 @@ def test_other_units_and_epochs_change_nothing(name: str) -> None:
         closed = CLOSED[number % 4], CLOSED[number // 4]
         left, right = (drawn(rng, each, 1) for each in closed)
         tables = [table(*side, by=lambda t: t * factor + epoch) for side in (left, right)]
-        assert ids(joined(*tables, asked, closed)) == wanted(left, right, test)
+        assert pair_ids(joined(*tables, asked, closed)) == wanted(left, right, test)
 
 
 @pytest.mark.parametrize("name", RELATIONS)
@@ -131,7 +128,7 @@ def test_one_stream_gives_each_pair_once(name: str) -> None:
         closed = CLOSED[number % 4]
         side, keys = drawn(rng, closed, 2)
         given = [(i, j) for i, j in wanted((side, keys), (side, keys), test) if i != j]
-        found = ids(joined(table(side, keys), None, asked, (closed, closed)))
+        found = pair_ids(joined(table(side, keys), None, asked, (closed, closed)))
         assert len(found) == len(set(found))
         assert {frozenset(pair) for pair in found} == {frozenset(pair) for pair in given}
         assert set(found) <= set(given)
@@ -148,7 +145,9 @@ def test_swapped_sides_mirror_the_relation() -> None:
         closed = CLOSED[number % 4], CLOSED[number // 4 % 4]
         left, right = (table(*drawn(rng, each, 1)) for each in closed)
         swapped = joined(right, left, asked.mirrored(), closed[::-1])
-        assert ids(joined(left, right, asked, closed)) == sorted((j, i) for i, j in ids(swapped))
+        assert pair_ids(joined(left, right, asked, closed)) == sorted(
+            (j, i) for i, j in pair_ids(swapped)
+        )
 
 
 def test_the_best_has_most_in_common() -> None:
@@ -173,12 +172,12 @@ def test_the_best_has_most_in_common() -> None:
                 best[i] = min(near)[-1]
         found = joined(*tables, overlapping(), ("both", "both"), emit="best")
         assert best
-        assert dict(ids(found)) == best
+        assert dict(pair_ids(found)) == best
     left, right = [Span(0, 2**57)], [Span(0, 2**56), Span(0, 2**56 + 1)]  # a double holds only one
     found = joined(
         table(left, [0]), table(right, [0, 0]), overlapping(), ("both", "both"), emit="best"
     )
-    assert ids(found) == [(0, 1)]
+    assert pair_ids(found) == [(0, 1)]
 
 
 FIRST: dict[str, Callable[[Span, Span], int]] = {
@@ -207,7 +206,7 @@ def test_other_preferences_go_by_gaps_and_starts(prefer: Any) -> None:
         tables = table(left, own), table(right, others)
         asked: dict[str, Any] = {"emit": "best", "prefer": prefer}
         found = joined(*tables, overlapping(gap=6), ("both", "both"), **asked)
-        assert dict(ids(found)) == best
+        assert dict(pair_ids(found)) == best
         chosen += len(best)
     assert chosen > 20
 
@@ -223,8 +222,8 @@ def test_instants_are_spans_of_no_length() -> None:
             "left_time": "t",
             "right_time": spans("start", "end", closed=closed),
         }
-        assert ids(correlate_tables(points, lasting, inside(), **given)) == expected
-        assert ids(correlate_tables(points, lasting, overlapping(), **given)) == expected
+        assert pair_ids(correlate_tables(points, lasting, inside(), **given)) == expected
+        assert pair_ids(correlate_tables(points, lasting, overlapping(), **given)) == expected
 
 
 def test_a_long_span_among_short_ones_costs_few_candidates() -> None:
@@ -368,8 +367,8 @@ def test_a_share_is_the_fraction_that_was_meant() -> None:
     third = overlapping(share=(1 / 3, 0))
     left = pa.table({"id": [0, 1], "key": [0, 0], "start": [0, -1], "end": [3, 3]})
     right = pa.table({"id": [0], "key": [0], "start": [2], "end": [9]})
-    assert ids(joined(left, right, third, ("both", "both"))) == [(0, 0)]
-    assert ids(joined(right, left, third.mirrored(), ("both", "both"))) == [(0, 0)]
+    assert pair_ids(joined(left, right, third, ("both", "both"))) == [(0, 0)]
+    assert pair_ids(joined(right, left, third.mirrored(), ("both", "both"))) == [(0, 0)]
 
 
 @pytest.mark.parametrize("share", [0.123456789, 1e-9, 0.1234567891234, 5e-17])

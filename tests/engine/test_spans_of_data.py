@@ -29,7 +29,7 @@ from coincide import (
 )
 from coincide.model.relations import Allen
 from cpu_fallback.reference.spans import Span
-from tests.engine.test_spans import ids
+from tests.helpers.rows import pair_ids, tuples
 
 
 @pytest.mark.parametrize("number", range(120))
@@ -44,7 +44,7 @@ def test_two_events_that_go_on_end_together(name: Any) -> None:
     sides = pa.table({"id": [0, 1, 2], "start": [0, 3, 3], "end": [None, None, 5]})
     time = spans("start", "end", open_ends=True)
     found = correlate_tables(sides, sides, asked, left_time=time, right_time=time)
-    assert ids(found) == wanted((left, [0] * 3), (left, [0] * 3), test)
+    assert pair_ids(found) == wanted((left, [0] * 3), (left, [0] * 3), test)
 
 
 HOUR = 3600
@@ -85,20 +85,20 @@ def test_how_long_events_last(name: str) -> None:
         side, side, overlapping(), left_time=time, right_time=time, options=options,
         pair_columns="overlap",
     )  # fmt: skip
-    assert [tuple(row.values()) for row in found.to_pylist()] == [(0, 0, LENGTHS[name])]
+    assert tuples(found) == [(0, 0, LENGTHS[name])]
     open_time = spans("start", duration="lasted", open_ends=True, **asked)
     found = correlate_tables(
         side, side, inside(), left_time=time, right_time=open_time, options=options
     )
-    assert ids(found) == [(0, 0)]
+    assert pair_ids(found) == [(0, 0)]
     found = correlate_tables(
         side, side, relation("finishes"), left_time=open_time, right_time=open_time, options=options
     )
-    assert ids(found) == []
+    assert pair_ids(found) == []
     found = correlate_tables(
         side, side, relation("equals"), left_time=open_time, right_time=open_time, options=options
     )
-    assert ids(found) == [(0, 0), (1, 1)]
+    assert pair_ids(found) == [(0, 0), (1, 1)]
 
 
 def test_events_that_all_go_on() -> None:
@@ -109,12 +109,12 @@ def test_events_that_all_go_on() -> None:
         left, right, overlapping(),
         left_time=spans("start", "end", open_ends=True), right_time=spans("start", "end"),
     )  # fmt: skip
-    assert ids(found) == [(0, 0)]
+    assert pair_ids(found) == [(0, 0)]
     found = correlate_tables(
         [{"id": 0, "start": 5, "len": None}], right, overlapping(),
         left_time=spans("start", duration="len", open_ends=True), right_time=spans("start", "end"),
     )  # fmt: skip
-    assert ids(found) == [(0, 0)]
+    assert pair_ids(found) == [(0, 0)]
 
 
 def test_uncertain_starts_of_events_that_go_on() -> None:
@@ -126,7 +126,7 @@ def test_uncertain_starts_of_events_that_go_on() -> None:
         left_time=spans("start", "end", open_ends=True, around=(2, 0)),
         right_time=spans("start", "end", open_ends=True),
     )  # fmt: skip
-    assert [tuple(row.values()) for row in found.to_pylist()] == [(0, 0, 0.75), (0, 1, 1.0)]
+    assert tuples(found) == [(0, 0, 0.75), (0, 1, 1.0)]
     given: dict[str, Any] = {
         "confidence": 0.5,
         "left_time": spans("start", "end", open_ends=True, around=2),
@@ -215,7 +215,7 @@ def test_spans_say_one_end() -> None:
         side, going, overlapping(share=(0.3, 0)),
         left_time=spans("start", "end"), right_time=spans("start", "end", open_ends=True),
     )  # fmt: skip
-    assert ids(found) == [(0, 0)]
+    assert pair_ids(found) == [(0, 0)]
 
 
 @pytest.mark.parametrize("closed", ["left", "right", "neither"])
@@ -252,7 +252,7 @@ def test_timedeltas_of_pandas() -> None:
     })  # fmt: skip
     time = spans("start", duration="lasted", open_ends=True)
     found = correlate_tables(side, condition=relation("meets"), left_time=time)
-    assert ids(found) == [(0, 1)]
+    assert pair_ids(found) == [(0, 1)]
 
 
 KINDS: dict[str, tuple[pa.Array, pa.Array, pa.DataType, CorrelateOptions]] = {

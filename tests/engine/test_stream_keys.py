@@ -13,7 +13,7 @@ import pytest
 
 from coincide import TimingCondition, correlate_tables, stream_tables, within
 from coincide.engine.streams import live as marks
-from tests.helpers.stream_tables import in_order
+from tests.helpers.rows import in_order
 
 KEYS = {
     "text": pa.array([f"é{i}" for i in range(40)]),

@@ -22,12 +22,12 @@ from coincide import (
     stream_tables,
 )
 from coincide.engine.streams import live
+from tests.helpers.rows import in_order, tuples
 from tests.helpers.strategies import JoinCase, random_cases
 from tests.helpers.stream_tables import (
     all_of,
     as_arriving,
     cut,
-    in_order,
     late_ids,
     pushed,
     spoilt,
@@ -202,7 +202,7 @@ def test_a_mutual_pair_goes_out_when_neither_can_find_a_better_one() -> None:
     ]
     for side, table, want in steps:
         found = stream.push(side, table)
-        assert [tuple(row.values()) for row in found.to_pylist()] == want, (side, table)
+        assert tuples(found) == want, (side, table)
     assert stream.flush().num_rows == 0
     assert stream.summary().counters.pairs == 3  # a and b with x, b with y
 
@@ -244,7 +244,7 @@ def test_time_that_passes_makes_rows_final() -> None:
 def test_simultaneous_events_of_one_stream_count_in_order_of_arrival() -> None:
     stream = stream_tables(within=(0, 5), confidence=0.5, left_delay=3, left_time="t")
     found = [stream.push(at("ba", [7, 7])), stream.push(at("c", [7])), stream.push(at("d", [5]))]
-    pairs = [tuple(row.values()) for row in all_of(found).to_pylist()]
+    pairs = tuples(all_of(found))
     assert sorted(pairs) == [("a", "c"), ("b", "a"), ("b", "c"), ("d", "a"), ("d", "b"), ("d", "c")]
 
 

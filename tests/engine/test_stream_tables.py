@@ -9,14 +9,9 @@ import pytest
 
 from coincide import TimingCondition, correlate_tables, histograms, stream_tables, within
 from coincide.engine.streams import live
+from tests.helpers.rows import in_order
 from tests.helpers.strategies import JoinCase, Row, random_cases
-from tests.helpers.stream_tables import (
-    in_order,
-    late_ids,
-    pushed,
-    stream_sides,
-    table_of,
-)
+from tests.helpers.stream_tables import late_ids, pushed, stream_sides, table_of
 
 SHAPES: list[dict[str, Any]] = [
     {"probability": True},

@@ -52,6 +52,7 @@ from spark_plugin.frames.float_ticks import with_ticks
 from spark_plugin.frames.statistics import measure
 from spark_plugin.frames.timestamps import with_timestamps
 from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.rows import pair_ids
 from tests.helpers.spark_cases import frame
 
 UNITS = list(NANOSECONDS_PER_UNIT)
@@ -67,7 +68,7 @@ def pairs(
 ) -> list[tuple[int, int]]:
     condition = TimingCondition(within(lo, hi), 1.0)
     found = correlate_tables(left, right, condition, **AT, options=CorrelateOptions(**options))
-    return sorted(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))
+    return pair_ids(found)
 
 
 def columns(left: str, right: str) -> list[TimeColumn]:

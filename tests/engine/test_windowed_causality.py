@@ -27,6 +27,7 @@ from coincide import (
 )
 from coincide.engine.windowed_causality.arguments import WindowArguments
 from coincide.model.units import Tick
+from tests.helpers.rows import tuples
 
 HOME = (0.5, 0.5)
 ON_A_LINE: Any = {"place": "x", "arrival": None, "home": ()}
@@ -62,7 +63,7 @@ def window_of(policy: str, window: int = 50, **given: Any) -> WindowedCausality:
 
 
 def ids(found: pa.Table) -> list[tuple[Any, Any]]:
-    return list(zip(found["cause_id"].to_pylist(), found["effect_id"].to_pylist(), strict=True))
+    return tuples(found, "cause_id", "effect_id")
 
 
 def in_order(names: str, times: list[int], places: list[float]) -> pa.Table:
@@ -74,7 +75,7 @@ def test_times_alone() -> None:
     window = WindowedCausality(CausalityCondition([Temporal(0, 5)]), options=WindowOptions(2))
     found = window.push(table)
     assert found.column_names == ["cause_id", "effect_id", "delta"]
-    assert [tuple(row.values()) for row in found.to_pylist()] == [(1, 2, 5), (2, 3, 4)]
+    assert tuples(found) == [(1, 2, 5), (2, 3, 4)]
 
 
 def test_fifo_loses_what_fhfo_keeps():

@@ -59,11 +59,6 @@ NAMES: dict[str, Any] = {"stream": "stream", "time": "at", "query": "query"}
 """What the columns are called."""
 
 
-def sorted_rows(table: pa.Table) -> list[str]:
-    """Rows without an order, whatever their values."""
-    return sorted(repr(list(row.values())) for row in table.to_pylist())
-
-
 def counts_of(summary: BorderSummary) -> dict[str, Any]:
     """What must not depend on batches."""
     return {name: value for name, value in vars(summary).items() if name != "retrieved"}

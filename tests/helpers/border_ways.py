@@ -23,6 +23,7 @@ from coincide import (
 from coincide.command_line import run
 from cpu_fallback.reference.borders import BorderReference
 from tests.helpers.border_way_cases import Push, WaysCase
+from tests.helpers.rows import tuples
 
 Rows = list[tuple[Any, ...]]
 
@@ -151,7 +152,7 @@ def rows_of(table: pa.Table) -> Rows:
     for k, name in enumerate(table.column_names):
         if name.endswith(("min_time", "max_time", "crossing_time")):
             table = table.set_column(k, name, table.column(k).cast(pa.int64()))
-    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
+    return sorted(tuples(table), key=repr)
 
 
 def numbers_by(summary: BorderSummary | dict[str, Any]) -> dict[str, Any]:
@@ -191,8 +192,7 @@ def by_pushes(
         monitor.add(push.added)
         found.append(monitor.push(case.readings.slice(push.start, push.stop - push.start)))
         monitor = pickle.loads(pickle.dumps(monitor))
-    inside = zip(*(column.to_pylist() for column in monitor.inside().columns), strict=True)
-    return pa.concat_tables(found), monitor.summary(), set(inside)
+    return pa.concat_tables(found), monitor.summary(), set(tuples(monitor.inside()))
 
 
 def by_command(

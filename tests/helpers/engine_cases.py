@@ -12,6 +12,7 @@ from coincide.command_line import run
 from coincide.engine.files.arrow_inputs import arrow_input
 from coincide.engine.files.source import find_source
 from tests.helpers.input_files import read
+from tests.helpers.rows import in_order
 
 
 def spark_read(spark, path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -22,13 +23,9 @@ def spark_read(spark, path: Path, columns: list[str] | None = None) -> pa.Table:
     return spark_frame(spark, given, names).select(*names).toArrow()
 
 
-def sorted_rows(table: pa.Table) -> list[str]:
-    return sorted(repr(row) for row in table.to_pylist())
-
-
 def assert_same(spark, path: Path) -> None:
     ours, theirs = read(path), spark_read(spark, path)
-    assert sorted_rows(ours) == sorted_rows(theirs)
+    assert in_order(ours) == in_order(theirs)
     for field in ours.schema:
         assert theirs.schema.field(field.name).type == field.type
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from tests.helpers.rows import pair_ids
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 
@@ -26,7 +27,7 @@ LEFT, RIGHT = stream(1), stream(2)
 
 def expected_pairs(**arguments: Any) -> list[tuple[int, int]]:
     table = correlate_tables(LEFT, RIGHT, CONDITION, **arguments)
-    return sorted(zip(table["left_id"].to_pylist(), table["right_id"].to_pylist(), strict=True))
+    return pair_ids(table)
 
 
 def declared(**more: Any) -> CorrelateOptions:

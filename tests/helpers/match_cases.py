@@ -22,6 +22,7 @@ from cpu_fallback.reference.join import (
     unambiguous_pairs,
     value,
 )
+from tests.helpers.rows import tuples
 
 LENGTHS = (0, 2, 4, 8)
 LOUDNESS = st.sampled_from([-1.5, -0.0, 0.0, 2.5, math.inf, -math.inf, math.nan, None])
@@ -111,20 +112,20 @@ def check_best(found: pa.Table, asked: Asked, prefer: Preferences, k: int, how: 
 
 
 def check_mutual(found: pa.Table, asked: Asked, prefer: str) -> None:
-    rows = zip(found["left_row"].to_pylist(), found["right_row"].to_pylist(), strict=True)
+    rows = tuples(found, "left_row", "right_row")
     assert Counter(rows) == Counter(mutual_pairs(asked, prefer))
 
 
 def check_unambiguous(found: pa.Table, asked: Asked) -> None:
     chosen = unambiguous_pairs(asked)
     expected = [(asked.left[i]["id"], asked.right[j]["id"]) for i, j in chosen]
-    pairs = zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True)
+    pairs = tuples(found, "left_id", "right_id")
     assert Counter(pairs) == Counter(expected)
 
 
 def check_optimal(found: pa.Table, asked: Asked, prefer: str) -> None:
     """As good as the best of all assignments; each row at most once, of pairs that qualify."""
     by_rows = {(pair.left, pair.right): pair for pair in pairs(asked)}
-    rows = list(zip(found["left_row"].to_pylist(), found["right_row"].to_pylist(), strict=True))
+    rows = tuples(found, "left_row", "right_row")
     assert all(len(set(side)) == len(rows) for side in zip(*rows, strict=True))
     assert value(asked, prefer, [by_rows[row] for row in rows]) == optimum(asked, prefer)

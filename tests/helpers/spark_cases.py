@@ -18,6 +18,7 @@ from coincide import TimingCondition, within
 from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers import strategies
 from tests.helpers.comparison import KEY_TYPES, SHAPES, assert_answer
+from tests.helpers.rows import pair_ids as ids_of
 from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
 
 TYPES = {"case": pa.int32(), "min_time": pa.int64(), "max_time": pa.int64(), "id": pa.int64()}
@@ -121,8 +122,7 @@ def rows_of(found: DataFrame) -> list[Row]:
 
 def pair_ids(found: DataFrame) -> list[tuple[int, int]]:
     """The pairs of ids, in order."""
-    table = found.select("left_id", "right_id").toArrow()
-    return sorted(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    return ids_of(found.select("left_id", "right_id").toArrow())
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,10 +82,6 @@ def pushed(
 
 def all_of(found: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(part for part in found if part.num_columns)
-
-
-def in_order(table: pa.Table) -> list[Any]:
-    return sorted(table.to_pylist(), key=repr)
 
 
 def stream_sides(case: JoinCase, rng: np.random.Generator) -> tuple[list[list[Row]], list[int]]:

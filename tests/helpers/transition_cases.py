@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cpu_fallback.reference.decision import satisfaction_probability
 from cpu_fallback.reference.transitions import FAR, Event, Row
+from tests.helpers.rows import tuples
 from tests.helpers.strategies import CONFIDENCES, EPOCH_NS
 
 PLACES = ((0, "a"), (0, "b"), (7, "a"), (2**53 + 1, ""))
@@ -104,9 +105,7 @@ def event_table(events: Sequence[Event], kind: pa.DataType | None = None) -> pa.
 
 def result_rows(*tables: pa.Table) -> list[Row]:
     """The rows of results, sorted."""
-    return in_order(
-        row for table in tables for row in zip(*(c.to_pylist() for c in table.columns), strict=True)
-    )
+    return in_order(row for table in tables for row in tuples(table))
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:

@@ -86,10 +86,6 @@ class Workplace:
         return correlate_tables(*tables, TimingCondition(within(lo, hi), confidence), **more)
 
 
-def rows(table: pa.Table) -> list[tuple]:
-    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
-
-
 def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "coincide.command_line", *arguments],

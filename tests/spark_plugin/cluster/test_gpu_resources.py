@@ -29,6 +29,7 @@ from coincide.engine import backends as devices
 from spark_plugin.frames.stage import WORKERS_SETTING, gpu_profile
 from spark_plugin.tasks.exchange import SliceTask
 from tests.helpers.places import ROOT
+from tests.helpers.rows import tuples
 from tests.helpers.spark_process import spark_environment
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
@@ -122,7 +123,7 @@ def test_only_the_correlate_stage_asks_for_gpus(java_home: str, tmp_path: Path) 
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
     expected = correlate_tables(stream(1), stream(2), CONDITION)
-    pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
+    pairs = sorted(tuples(expected))
     assert [tuple(pair) for pair in answer["pairs"]] == pairs
     used = [int(path.read_text()) for path in notes.glob("correlate-*")]
     assert len(used) == len(list(notes.glob("released-*"))) == 4

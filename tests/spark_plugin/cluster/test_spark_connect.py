@@ -35,6 +35,7 @@ from tests.helpers.border_tables import NAMES, least_last, random_queries, rando
 from tests.helpers.histogram_tables import by_device, random_templates
 from tests.helpers.histogram_tables import events as histogram_events
 from tests.helpers.places import ROOT
+from tests.helpers.rows import lists_in_order
 from tests.helpers.spark_process import DAEMON, QUICK, spark_environment
 
 pytest.importorskip(
@@ -92,14 +93,6 @@ TEMPLATES: dict[str, Any] = {
 # The client, in a process of its own: what it finds is compared here
 
 
-def rows_of(table: pa.Table) -> list[str]:
-    """Rows without an order, nor their lists with one."""
-    return sorted(
-        repr([sorted(value) if isinstance(value, list) else value for value in row.values()])
-        for row in table.to_pylist()
-    )
-
-
 class Client:
     """Does each thing that is to work, or is to be refused, on a session of Spark Connect."""
 
@@ -124,7 +117,7 @@ class Client:
         options = CorrelateOptions(way=way)
         given = {"by": "key", "options": options, "observe": True, **arguments}
         with closing(plan_correlation(*self.frames, CONDITION, **given)) as planned:
-            rows = rows_of(planned.dataframe.toArrow())
+            rows = lists_in_order(planned.dataframe.toArrow())
             counters = planned.counters()
         return rows, counters and counters.pairs
 
@@ -134,15 +127,15 @@ class Client:
         return join_files(self.spark, *self.files, CONDITION, **more)
 
     def direct(self) -> Any:
-        return rows_of(self.files_of(way="files").toArrow())
+        return lists_in_order(self.files_of(way="files").toArrow())
 
     def direct_into_files(self) -> Any:
         done = self.files_of(way="files", output=self.folder / "direct")
-        return rows_of(pq.read_table(self.folder / "direct")), done.counters.pairs
+        return lists_in_order(pq.read_table(self.folder / "direct")), done.counters.pairs
 
     def exchange_into_files(self) -> Any:
         done = self.files_of(way="exchange", output=self.folder / "exchange")
-        return rows_of(pq.read_table(self.folder / "exchange")), done.counters.pairs
+        return lists_in_order(pq.read_table(self.folder / "exchange")), done.counters.pairs
 
     def data_source(self) -> Any:
         from spark_plugin.ways.files.source import CoincideSource
@@ -150,7 +143,9 @@ class Client:
         self.spark.dataSource.register(CoincideSource)
         names = {"left": self.files[0], "right": self.files[1]}
         options = {**names, "within": "-100,100", "confidence": "0.5"}
-        return rows_of(self.spark.read.format("coincide").options(**options).load().toArrow())
+        return lists_in_order(
+            self.spark.read.format("coincide").options(**options).load().toArrow()
+        )
 
     def command(self) -> Any:
         from coincide.command_line import run
@@ -159,7 +154,7 @@ class Client:
         code = run(
             ["join", *self.files, "-o", out, *WINDOW, "--way", "exchange", "--engine", "spark"]
         )
-        return code, rows_of(pq.read_table(out))
+        return code, lists_in_order(pq.read_table(out))
 
     def a_side_by_itself(self) -> Any:
         """Both sides too large to travel with the plan, which nobody has asked for: by exchange."""
@@ -173,14 +168,16 @@ class Client:
         report = BorderReport()
         frame = self.spark.createDataFrame(READINGS)
         found = border_crossings(frame, QUERIES, report=report, **BORDERS)
-        rows = rows_of(found.toArrow())
+        rows = lists_in_order(found.toArrow())
         return rows, report.summary().events
 
     def dwell_times(self) -> Any:
         from coincide import border_crossings, transitions
 
         frame, queries = map(self.spark.createDataFrame, (READINGS, QUERIES))
-        return rows_of(transitions(border_crossings(frame, queries, **BORDERS), **DWELL).toArrow())
+        return lists_in_order(
+            transitions(border_crossings(frame, queries, **BORDERS), **DWELL).toArrow()
+        )
 
     def histograms(self) -> Any:
         """By an exchange, and with a side that travels with the plan."""
@@ -189,7 +186,7 @@ class Client:
         frames = [self.spark.createDataFrame(table) for table in DEVICES]
         ways = [CorrelateOptions(way=way) for way in ("exchange", "broadcast-right")]
         found = [correlate(*frames, CONDITION, **TEMPLATES, options=way) for way in ways]
-        return [rows_of(frame.toArrow()) for frame in found]
+        return [lists_in_order(frame.toArrow()) for frame in found]
 
     def two_streams(self) -> Any:
         from coincide import correlate_streams
@@ -209,7 +206,7 @@ class Client:
             *sides, CONDITION, by="key", left_delay="1s", right_delay="1s", options=options
         )
         appended(found, self.folder)
-        return rows_of(pq.read_table(self.folder / "found"))
+        return lists_in_order(pq.read_table(self.folder / "found"))
 
     def too_many_queries(self) -> Any:
         from coincide import border_crossings
@@ -394,7 +391,7 @@ def answered(
 
 
 def expected(**arguments: Any) -> list[str]:
-    return rows_of(correlate_tables(*SIDES, CONDITION, **arguments))
+    return lists_in_order(correlate_tables(*SIDES, CONDITION, **arguments))
 
 
 @pytest.mark.parametrize(("way", "shape"), CASES)
@@ -419,8 +416,8 @@ def test_a_side_that_the_plan_could_not_hold_goes_by_exchange(answered: dict[str
 
 def test_crossings_and_transitions(answered: dict[str, Any]) -> None:
     crossings = border_crossing_tables(least_last(READINGS), QUERIES, **BORDERS)
-    assert answered["crossings"] == [rows_of(crossings), crossings.num_rows]
-    assert answered["dwell_times"] == rows_of(transition_tables(crossings, **DWELL))
+    assert answered["crossings"] == [lists_in_order(crossings), crossings.num_rows]
+    assert answered["dwell_times"] == lists_in_order(transition_tables(crossings, **DWELL))
 
 
 def test_two_streams(answered: dict[str, Any]) -> None:
@@ -428,7 +425,7 @@ def test_two_streams(answered: dict[str, Any]) -> None:
 
 
 def test_histogram_timestamps(answered: dict[str, Any]) -> None:
-    wanted = rows_of(correlate_tables(*DEVICES, CONDITION, **TEMPLATES))
+    wanted = lists_in_order(correlate_tables(*DEVICES, CONDITION, **TEMPLATES))
     assert len(wanted) > 1000
     assert answered["histograms"] == [wanted, wanted]
 

@@ -34,15 +34,10 @@ from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.tasks.file_slices import FileTask, SliceReport
 from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.transitions import TransitionTask
-from tests.helpers.border_tables import (
-    NAMES,
-    least_last,
-    random_queries,
-    random_readings,
-    sorted_rows,
-)
+from tests.helpers.border_tables import NAMES, least_last, random_queries, random_readings
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.joins import join_files
+from tests.helpers.rows import in_order, tuples
 from tests.helpers.spark_process import spark_environment
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
@@ -193,8 +188,8 @@ def run(master: str) -> None:
     options = BorderOptions(batch_events=50)
     readings = spark.createDataFrame(READINGS)
     found = border_crossings(readings, QUERIES, options=options, report=report, **BORDERS)
-    answer["crossings"] = sorted_rows(found.toArrow()), report.summary().events
-    answer["transitions"] = sorted_rows(transitions(found, **DWELL).toArrow())
+    answer["crossings"] = in_order(found.toArrow()), report.summary().events
+    answer["transitions"] = in_order(transitions(found, **DWELL).toArrow())
     answer["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
     paths = [Path(f"{seed}.parquet") for seed in (1, 2)]
     for seed, path in enumerate(paths, 1):
@@ -223,7 +218,7 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
     expected = correlate_tables(stream(1), stream(2), CONDITION)
-    pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
+    pairs = sorted(tuples(expected))
     assert len(pairs) > 5000
     assert answer["cells"].pop("plan") == "4 slices of cells in time, no planning job"
     for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None), ("cells", 4)):
@@ -235,8 +230,8 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     assert len(of_templates) > 5000
     assert answer["histograms"] == of_templates
     crossings = border_crossing_tables(least_last(READINGS), QUERIES, **BORDERS)
-    assert answer["crossings"] == [sorted_rows(crossings), crossings.num_rows]
-    assert answer["transitions"] == sorted_rows(transition_tables(crossings, **DWELL))
+    assert answer["crossings"] == [in_order(crossings), crossings.num_rows]
+    assert answer["transitions"] == in_order(transition_tables(crossings, **DWELL))
     assert answer["executors"] == (3 if "cluster" in master else 1)
     given_up = Path((tmp_path / "killed-file").read_text())
     files = [path.name for path in (tmp_path / "out").glob("*.parquet")]

@@ -18,6 +18,7 @@ from coincide import (
 )
 from coincide.model.errors import SchemaError
 from tests.helpers.joins import join_files
+from tests.helpers.rows import in_order
 from tests.helpers.workplace import WINDOW, Workplace, events
 
 SHAPES = [{"how": "semi"}, {"how": "anti"}, {"emit": "counts"}]
@@ -27,14 +28,10 @@ RIGHT = events(min_time=[1, 11, 21, 90], max_time=[5, 15, 25, 94])
 BARE = RIGHT.drop("id")
 
 
-def rows(found: pa.Table) -> list[dict]:
-    return sorted(found.to_pylist(), key=str)
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_tables(shape: dict[str, str]) -> None:
     want = correlate_tables(LEFT, RIGHT, CONDITION, **shape)
-    assert rows(correlate_tables(LEFT, BARE, CONDITION, **shape)) == rows(want)
+    assert in_order(correlate_tables(LEFT, BARE, CONDITION, **shape)) == in_order(want)
     assert correlate_tables(LEFT, BARE, CONDITION, right_columns=["no"], **shape).equals(want)
     with pytest.raises(SchemaError, match="right has no column 'no'"):
         correlate_tables(LEFT, BARE, CONDITION, right_columns=["no"])
@@ -58,7 +55,7 @@ def check_command_line(work: Workplace, shape: dict[str, str], name: str, engine
     words = [word for key, value in shape.items() for word in (f"--{key}", value)]
     code, _, err = work.join(*WINDOW, *words, "--overwrite", engine=engine)
     assert code == 0, err
-    assert rows(work.result()) == rows(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
+    assert in_order(work.result()) == in_order(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
     assert "has no column 'no'" in work.refused(*WINDOW, "--right-columns", "no", "--overwrite")
 
 
@@ -83,8 +80,8 @@ def test_spark(spark, work: Workplace, is_whole: bool) -> None:
         lambda shape: spark.read.format("coincide").options(**given, **shape).load(),
     ]
     for i, shape in enumerate(SHAPES):
-        want = rows(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
+        want = in_order(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
         for way in ways if is_whole else ways[i :: len(SHAPES)]:
-            assert rows(way(shape).toArrow()) == want
+            assert in_order(way(shape).toArrow()) == want
     with pytest.raises(SchemaError, match="right has no column 'id'"):
         correlate(*frames, CONDITION)

@@ -21,8 +21,8 @@ from tests.helpers.border_tables import (
     least_last,
     random_queries,
     random_readings,
-    sorted_rows,
 )
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import SPREAD, frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
@@ -64,7 +64,7 @@ def test_crossings_are_those_of_tables(spark: SparkSession, types: str) -> None:
             frame(spark, given).repartition(3), asked, options=options, report=report, **names
         )
         table = found.toArrow()
-    assert sorted_rows(table.cast(wanted.schema)) == sorted_rows(wanted)
+    assert in_order(table.cast(wanted.schema)) == in_order(wanted)
     assert wanted.num_rows > 100
     assert counts_of(report.summary()) == counts_of(expected.summary())
     assert report.summary().gaps
@@ -111,7 +111,7 @@ def test_invalid_readings_are_left_out_and_counted(spark: SparkSession) -> None:
     found = border_crossings(frame(spark, INVALID), QUERIES, options=options, report=report)
     table = found.toArrow()
     wanted = border_crossing_tables(INVALID, QUERIES, options=options, report=expected)
-    assert sorted_rows(table) == sorted_rows(wanted)
+    assert in_order(table) == in_order(wanted)
     with pytest.warns(coincide.DroppedRowsWarning, match="7 invalid"):
         assert counts_of(report.summary()) == counts_of(expected.summary())
 
@@ -133,7 +133,7 @@ def test_integers_may_stand_beside_readings_that_are_left_out(spark: SparkSessio
     with pytest.warns(coincide.DroppedRowsWarning, match="1 invalid"):
         wanted = border_crossing_tables(given, QUERIES, options=options)
     assert wanted.num_rows
-    assert sorted_rows(found) == sorted_rows(wanted)
+    assert in_order(found) == in_order(wanted)
 
 
 def test_tables_without_rows(spark: SparkSession) -> None:
@@ -154,9 +154,7 @@ def test_names_that_need_quotes(spark: SparkSession) -> None:
     names: dict[str, Any] = {"stream": "a b", "time": "it's`", "values": "x.y", "query": "q'"}
     found = border_crossings(frame(spark, given), queries, **names)
     assert found.columns[:2] == ["q'", "a b"]
-    assert sorted_rows(found.toArrow()) == sorted_rows(
-        border_crossing_tables(given, queries, **names)
-    )
+    assert in_order(found.toArrow()) == in_order(border_crossing_tables(given, queries, **names))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +218,7 @@ def test_ranges_that_hold_other_ends_and_readings_of_one_stream(spark: SparkSess
     found = border_crossings(frame(spark, given), frame(spark, queries), **asked)
     wanted = border_crossing_tables(least_last(given), queries, **asked)
     assert found.columns == ["query", "event", "min_time", "max_time"]
-    assert sorted_rows(found.toArrow().cast(wanted.schema)) == sorted_rows(wanted)
+    assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
     assert wanted.num_rows > 100
     bad = given.set_column(1, "x", pa.array([math.inf] * given.num_rows))
     told = refusal(border_crossings(frame(spark, bad), queries, **asked))

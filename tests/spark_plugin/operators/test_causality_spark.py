@@ -30,6 +30,7 @@ from coincide.engine.causality.arguments import CausalityArguments
 from cpu_fallback.reference import causality as reference
 from spark_plugin.ways.causality import event_frames
 from tests.helpers.causality_tables import XY, answer, random_events, reference_pairs
+from tests.helpers.rows import tuples
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -173,10 +174,7 @@ def test_one_stream(spark: SparkSession, way: str) -> None:
         told = zip(pairs, deltas, strict=True)
         return sorted((d, *sorted(pair)) if d == 0 else (d, *pair) for pair, d in told)
 
-    own, others = (
-        list(zip(t["cause_id"].to_pylist(), t["effect_id"].to_pylist(), strict=True))
-        for t in (found, wanted)
-    )
+    own, others = (tuples(t, "cause_id", "effect_id") for t in (found, wanted))
     assert sorted(others) == exact
     pairs = unordered(own, found["delta"].to_pylist())
     assert pairs == unordered(others, wanted["delta"].to_pylist())

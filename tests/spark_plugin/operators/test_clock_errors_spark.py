@@ -37,6 +37,7 @@ from coincide import (
 )
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.histogram_tables import in_order
+from tests.helpers.rows import tuples
 from tests.helpers.spark_cases import frame
 from tests.helpers.spark_streams import appended, stream_of, streamed, write_files
 
@@ -464,7 +465,7 @@ def test_streams_of_a_corrected_clock(spark: SparkSession, tmp_path: Path) -> No
     one = correlate(streams[0], static, **given, options=options)
     with pytest.warns(UnmatchableRowsWarning):
         wanted = correlate_tables(*tables, **given).select(["left_id", "right_id"])
-    expected = sorted(zip(*wanted.to_pydict().values(), strict=True))
+    expected = sorted(tuples(wanted))
     appended(both.select("left_id", "right_id"), tmp_path)
     rows = spark.read.parquet(str(tmp_path / "found")).collect()
     assert sorted(map(tuple, rows)) == expected

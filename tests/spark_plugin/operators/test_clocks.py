@@ -38,6 +38,7 @@ from coincide import (
 )
 from coincide.command_line import run
 from coincide.model.units import TIME_LIMIT
+from tests.helpers.rows import in_order
 
 CONDITION = TimingCondition(within("-15ms", "25ms"), 0.4)
 LEFT_TIME, RIGHT_TIME = around("t", before="20ms", after="-5ms"), resolution("t", "10ms")
@@ -65,10 +66,6 @@ def with_ends(table: pa.Table, offsets: tuple[int, int]) -> pa.Table:
 
 ENDS = with_ends(LEFT, OFFSETS[0]), with_ends(RIGHT, OFFSETS[1])
 CLOCKS: dict[str, Any] = {"left_time": LEFT_TIME, "right_time": RIGHT_TIME, "by": "at"}
-
-
-def in_order(table: pa.Table) -> list[Any]:
-    return sorted(table.to_pylist(), key=repr)
 
 
 @pytest.mark.parametrize(("how", "emit"), [("inner", "pairs"), ("left", "best"), ("anti", "pairs")])

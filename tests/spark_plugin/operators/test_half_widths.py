@@ -26,6 +26,7 @@ from coincide import (
     correlate_tables,
 )
 from coincide.command_line import run
+from tests.helpers.rows import in_order
 
 ANY: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6, "probability": True}
 
@@ -64,10 +65,6 @@ def with_ends(table: pa.Table) -> pa.Table:
 BOTH = around("t", column=("early", "late"))
 LEFT, RIGHT = stamped(1), stamped(2)
 DROP = CorrelateOptions(invalid="drop")
-
-
-def in_order(table: pa.Table) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
 EXPECTED = correlate_tables(with_ends(LEFT), with_ends(RIGHT), **ANY)

@@ -24,6 +24,7 @@ from coincide.engine.join.arguments import JoinArguments
 from spark_plugin.frames import evidence
 from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.ways.correlation import plan_correlation
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -63,10 +64,6 @@ def side(seed: int, name: str, place: str, kind: pa.DataType, size: int = 400) -
 
 LEFT = side(1, "station", "place", pa.int8())
 RIGHT = side(2, "sta", "PLACE", pa.int64()).append_column("station", pa.array(np.arange(400)))
-
-
-def in_order(table: pa.Table) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
 EXPECTED = correlate_tables(LEFT, RIGHT, **GIVEN)

@@ -25,6 +25,7 @@ from coincide import (
 )
 from spark_plugin.ways.files.source import CoincideSource
 from tests.helpers.joins import plan_correlation
+from tests.helpers.rows import lists_in_order
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -42,14 +43,6 @@ def stream(seed: int, size: int = 300) -> pa.Table:
         {"id": np.arange(size), "key": keys, "min_time": earliest, "max_time": latest,
          "name": [f"n{i % 7}" for i in range(size)]}
     )  # fmt: skip
-
-
-def in_order(table: pa.Table) -> list[str]:
-    """Rows in an order of their own, lists sorted."""
-    rows = table.to_pylist()
-    return sorted(
-        repr([sorted(v) if isinstance(v, list) else v for v in row.values()]) for row in rows
-    )
 
 
 BEST = {"emit": "best", "right_columns": ("id", "max_time"), "probability": True}
@@ -90,7 +83,7 @@ def test_dataframes(
         assert planned.plan.deals_right == (options is DEALT)
     planned.tell(report)
     found = planned.dataframe.toArrow()
-    assert in_order(found) == in_order(expected)
+    assert lists_in_order(found) == lists_in_order(expected)
     assert found.num_rows > (5 if shape.get("how") == "anti" or "matching" in shape else 50)
     summary, wanted = report.summary(), told.summary()
     assert (summary.left, summary.right) == (wanted.left, None)
@@ -106,8 +99,8 @@ def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     given: dict[str, Any] = {"by": "key", "how": "left", "emit": "counts", **WINDOW}
     options = CorrelateOptions(way="files", slices=4)
     found = correlate_files(spark, str(path), report=report, options=options, **given)
-    expected = in_order(correlate_tables(table, **given))
-    assert in_order(found.toArrow()) == expected
+    expected = lists_in_order(correlate_tables(table, **given))
+    assert lists_in_order(found.toArrow()) == expected
     summary = report.summary()
     assert summary.way == "files"
     assert summary.left is not None
@@ -115,7 +108,7 @@ def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     spark.dataSource.register(CoincideSource)
     words = {"by": "key", "how": "left", "emit": "counts", "within": "-20,60", "confidence": 0.6}
     source = spark.read.format("coincide").options(left=str(path), slices=3, **words).load()
-    assert in_order(source.toArrow()) == expected
+    assert lists_in_order(source.toArrow()) == expected
 
 
 def test_shifts(spark: SparkSession) -> None:

@@ -30,7 +30,7 @@ from coincide import (
     stream_tables,
     within,
 )
-from tests.helpers.stream_tables import in_order
+from tests.helpers.rows import in_order
 
 CONDITION = TimingCondition(within("0s", "5s"), 0.9)
 START = datetime(2026, 5, 1, 8, tzinfo=UTC)

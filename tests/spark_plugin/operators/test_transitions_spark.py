@@ -20,13 +20,8 @@ from coincide import (
     transition_tables,
     transitions,
 )
-from tests.helpers.border_tables import (
-    NAMES,
-    least_last,
-    random_queries,
-    random_readings,
-    sorted_rows,
-)
+from tests.helpers.border_tables import NAMES, least_last, random_queries, random_readings
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import SPREAD, frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
@@ -88,7 +83,7 @@ def test_transitions_are_those_of_tables(spark: SparkSession, kind: str) -> None
     with settings(spark, {**SPREAD, "spark.sql.execution.arrow.maxRecordsPerBatch": 3}):
         found = transitions(frame(spark, given).repartition(3), report=report, **asked)
         table = found.toArrow()
-    assert sorted_rows(table.cast(wanted.schema)) == sorted_rows(wanted)
+    assert in_order(table.cast(wanted.schema)) == in_order(wanted)
     assert wanted.num_rows > 5
     assert report.summary() == expected.summary()
     kinds, own = dict(found.dtypes), dict(frame(spark, given).dtypes)
@@ -111,7 +106,7 @@ def test_crossings_of_streams_that_pass_through(spark: SparkSession) -> None:
     wanted = transition_tables(crossings, **asked)
     assert (np.diff(crossings["min_time"].to_numpy().astype("int64")) == 0).any()
     found = transitions(border_crossings(frame(spark, readings), queries, **names), **asked)
-    assert sorted_rows(found.toArrow()) == sorted_rows(wanted)
+    assert in_order(found.toArrow()) == in_order(wanted)
     assert wanted.num_rows > 20
 
 
@@ -128,7 +123,7 @@ def test_events_of_one_stream_that_are_told_twice(spark: SparkSession) -> None:
     found = transitions(frame(spark, given), report=report, **asked).toArrow()
     with pytest.warns(coincide.AmbiguousCrossingsWarning):
         wanted = transition_tables(given, **asked)
-    assert sorted_rows(found.cast(wanted.schema)) == sorted_rows(wanted)
+    assert in_order(found.cast(wanted.schema)) == in_order(wanted)
     with pytest.warns(
         coincide.AmbiguousCrossingsWarning, match="1 are reported as crossed and as stayed"
     ):
@@ -173,7 +168,7 @@ def test_invalid_events_are_left_out_and_counted(spark: SparkSession) -> None:
     asked: dict[str, Any] = {"within": 10, "confidence": 0.5, "options": DROP}
     found = transitions(frame(spark, given), report=report, **asked).toArrow()
     wanted = transition_tables(given, report=expected, **asked)
-    assert sorted_rows(found) == sorted_rows(wanted)
+    assert in_order(found) == in_order(wanted)
     with pytest.warns(coincide.DroppedRowsWarning, match="6 invalid"):
         assert report.summary() == expected.summary()
 
@@ -189,7 +184,7 @@ def test_floats_are_rounded_and_may_be_no_times(spark: SparkSession) -> None:
     asked: dict[str, Any] = {"within": "10ms", "confidence": 0.5, "options": options}
     found = transitions(frame(spark, given), report=report, **asked).toArrow()
     wanted = transition_tables(given, report=expected, **asked)
-    assert sorted_rows(found) == sorted_rows(wanted)
+    assert in_order(found) == in_order(wanted)
     assert report.summary() == expected.summary()
     assert report.summary().counts.dropped == {"not_finite": 2, "range": 1}
     assert report.summary().rounded == pytest.approx(0.25)

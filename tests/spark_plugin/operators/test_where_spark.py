@@ -28,6 +28,7 @@ from coincide import (
 )
 from spark_plugin.ways.files.source import CoincideSource
 from tests.helpers.joins import plan_correlation
+from tests.helpers.rows import lists_in_order
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -67,13 +68,6 @@ WHERE = (
 GIVEN: dict[str, Any] = {"within": (-20, 30), "confidence": 0.6, "where": WHERE}
 
 
-def in_order(table: pa.Table) -> list[str]:
-    rows = table.to_pylist()
-    return sorted(
-        repr([sorted(v) if isinstance(v, list) else v for v in row.values()]) for row in rows
-    )
-
-
 BEST = {"emit": "best", "how": "left", "right_columns": ("id", "text"), "probability": True}
 DEALT = {"way": "exchange", "slice_rows": 100}
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -101,7 +95,7 @@ def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) ->
         assert planned.plan.deals_right == (options is DEALT)
     found = planned.dataframe.toArrow()
     assert found.column_names == expected.column_names
-    assert in_order(found) == in_order(expected)
+    assert lists_in_order(found) == lists_in_order(expected)
     assert found.num_rows > 30
 
 
@@ -111,7 +105,7 @@ def test_one_stream_and_shifts(spark: SparkSession) -> None:
     expected = correlate_tables(LEFT, **given)
     rows, options = frame(spark, LEFT), CorrelateOptions(slices=4)
     found = correlate(rows, options=options, **given).toArrow()
-    assert in_order(found) == in_order(expected)
+    assert lists_in_order(found) == lists_in_order(expected)
     given["shifts"] = [100, -120]
     chance = accidental_pair_tables(LEFT, **given)
     assert accidental_pairs(rows, options=options, **given) == chance
@@ -122,15 +116,15 @@ def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     for path, table in zip(paths, (LEFT, RIGHT), strict=True):
         pq.write_table(table, path, row_group_size=70)
     shape: dict[str, Any] = {"left_columns": "*", "right_columns": "id"}
-    expected = in_order(correlate_tables(LEFT, RIGHT, **GIVEN, **shape))
+    expected = lists_in_order(correlate_tables(LEFT, RIGHT, **GIVEN, **shape))
     for way in ("files", "exchange"):
         options = CorrelateOptions(way=way, slices=3)
         found = correlate_files(spark, *paths, **GIVEN, **shape, options=options).toArrow()
-        assert in_order(found) == expected
+        assert lists_in_order(found) == expected
     spark.dataSource.register(CoincideSource)
     words = {"within": "-20,30", "confidence": 0.6, "where": WHERE, **shape}
     source = spark.read.format("coincide").options(left=paths[0], right=paths[1], **words).load()
-    assert in_order(source.toArrow()) == expected
+    assert lists_in_order(source.toArrow()) == expected
 
 
 def test_it_is_checked_when_the_join_is_planned(spark: SparkSession) -> None:
@@ -173,8 +167,8 @@ def test_float_times_decimals_and_delta(spark: SparkSession, tmp_path: Path, how
     sides = [frame(spark, table) for table in tables]
     for options in ({"way": "exchange", "slices": 4}, {"way": "broadcast-left"}):
         found = correlate(*sides, how=how, **asked, options=CorrelateOptions(**counted, **options))
-        assert in_order(found.toArrow()) == in_order(expected)
+        assert lists_in_order(found.toArrow()) == lists_in_order(expected)
     paths = [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
     options = CorrelateOptions(**counted, way="files", slices=3)
     found = correlate_files(spark, *paths, how=how, **asked, options=options)
-    assert in_order(found.toArrow()) == in_order(expected)
+    assert lists_in_order(found.toArrow()) == lists_in_order(expected)

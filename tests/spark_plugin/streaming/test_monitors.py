@@ -42,13 +42,8 @@ from spark_plugin.tasks.wire import KEY_HASH, Shipment, as_stream
 from spark_plugin.ways.streaming import buffer
 from spark_plugin.ways.streaming.borders import decided_by as crossings_told
 from spark_plugin.ways.streaming.transitions import decided_by as transitions_told
-from tests.helpers.border_tables import (
-    NAMES,
-    least_last,
-    random_queries,
-    random_readings,
-    sorted_rows,
-)
+from tests.helpers.border_tables import NAMES, least_last, random_queries, random_readings
+from tests.helpers.rows import in_order
 from tests.helpers.stream_simulation import Operator, State, buffer_of, monitored
 from tests.helpers.transition_cases import of_stream, result_rows
 
@@ -107,7 +102,7 @@ def test_crossings_are_those_of_all_readings_that_are_not_late(seed: int, option
     wanted = border_crossing_tables(
         least_last(readings), queries, values="x", options=OPTIONS[options], **NAMES
     )
-    assert sorted_rows(found) == sorted_rows(wanted)
+    assert in_order(found) == in_order(wanted)
     assert wanted.num_rows > 50
     assert late == 2
 

@@ -35,7 +35,7 @@ from spark_plugin.tasks.windowed_causality import KeyedTuples, WindowTask
 from spark_plugin.tasks.windowed_causality_streams import WindowMonitors, valid_tuples
 from spark_plugin.tasks.wire import KEY_HASH
 from spark_plugin.ways.streaming.arguments import STATE_STORE
-from tests.helpers.border_tables import sorted_rows
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import frame
 from tests.helpers.spark_streams import (
     BEGIN,
@@ -122,7 +122,7 @@ def test_pairs_are_those_of_all_tuples_that_are_not_late(seed: int, policy: Poli
     found, late = monitored(task, WindowMonitors(names, columns), batches, DELAY)
     whole = in_sparks_order(columns, kept)
     wanted = pa.Table.from_batches(WindowTask(columns, names)(whole.to_batches()))
-    assert sorted_rows(found) == sorted_rows(wanted)
+    assert in_order(found) == in_order(wanted)
     assert wanted.num_rows > 150
     assert late == 2
 

@@ -29,6 +29,7 @@ from coincide import (
 )
 from coincide.command_line import run
 from tests.helpers.joins import local_files_join
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import frame
 
 CONDITION = TimingCondition(within(-20, 60), 0.5)
@@ -68,10 +69,6 @@ def events(n: int, seed: int, key: str, kind: pa.DataType) -> pa.Table:
 SIDES = events(160, 1, "key", pa.int64()), events(120, 2, "of", pa.int32())
 
 
-def rows_of(table: pa.Table) -> list[str]:
-    return sorted(map(str, table.to_pylist()))
-
-
 @pytest.fixture(scope="module")
 def expected() -> pa.Table:
     found = correlate_tables(*SIDES, CONDITION, **GIVEN)
@@ -98,7 +95,7 @@ def test_of_frames(spark: SparkSession, small_slices: None, expected: pa.Table, 
     table = correlate(*frames, CONDITION, options=options, report=report, **GIVEN).toArrow()
     assert table.column_names == NAMES
     assert table["key"].type == pa.int64()
-    assert rows_of(table) == rows_of(expected)
+    assert in_order(table) == in_order(expected)
     told = report.summary()
     assert (told.left.rows, told.right.rows, told.sides) == (160, 120, ("left", "right"))
     assert "with left and right swapped" in told.why
@@ -130,7 +127,7 @@ def test_a_right_key_may_be_called_as_an_output_column(
             frames = [frame(spark, table).repartition(3) for table in tables]
             found = correlate(*frames, options=options, **given).toArrow()
         assert found.column_names == ["key", "left_id", "right_id"]
-        assert rows_of(found) == rows_of(wanted)
+        assert in_order(found) == in_order(wanted)
 
 
 @pytest.mark.spark
@@ -140,16 +137,16 @@ def test_of_files_on_spark(spark: SparkSession, tmp_path: Path, expected: pa.Tab
     report = JoinReport()
     found = correlate_files(spark, *paths, CONDITION, report=report, **given).toArrow()
     assert found.column_names == NAMES
-    assert rows_of(found) == rows_of(expected)
+    assert in_order(found) == in_order(expected)
     assert (report.summary().left.rows, report.summary().right.rows) == (160, 120)
     reads = [spark.read.parquet(path) for path in paths]
     plain = correlate(*reads, CONDITION, report=report, **given).toArrow()
-    assert rows_of(plain) == rows_of(expected)
+    assert in_order(plain) == in_order(expected)
     assert (report.summary().way, report.summary().left.rows) == ("files", 160)
     done = correlate_files(spark, *paths, CONDITION, output=tmp_path / "out", **given)
     table = pq.read_table(tmp_path / "out")
     assert table.column_names == NAMES
-    assert rows_of(table) == rows_of(expected)
+    assert in_order(table) == in_order(expected)
     assert (done.left.rows, done.right.rows, done.sides) == (160, 120, ("left", "right"))
     register_source(spark)
     words = {
@@ -159,7 +156,7 @@ def test_of_files_on_spark(spark: SparkSession, tmp_path: Path, expected: pa.Tab
         "pair_columns": "delta", "left": paths[0], "right": paths[1],
     }  # fmt: skip
     source = spark.read.format("coincide").options(**words).load()
-    assert rows_of(source.toArrow()) == rows_of(expected)
+    assert in_order(source.toArrow()) == in_order(expected)
 
 
 def test_of_files_in_one_process(tmp_path: Path, expected: pa.Table) -> None:
@@ -167,7 +164,7 @@ def test_of_files_in_one_process(tmp_path: Path, expected: pa.Table) -> None:
     job = local_files_join(*written(tmp_path), CONDITION, options=options, **GIVEN)
     found = pa.Table.from_batches(job.batches(), job.schema)
     assert found.schema.equals(expected.schema)
-    assert rows_of(found) == rows_of(expected)
+    assert in_order(found) == in_order(expected)
     assert (job.summary.left.rows, job.summary.right.rows) == (160, 120)
 
 
@@ -205,7 +202,7 @@ def test_on_the_command_line(
     assert run(["join", *paths, "-o", str(out), *WORDS, *words]) == 0
     table = pq.read_table(out)
     assert table.column_names == NAMES
-    assert rows_of(table) == rows_of(expected)
+    assert in_order(table) == in_order(expected)
 
 
 def test_the_preferred_column_is_one_of_left(

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
 from tests.helpers.planning import set_limits
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import frame, jobs
 
 pytestmark = pytest.mark.spark
@@ -48,8 +49,8 @@ def computed(spark: SparkSession, rows: pa.Table) -> Computed:
 
 
 def found_like_tables(found: DataFrame, condition: TimingCondition) -> None:
-    expected = correlate_tables(table(1), table(2), condition).to_pylist()
-    assert sorted(map(str, found.toArrow().to_pylist())) == sorted(map(str, expected))
+    expected = correlate_tables(table(1), table(2), condition)
+    assert in_order(found.toArrow()) == in_order(expected)
 
 
 def told(caplog: pytest.LogCaptureFixture) -> str:

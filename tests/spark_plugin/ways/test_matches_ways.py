@@ -27,6 +27,7 @@ from coincide import (
 )
 from coincide.engine.files.planning import NotDirect
 from tests.helpers.joins import plan_correlation
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import SPREAD, frame, settings
 
 if TYPE_CHECKING:
@@ -94,11 +95,6 @@ def joined_directly(spark: SparkSession, folder: Path, **arguments: Any) -> Data
     return correlate_files(spark, *paths, CONDITION, options=OPTIONS["files"], **given)
 
 
-def rows_of(table: pa.Table) -> list[str]:
-    """In one order; nulls and NaN are told apart."""
-    return sorted(map(str, table.to_pylist()))
-
-
 @pytest.fixture
 def few_partitions(spark: SparkSession) -> Iterator[None]:
     with settings(spark, SPREAD):
@@ -120,7 +116,7 @@ def test_the_best_matches_by_every_way(
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
     assert expected.num_rows > 60
     assert found.columns == expected.column_names
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert in_order(found.toArrow()) == in_order(expected)
 
 
 CASES = int(os.environ.get("COINCIDE_CASES", "3"))
@@ -150,7 +146,7 @@ def test_a_second_column_decides_among_equals(
         found = joined(spark, way, **given).dataframe
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS | given)
     assert expected.num_rows > 10
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert in_order(found.toArrow()) == in_order(expected)
 
 
 def test_tasks_compare_numbers_and_times_alone(spark: SparkSession, tmp_path: Path) -> None:
@@ -178,7 +174,7 @@ def test_mutual_pairs_by_every_way(
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
     assert expected.num_rows > 20
     assert found.columns == expected.column_names
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert in_order(found.toArrow()) == in_order(expected)
     if way != "files":
         assert planned.summary().counters.pairs > 100
 
@@ -204,7 +200,7 @@ def test_unambiguous_pairs_by_every_way(
             found = joined(spark, way, **given).dataframe
     expected = correlate_tables(*SIDES, narrow, **COLUMNS, **given)
     assert expected["right_id"].null_count < expected.num_rows - 3
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert in_order(found.toArrow()) == in_order(expected)
 
 
 def test_the_optimal_assignment_does_not_depend_on_slices(
@@ -215,7 +211,7 @@ def test_the_optimal_assignment_does_not_depend_on_slices(
     assert planned.plan.count > 4
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
     assert expected.num_rows > 40
-    assert rows_of(planned.dataframe.toArrow()) == rows_of(expected)
+    assert in_order(planned.dataframe.toArrow()) == in_order(expected)
     spread = planned.dataframe.selectExpr("spark_partition_id() AS p").distinct()
     assert spread.count() > 1
 

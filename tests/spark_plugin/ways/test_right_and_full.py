@@ -28,6 +28,7 @@ from coincide import (
     within,
 )
 from tests.helpers.joins import local_files_join, plan_correlation
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.usefixtures("any_order")
@@ -55,10 +56,6 @@ def events(n: int, seed: int, key: str, kind: pa.DataType) -> pa.Table:
 SIDES = events(120, 1, "key", pa.int32()), events(150, 2, "of", pa.int64())
 
 
-def rows_of(table: pa.Table) -> list[str]:
-    return sorted(map(str, table.to_pylist()))
-
-
 def expected(how: str, **given: Any) -> pa.Table:
     found = correlate_tables(*SIDES, CONDITION, how=how, **GIVEN | given)
     assert found["right_id"].null_count < found.num_rows
@@ -82,7 +79,7 @@ def test_by_every_way(spark: SparkSession, small_slices: None, way: str, how: st
     found = planned.dataframe.toArrow()
     assert found.schema.names == want.schema.names
     assert found["key"].type == pa.int64()
-    assert rows_of(found) == rows_of(want)
+    assert in_order(found) == in_order(want)
     pairs = want.num_rows - want["left_id"].null_count - want["right_id"].null_count
     assert planned.summary().counters.pairs == pairs
     planned.close()
@@ -103,16 +100,16 @@ def test_of_files_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     paths, want = written(tmp_path), expected("full")
     given = {"how": "full", "options": DIRECT, **GIVEN}
     found = correlate_files(spark, *paths, CONDITION, **given)
-    assert rows_of(found.toArrow()) == rows_of(want)
+    assert in_order(found.toArrow()) == in_order(want)
     report = JoinReport()
     done = correlate_files(
         spark, *paths, CONDITION, output=tmp_path / "out", report=report, **given
     )
     table = pq.read_table(tmp_path / "out")
-    assert rows_of(table) == rows_of(want)
+    assert in_order(table) == in_order(want)
     assert (done.rows, done.left.rows, done.right.rows) == (want.num_rows, 120, 150)
     reads = [spark.read.parquet(path) for path in paths]
-    assert rows_of(correlate(*reads, CONDITION, how="full", **GIVEN).toArrow()) == rows_of(want)
+    assert in_order(correlate(*reads, CONDITION, how="full", **GIVEN).toArrow()) == in_order(want)
 
 
 @pytest.mark.spark
@@ -125,14 +122,14 @@ def test_in_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     }  # fmt: skip
     left, right = paths
     source = spark.read.format("coincide").options(left=left, right=right, how="right", **words)
-    assert rows_of(source.load().toArrow()) == rows_of(expected("right"))
+    assert in_order(source.load().toArrow()) == in_order(expected("right"))
 
 
 @pytest.mark.parametrize("how", ["right", "full"])
 def test_of_files_in_one_process(tmp_path: Path, how: str) -> None:
     job = local_files_join(*written(tmp_path), CONDITION, how=how, options=DIRECT, **GIVEN)
     found = pa.Table.from_batches(job.batches(), job.schema)
-    assert rows_of(found) == rows_of(expected(how))
+    assert in_order(found) == in_order(expected(how))
     assert (job.summary.left.rows, job.summary.right.rows) == (120, 150)
 
 

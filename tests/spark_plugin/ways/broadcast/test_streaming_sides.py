@@ -25,6 +25,7 @@ from tests.helpers.histogram_tables import (
     random_templates,
     with_ends,
 )
+from tests.helpers.rows import lists_in_order
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
 pytestmark = pytest.mark.spark
@@ -69,14 +70,6 @@ def streamed(found: DataFrame, name: str) -> pa.Table:
     return found.sparkSession.table(name).toArrow()
 
 
-def rows_of(table: pa.Table) -> list[str]:
-    """Rows without an order, nor their lists with one."""
-    return sorted(
-        repr([sorted(value) if isinstance(value, list) else value for value in row.values()])
-        for row in table.to_pylist()
-    )
-
-
 @pytest.mark.parametrize(
     ("stream_side", "how", "emit"),
     [
@@ -96,7 +89,9 @@ def test_a_stream_and_a_static_side_that_goes_to_every_worker(
     found = correlate(*sides(spark, tmp_path, stream_side), CONDITION, options=options, **shape)
     expected = correlate_tables(TABLES["left"], TABLES["right"], CONDITION, **shape)
     assert expected.num_rows
-    assert rows_of(streamed(found, f"found_{stream_side}_{how}_{emit}")) == rows_of(expected)
+    assert lists_in_order(streamed(found, f"found_{stream_side}_{how}_{emit}")) == lists_in_order(
+        expected
+    )
 
 
 def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) -> None:

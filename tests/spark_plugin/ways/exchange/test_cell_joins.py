@@ -36,6 +36,7 @@ from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.planning import set_limits
+from tests.helpers.rows import in_order, lists_in_order
 from tests.helpers.spark_cases import frame, jobs, pack, rows_of, settings, shape_numbers
 
 pytestmark = pytest.mark.spark
@@ -120,15 +121,7 @@ def test_as_tables(spark: SparkSession, asked: str) -> None:
     assert expected.num_rows > 100
     found = planned(frame(spark, LEFT), frame(spark, RIGHT), condition=condition, **words).dataframe
     assert found.columns == expected.column_names
-    assert as_texts(found.toArrow()) == as_texts(expected)
-
-
-def as_texts(table: pa.Table) -> list[str]:
-    """Rows whatever their order, and that of what lists hold."""
-    return sorted(
-        repr([sorted(value) if isinstance(value, list) else value for value in row.values()])
-        for row in table.to_pylist()
-    )
+    assert lists_in_order(found.toArrow()) == lists_in_order(expected)
 
 
 def test_each_side_is_read_once(
@@ -311,7 +304,7 @@ def test_what_filters_leave(
         tables.append(table.filter(mask))
     found = planned(*frames, how=how)
     expected = correlate_tables(*tables, CONDITION, how=how)
-    assert sorted(map(repr, rows_of(found.dataframe))) == sorted(map(repr, expected.to_pylist()))
+    assert in_order(found.dataframe.toArrow()) == in_order(expected)
     summary = found.summary()
     assert summary.left is not None
     assert summary.right is not None

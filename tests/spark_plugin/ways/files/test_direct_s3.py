@@ -23,6 +23,7 @@ from coincide.model.errors import DataError
 from spark_plugin.ways.files.source import CoincideSource
 from tests.engine.test_credentials import assert_hidden as hidden
 from tests.helpers.joins import join_files, local_files_join, table_join
+from tests.helpers.rows import sorted_table
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
 moto = pytest.importorskip("moto.server")
@@ -45,11 +46,7 @@ class Bucket(NamedTuple):
 
     def join(self) -> pa.Table:
         job = table_join(*self.tables, CONDITION)
-        return in_order(pa.Table.from_batches(job.batches(), job.schema))
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    return table.sort_by([(name, "ascending") for name in table.column_names])
+        return sorted_table(pa.Table.from_batches(job.batches(), job.schema))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +75,7 @@ def test_one_process(bucket: Bucket, right: str) -> None:
         bucket.uri("left.parquet"), bucket.uri(right), CONDITION, options=OPTIONS
     )
     found = pa.Table.from_batches(job.batches(), job.schema)
-    assert in_order(found).equals(bucket.join())
+    assert sorted_table(found).equals(bucket.join())
     assert len(job.plan.slices) == 3
 
 
@@ -87,12 +84,12 @@ def test_spark(bucket: Bucket, spark: SparkSession, tmp_path: Path) -> None:
     sides = bucket.uri("left.parquet"), bucket.uri("right")
     frame = join_files(spark, *sides, CONDITION, options=OPTIONS, way="files")
     want = bucket.join()
-    assert in_order(frame.toArrow().cast(want.schema)).equals(want)
+    assert sorted_table(frame.toArrow().cast(want.schema)).equals(want)
     assert_hidden(frame._jdf.queryExecution().toString())
     done = join_files(
         spark, *sides, CONDITION, options=OPTIONS, way="files", output=tmp_path / "out"
     )
-    assert in_order(pq.read_table(tmp_path / "out")).equals(want)
+    assert sorted_table(pq.read_table(tmp_path / "out")).equals(want)
     assert_hidden(str(done))
 
 
@@ -125,7 +122,7 @@ def test_command(
     assert code == 0, said.err
     assert json.loads(said.out)["way"] == "files"
     assert_hidden(said.out + said.err)
-    assert in_order(pq.read_table(out)).equals(bucket.join())
+    assert sorted_table(pq.read_table(out)).equals(bucket.join())
 
 
 def test_content_that_only_the_store_tells_apart(bucket: Bucket) -> None:
@@ -166,7 +163,7 @@ def test_output_of_one_process(bucket: Bucket, capsys: pytest.CaptureFixture[str
         there = filesystem.get_file_info(fs.FileSelector("bucket/out"))
         assert [info.base_name for info in there] == ["a.parquet"]
     found = pq.read_table("bucket/out/a.parquet", filesystem=filesystem)
-    assert in_order(found).equals(bucket.join())
+    assert sorted_table(found).equals(bucket.join())
 
 
 def test_output(bucket: Bucket) -> None:

@@ -21,6 +21,7 @@ from spark_plugin.cluster.spark_errors import BeyondMicroseconds
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
 from tests.helpers.joins import join_files, table_join
+from tests.helpers.rows import sorted_table
 from tests.helpers.spark_cases import shape_numbers
 from tests.helpers.strategies import random_cases
 from tests.spark_plugin.ways.files.test_direct_join import large_keys, stream
@@ -40,10 +41,6 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
 def expected(sides: tuple[Path, Path], condition: TimingCondition = CONDITION) -> pa.Table:
     job = table_join(*(pq.read_table(path) for path in sides), condition)
     return pa.Table.from_batches(job.batches(), job.schema)
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
 @pytest.mark.usefixtures("any_order")
@@ -106,7 +103,7 @@ def test_files_out_and_a_summary(
             options=CorrelateOptions(slices=4),
         )  # fmt: skip
         want = expected(sides)
-        assert in_order(pq.read_table(out)).equals(in_order(want))
+        assert sorted_table(pq.read_table(out)).equals(sorted_table(want))
         assert (done.rows, done.counters.pairs, done.way) == (want.num_rows, want.num_rows, way)
         assert (done.left.rows, done.right.rows, done.slices) == (5000, 5000, 4)
         assert done.size == sum(path.stat().st_size for path in out.glob("*.parquet"))
@@ -147,7 +144,7 @@ def test_disorder_goes_by_exchange(
     options = CorrelateOptions(slices=16)
     frame = join_files(spark, *paths, CONDITION, options=options)
     want = expected((paths[0], paths[1]))
-    assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
+    assert sorted_table(frame.toArrow().cast(want.schema)).equals(sorted_table(want))
     assert "so Spark reads DataFrames: the files are not in order of time" in caplog.text
     assert "df.sort(" in caplog.text
     with pytest.raises(NotDirect):
@@ -233,11 +230,11 @@ def test_times_that_spark_cannot_read_without_statistics(
 def test_text_keys_may_be_stored_in_two_ways(spark: SparkSession, tmp_path: Path) -> None:
     left, right, want = large_keys(tmp_path)
     frame = join_files(spark, left, right, CONDITION, by="key", way="files")
-    assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
+    assert sorted_table(frame.toArrow().cast(want.schema)).equals(sorted_table(want))
     out = tmp_path / "out"
     join_files(spark, left, right, CONDITION, by="key", way="files", output=out)
-    assert in_order(spark.read.parquet(f"file://{out}").toArrow().cast(want.schema)).equals(
-        in_order(want)
+    assert sorted_table(spark.read.parquet(f"file://{out}").toArrow().cast(want.schema)).equals(
+        sorted_table(want)
     )
 
 

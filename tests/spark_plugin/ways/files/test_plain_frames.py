@@ -27,8 +27,9 @@ from coincide.engine.files.planning import NotDirect
 from coincide.model.errors import SchemaError
 from spark_plugin.frames import plain_reads
 from tests.helpers.planning import set_limits
+from tests.helpers.rows import sorted_table
 from tests.spark_plugin.ways.files.test_direct_join import stream
-from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
+from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected
 
 pytestmark = pytest.mark.spark
 
@@ -90,7 +91,9 @@ def test_a_plain_read_is_joined_directly(
     assert plain_read(left) == (str(sides[0]),)
     report = JoinReport()
     found = correlate(left, right, CONDITION, report=report)
-    assert in_order(found.toArrow().cast(expected(sides).schema)) == in_order(expected(sides))
+    assert sorted_table(found.toArrow().cast(expected(sides).schema)) == sorted_table(
+        expected(sides)
+    )
     assert report.summary().way == "files"
     assert report.summary().left.rows == 2000
 

@@ -26,7 +26,8 @@ from coincide import (
 from coincide.engine.events.time_arguments import AroundByRow
 from coincide.model.errors import ConditionError
 from tests.helpers.histogram_tables import by_device, events, random_templates
-from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
+from tests.helpers.rows import lists_in_order, sorted_table
+from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected
 from tests.spark_plugin.ways.files.test_plain_frames import read, sides, way_of
 
 pytestmark = pytest.mark.spark
@@ -74,17 +75,8 @@ def test_renamed_columns_are_those_of_the_files(
         *map(pq.read_table, sides), CONDITION, by="key", how="left", emit=emit
     )
     wanted = wanted.rename_columns(["truck", "left_number", *wanted.column_names[2:]])
-    assert rows_of(found.toArrow()) == rows_of(wanted)
+    assert lists_in_order(found.toArrow()) == lists_in_order(wanted)
     assert report.summary().way == "files"
-
-
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Names and rows; lists are in no particular order."""
-    rows = (
-        [sorted(each) if isinstance(each, list) else each for each in row.values()]
-        for row in table.to_pylist()
-    )
-    return [tuple(table.column_names), *sorted(rows, key=repr)]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +104,7 @@ def test_around_renamed_stamps(
     )  # fmt: skip
     wanted = correlate_tables(*map(pq.read_table, sides), CONDITION, left_time=stored)
     wanted = wanted.rename_columns(["left_number", "right_id"])
-    assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
+    assert sorted_table(found.toArrow().cast(wanted.schema)) == sorted_table(wanted)
     assert report.summary().way == "files"
 
 
@@ -125,7 +117,7 @@ def test_one_column_under_two_names(spark: SparkSession, sides: tuple[Path, Path
     assert found.column_names == ["left_b", "left_a", "right_id"]
     assert found.column("left_a") == found.column("left_b")
     wanted = expected(sides).rename_columns(["left_a", "right_id"])
-    assert in_order(found.drop_columns("left_b").cast(wanted.schema)) == in_order(wanted)
+    assert sorted_table(found.drop_columns("left_b").cast(wanted.schema)) == sorted_table(wanted)
 
 
 def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> None:
@@ -137,7 +129,7 @@ def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> No
     )  # fmt: skip
     wanted = correlate_tables(pq.read_table(sides[0]), None, CONDITION, by="key")
     wanted = wanted.rename_columns(["k", "left_n", "right_n"])
-    assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
+    assert sorted_table(found.toArrow().cast(wanted.schema)) == sorted_table(wanted)
     assert report.summary().way == "files"
 
 
@@ -174,7 +166,7 @@ def test_renamed_columns_of_histograms(spark: SparkSession, tmp_path: Path) -> N
     clocks = {"left_time": by_device(templates), "right_time": by_device(templates)}
     wanted = correlate_tables(*tables, condition, **clocks)
     assert wanted.num_rows
-    assert in_order(found.cast(wanted.schema)) == in_order(wanted)
+    assert sorted_table(found.cast(wanted.schema)) == sorted_table(wanted)
 
 
 def test_renamed_instants_of_an_old_kind_are_read_by_spark(
