@@ -79,7 +79,7 @@ class KeyedStreams:
 
 def run(bench: Bench) -> None:
     """Time both at all numbers of keys and sizes of a push."""
-    events = bench.pick(20_000, 1_000)
+    events = bench.pick(15_000, 1_000)
     bench.note(events=events, keys=KEYS, blocks=BLOCKS, d_us=DEADLINE_US, ct=CONFIDENCE)
     for keys, rate in KEYS.items():
         left, right = (_side(keys, rate, events, seed) for seed in (1, 2))
