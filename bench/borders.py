@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
     @property
     def efficiency(self) -> float:
-        """The paper's processing efficiency: of what was touched, how much is the answer (percent)."""
+        """The paper's processing efficiency: how much of what was touched is the answer (percent)."""
         return 100 * self.events / max(self.retrieved, 1)
 
 
@@ -69,7 +69,7 @@ class BorderLoad:
     width: float = 1e-3
     fluctuation: float = 1e-4
     streams: int = 2000
-    readings: int = 1000  # of each stream
+    readings: int = 1000  # each stream's
     dimensions: int = 1
     skewed_data: bool = False  # normal instead of uniform, as are skewed queries
     skewed_queries: bool = False
@@ -164,7 +164,7 @@ def searched(
 
 
 def stabbed(index: BorderIndex, walks: Walks, threads: int = 1) -> Iterator[PointCrossings]:
-    """Of every reading the queries that hold it, found in our own index."""
+    """The queries that hold each reading, found in our own index."""
     kinds = np.full(walks.kinds.size, FROM_OUTSIDE, np.int8)
     search = BorderSearch(index, walks.values, kinds, threads=threads)
     yield from search.found(0, kinds.size, (False, True, False), PEAKS, _AT_ONCE)
@@ -174,7 +174,7 @@ Proof = tuple[int, ...]
 
 
 def proof(chunks: Iterator[PointCrossings]) -> Proof:
-    """Of crossings in any order: how many, how many of them enter; sums of points, rows, products."""
+    """Proof of crossings in any order: how many, how many of them enter; sums of points, rows, products."""
     total = np.zeros(5, np.int64)
     for chunk in chunks:
         rows = chunk.rows.astype(np.int64)

@@ -39,7 +39,7 @@ class Chart:
     title: str
     x_label: str
     y_label: str
-    x: list[float] | list[str]  # of bars their names
+    x: list[float] | list[str]  # for bars their names
     lines: dict[str, list[float]]  # one value for each of `x`; of bars the lengths of a step
     log_x: bool = False
     log_y: bool = False

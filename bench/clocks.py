@@ -47,7 +47,7 @@ class Case:
 
 
 def made(rng: Rng, common: int, left: int, right: int, truth: Truth, shape: str = "normal") -> Case:
-    """Streams of some events, of which some are common."""
+    """Streams of events, some of which are common."""
     causes = np.sort(rng.uniform(0, truth.span, common))
     noise = (
         rng.normal(0, truth.noise, common)
@@ -171,7 +171,7 @@ def shared_bursts(rng: Rng, common: float = 0.0, length: float = 30.0) -> Case:
 
 
 def heartbeats(rng: Rng, drift: float, minutes: float = 30.0) -> Case:
-    """Beats of one heart that two recorders mark: near-periodic, of which some are missed by each."""
+    """Beats of one heart that two recorders mark: near-periodic, and each misses some."""
     beats = int(minutes * 75)
     k = np.arange(beats)
     lengths = 0.8 + 0.03 * np.sin(k / 4.3) + 0.05 * np.sin(k / 70) + rng.normal(0, 0.012, beats)

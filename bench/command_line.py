@@ -110,7 +110,7 @@ def draw_picture(
 
 
 class NoBackendError(typer.Exit):
-    """An experiment needs a GPU, and there is none."""
+    """An experiment needs a GPU, and it is missing."""
 
 
 def run_experiment(
@@ -199,7 +199,7 @@ for _name, _experiment in experiments().items():
 
 
 def _run_all(**given: Any) -> None:
-    """All experiments but those that run as long as they are told, without their flags."""
+    """All experiments but those that run for a given time, without their flags."""
     failed = []
     for name, experiment in experiments().items():
         if experiment.options:

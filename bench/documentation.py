@@ -53,9 +53,9 @@ def _read(path: Path) -> Result:
         raise ValueError(f"{path} is no JSON ({error}); {again}") from error
     lacking = [key for key in FIELDS if key not in result] if isinstance(result, dict) else FIELDS
     if lacking:
-        raise ValueError(f"{path} is of another version and lacks {', '.join(lacking)}; {again}")
+        raise ValueError(f"{path} has another version and lacks {', '.join(lacking)}; {again}")
     if result["quick"]:
-        raise ValueError(f"{path} is of a quick run, whose figures say nothing; {again}")
+        raise ValueError(f"{path} holds a quick run, whose figures say nothing; {again}")
     return result
 
 

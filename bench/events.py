@@ -37,7 +37,7 @@ class Condition:
 class Load:
     """Two streams over the same days, and the join of them."""
 
-    events: int  # of each side
+    events: int  # each side's
     rate: float  # left events per second
     right_events: int | None = None  # where the right side has more or fewer
 

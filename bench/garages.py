@@ -25,7 +25,7 @@ class Garages:
 
     cars: int = 20_000
     garages: int = 200
-    readings: int = 240  # of each car
+    readings: int = 240  # each car's
 
     @property
     def seconds(self) -> float:

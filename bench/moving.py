@@ -24,7 +24,7 @@ class Objects:
     mean_kmh: float
     most_kmh: float
     objects: int = 1000
-    readings: int = 100  # of each object, every 30 seconds
+    readings: int = 100  # each object's, every 30 seconds
 
     def walks(self) -> Walks:
         """The objects, seeded."""

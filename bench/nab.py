@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "nab"
-"""Beside the repository, of which the series are no part."""
+"""Next to the repository, which does not hold the series."""
 
 
 def read_series() -> pa.Table:

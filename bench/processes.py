@@ -19,7 +19,7 @@ class PeakMemory:
 
     @property
     def worker(self) -> int:
-        """Of the largest worker."""
+        """The memory of the largest worker."""
         return max(self.workers.values(), default=0)
 
     def sample(self) -> None:

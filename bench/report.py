@@ -31,7 +31,7 @@ class Figure:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the bar was reached; None where there is none to judge by."""
+        """Whether the bar was reached; None where no bar is set."""
         if self.bar is None or not self.judged:
             return None
         return self.value >= self.bar if self.at_least else self.value <= self.bar

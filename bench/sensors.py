@@ -34,7 +34,7 @@ class SensorLoad:
     tolerance: float = 0.3  # delta_P, seconds: and earlier than t_p + delta_P
     radius: float = 0.2  # cause and effect are nearer than this
     sensors: int = 100
-    readings: int = 1000  # of each sensor
+    readings: int = 1000  # each sensor's
 
     def stream(self, seed: int) -> SensorStream:
         """The readings, in order of arrival."""

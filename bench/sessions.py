@@ -29,7 +29,7 @@ _QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
-"""Of quick runs, whose joins of few rows would wait for the compiler longer than for anything else."""
+"""Settings of quick runs, whose joins of few rows would wait for the compiler above all."""
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def parquet_frames(
 
 
 def any_frame(frame: DataFrame) -> DataFrame:
-    """The same rows as what is no plain read of files any more: as of any other DataFrame.
+    """The same rows as what is no plain read of files any more, like any other DataFrame.
 
     Spark's optimizer knows that a column is what it is coalesced with nothing to, and computes nothing.
     """

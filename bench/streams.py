@@ -120,7 +120,7 @@ class StreamRun:
         return tuple(map(sum, zip(*sums, strict=True))), stats
 
     def fingerprint_of_join(self) -> tuple[int, ...]:
-        """Of the pairs of the batch join."""
+        """The fingerprint of the pairs of the batch join."""
         join = EventJoin(*self.load.events(), IntervalPairs(self.window))
         sums = [
             fingerprint(*join.pairs(*run, join.left_order, join.right_order))

@@ -1,7 +1,7 @@
 """Holds pages, docstrings, comments, help texts and messages to the rule of docs/developers/words.md.
 
 `python scripts/check_words.py [FILE...]` prints each phrase that is not in use, each sentence that is too
-long, and each file whose sentences are too long on average. Code and tables are not sentences. Of
+long, and each file whose sentences are too long on average. Code and tables are not sentences. In
 comments, and of docstrings that users do not see, only phrases are checked.
 """
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 35
 AVERAGE = 20
 ENOUGH = 5
-"""An average says something from so many sentences on."""
+"""An average says something from this many sentences on."""
 BANNED = {
     r"\w+-many-eth": "say position or number",
     r"\b(?:is|are|was|were) of\b(?! course)": "say has, or name what it is",
@@ -232,8 +232,9 @@ def _written(node: ast.expr) -> str:
 def every_file() -> list[Path]:
     """Pages and modules that the rule is for."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    rooms = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
+    rooms = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin", "bench", "scripts")
     modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    modules = [path for path in modules if not path.is_relative_to(ROOT / "bench" / "papers")]
     return sorted({*pages, *modules})
 
 

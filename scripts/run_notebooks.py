@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 TIMEOUT_S = 240
-"""Of a cell: the first ones wait for the compiler, or for Spark."""
+"""Most seconds of a cell: the first ones wait for the compiler, or for Spark."""
 
 
 def executed(path: Path, folder: Path) -> NotebookNode:
@@ -44,7 +44,7 @@ def executed(path: Path, folder: Path) -> NotebookNode:
         resources={"metadata": {"path": str(folder)}},
     )
     client.execute()
-    for cell in notebook.cells:  # what Spark and kernels log is of this machine, not of the subject
+    for cell in notebook.cells:  # what Spark and kernels log concerns this machine, not the subject
         if cell.cell_type == "code":
             cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr"]
     return notebook

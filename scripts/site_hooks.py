@@ -31,7 +31,7 @@ PICTURE = re.compile(
 )
 """A drawing, dark and light."""
 CLAIMS = re.compile(r"^<!-- claims: ([\w -]+) -->$", re.MULTILINE)
-"""Where a page wants what papers say beside what experiments have found."""
+"""Where a page wants what papers say next to what experiments have found."""
 
 
 @event_priority(100)  # before mkdocs-jupyter looks for notebooks

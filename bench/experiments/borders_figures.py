@@ -18,7 +18,7 @@ BASE = BorderLoad(streams=100)
 QUICK = BorderLoad(queries=500, streams=5, readings=40)
 PEERS = ("DiffRMQ, superintervals", "DiffRMQ, own index")
 _BYTES_OF_AN_INTERVAL = 24
-"""Of superintervals: two ends of 4 bytes, a branch and a pointer of 8."""
+"""Bytes of superintervals: two ends of 4 bytes, a branch and a pointer of 8."""
 
 
 class Measured(NamedTuple):

@@ -132,7 +132,7 @@ def _densities(bench: Bench, shown: Series) -> None:
 
 
 def _searches(bench: Bench, name: str, series: Series) -> dict[str, list[int]]:
-    """What traversal takes out of the index, and what of it is told; the events by processing and width."""
+    """What traversal takes out of the index, and what of it comes out; events by processing and width."""
     walks = _walks(series)
     events: dict[str, list[int]] = {way: [] for way in PROCESSINGS}
     for width in WIDTHS:

@@ -47,7 +47,7 @@ CASES = (
 _QUICK = Load(4_000, 4.0, 100)
 _ROUNDS, _WARMUPS = 5, 1
 _ROUNDS_OF_SMALL, _WARMUPS_OF_SMALL = 9, 3
-"""Of a side that is small: each gets faster until then, and some tenths of a second are noisy."""
+"""Rounds of a side that is small: each gets faster until then, and some tenths of a second are noisy."""
 
 
 def run(bench: Bench) -> None:

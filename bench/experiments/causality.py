@@ -41,9 +41,9 @@ class Scene:
     """A join of two sides of random events."""
 
     name: str
-    events: int  # of each side
+    events: int  # each side's
     by_time: int  # effects in a cause's window of time
-    radius: float  # of an extent of 1,000, or kilometres in a box of 11 by 13 degrees
+    radius: float  # with an extent of 1,000, or kilometres in a box of 11 by 13 degrees
     sphere: bool = False
     bar: float | None = None  # on the time that DuckDB takes
     tested_bar: float | None = None  # on the candidates tested for each pair
@@ -101,7 +101,7 @@ def _scene(bench: Bench, scene: Scene) -> None:
 
 
 def random_events(n: int, sphere: bool, seed: int) -> pa.Table:
-    """Of one side, in order of time: anywhere in the plane or on a part of the sphere."""
+    """Events of one side, in order of time: anywhere in the plane or on a part of the sphere."""
     random = np.random.default_rng(seed)
     time = np.sort(random.integers(0, n * TICKS_APART, n))
     names, ends = (("lat", "lon"), DEGREES) if sphere else (("x", "y"), ((0.0, EXTENT),) * 2)

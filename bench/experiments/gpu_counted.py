@@ -8,8 +8,8 @@ from bench.gpu.works import Work
 
 
 def run(bench: Bench) -> None:
-    """A dense join, and one of few partners."""
-    Counters()  # Says at once where there are none
+    """A dense join, and one with few matches."""
+    Counters()  # Says at once where counters are missing
     for name, work in (
         ("dense", Work(bench.pick(8000, 300))),
         ("few partners", Work(bench.pick(40_000, 2000), rate=4.0)),

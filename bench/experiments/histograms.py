@@ -101,7 +101,7 @@ def _join(
     left, right = (_events(rng, n, table) for table in (left_table, right_table))
     model = HistogramPairs(window, left_table, right_table)
     intervals = [_as_intervals(side) for side in (left, right)]
-    # Of intervals, by the threshold that gives as many pairs.
+    # For intervals, by the threshold that gives as many pairs.
     own = _equal_window(intervals, window, _pairs(bench, left, right, model))
     duck = DuckDBTable(left, right, model.table, bench.cores)
     plan = bench.fastest(

@@ -61,7 +61,7 @@ SWEEPS: dict[str, tuple[str, list[float], Callable[[float], Point]]] = {
 
 
 def run(bench: Bench) -> None:
-    """Time every contestant at every point; ratios are of times in the same round."""
+    """Time every contestant at every point; ratios compare times in the same round."""
     # Read when Polars is first imported.
     os.environ.setdefault("POLARS_MAX_THREADS", str(bench.cores))
     measured: dict[Point, dict[str, Timing]] = {}

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from coincide.model.options import Way
 
 WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "broadcast-both")
-"""Of DataFrames that are more than reads of files."""
+"""The ways of DataFrames that are more than reads of files."""
 REGRET = 1.15
-"""The choice may take so many times as long as the fastest way."""
+"""The choice may take this many times as long as the fastest way."""
 _COLLECTED = 1_000_000
-"""Of more events a side nobody would ask for a collection."""
+"""With more events a side no user asks for a collection."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One piece of work: events of each side, their density, the window; one of so many passes a filter."""
+    """A piece of work: events of each side, their density, the window; one of this many passes a filter."""
 
     events: int
     rate: float
@@ -49,7 +49,7 @@ class Point:
 
     @property
     def bar(self) -> float | None:
-        """On the fastest way's time to that of the choice; none where nobody knows how many pass."""
+        """On the fastest way's time to that of the choice; none where it is not known how many pass."""
         return 1 / REGRET if self.one_of == 1 else None
 
     @property
@@ -83,7 +83,7 @@ POINTS = (
 )
 _QUICK = (Point(2_000, 25.0, 500),)
 _SMALL = 50_000
-"""Joins of so many events take a few tenths of a second, of which each round strays by a tenth."""
+"""Joins of this many events take a few tenths of a second, and each round strays by a tenth."""
 
 
 def run(bench: Bench) -> None:

@@ -20,7 +20,7 @@ Lengths = Callable[[np.random.Generator, int], np.ndarray]
 KEYS = 24
 MONTH = 30 * 86_400
 RURANGES_MAY_LEAD = 1 / 1.5
-"""Of our time, the least that ruranges may take."""
+"""The least share of our time that ruranges may take."""
 
 
 def short(random: np.random.Generator, n: int) -> np.ndarray:

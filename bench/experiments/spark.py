@@ -53,7 +53,7 @@ CASES = (
 _WARMUPS = 3
 """Rounds of all contestants that are not timed: Java compiles anew what meets many rows."""
 _AS_FILES = 0.87
-"""Of DataFrames that are plain reads of files: within 15 % of the files."""
+"""The speed of DataFrames that are plain reads of files: within 15 % of the files."""
 
 
 def run(bench: Bench) -> None:

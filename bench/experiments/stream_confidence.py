@@ -14,7 +14,7 @@ from bench.timing import Timing
 DEADLINE_MS = 1000
 CONFIDENCES = (1.0, 0.7, 0.4, 0.1)
 RATE = 500
-"""Of seq.dat, which the paper does not give."""
+"""The rate of seq.dat, which the paper does not give."""
 
 
 def run(bench: Bench) -> None:

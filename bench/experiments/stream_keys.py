@@ -54,7 +54,7 @@ class KeyedStreams:
         return pairs + stream.flush().num_rows
 
     def correlators(self, wait: int) -> int:
-        """Pairs that a correlator for each key finds, which lets so many events wait."""
+        """Pairs that a correlator for each key finds, which lets this many events wait."""
         made: dict[int, object] = {}
         pairs = 0
         for start in range(0, self.left.keys.size, self.block):

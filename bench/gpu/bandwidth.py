@@ -122,5 +122,5 @@ class _Resident:
 
 
 def _median_seconds(job: Callable[[], Any], rounds: int) -> float:
-    """Of some rounds, after one that compiles and takes memory."""
+    """The median of some rounds, after one that compiles and takes memory."""
     return float(np.median([device_seconds(job) for _ in range(1 + rounds)][1:]))

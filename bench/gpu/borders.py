@@ -34,9 +34,9 @@ class Watch:
 
     queries: int
     streams: int
-    readings: int  # of each stream
-    width: float = 1e-3  # of ranges
-    step: float = 1e-4  # of moves, on average
+    readings: int  # each stream's
+    width: float = 1e-3  # ranges' width
+    step: float = 1e-4  # a move's length, on average
     dimensions: int = 1
     # Whole numbers up to this one instead, so that values lie on borders and borders are equal.
     grid: int | None = None
@@ -114,7 +114,7 @@ def _found(
 
 
 def _digest(package: Any, sight: Sight, processing: int) -> str:
-    """Of all that a search says, order included."""
+    """A digest of all that a search says, order included."""
     search = package.BorderSearch(*sight)
     columns = [hashlib.sha256() for _ in range(3)]
     for found in _found(search, processing, (True, True, True)):

@@ -32,11 +32,11 @@ _TICKS_APART = 20
 
 @dataclass(frozen=True)
 class Traces:
-    """Causes and effects at random times and places, and what is asked of them."""
+    """Causes and effects at random times and places, and the question about them."""
 
-    events: int  # of each side
+    events: int  # each side's
     predicates: Sequence[Any]
-    places: int | None = None  # how many there are, as of stations; None: anywhere
+    places: int | None = None  # how many there are, such as stations; None: anywhere
     on_sphere: bool = False
     one_stream: bool = False
     lengths: int = 0  # the longest of interval timestamps, ticks; 0: exact times

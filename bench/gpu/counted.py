@@ -20,7 +20,7 @@ _BARS = {"copy": COPY_BAR, "probe": PROBE_BAR}
 
 
 class Counts(NamedTuple):
-    """Of kernels since the process started."""
+    """Numbers of kernels since the process started."""
 
     instructions: int
     loaded: int  # Bytes

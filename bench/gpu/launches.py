@@ -64,7 +64,7 @@ def recorded() -> Iterator[dict[str, Launch]]:
 
 
 def seconds_of(job: Callable[[], Any], times: int) -> float:
-    """Of one of several runs, once the device has nothing else to do."""
+    """The time of one of several runs, once the device has nothing else to do."""
     job()
     _wait()
     started = time.perf_counter()

@@ -12,7 +12,7 @@ from bench.gpu.equality import check_tables
 from coincide.model.condition import TimingCondition, within
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "seismic_italy"
-"""Beside the repository, of which the picks are no part."""
+"""Next to the repository, which does not hold the picks."""
 
 PICKERS = ("stalta", "phasenet")
 _KEYS = ("station", "phase")

@@ -1,4 +1,4 @@
-"""From host to host: the GPU and the CPU, and copies beside the kernels."""
+"""From host to host: the GPU and the CPU, and copies while kernels run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _rates(bench: Bench, label: str, events: int, timings: dict[str, Timing]) ->
 
 
 def time_copies(bench: Bench, package: Any, work: Work) -> None:
-    """All pairs, host to host: copies beside the kernels, against copies that are waited for."""
+    """All pairs, host to host: copies while kernels run, against copies that are waited for."""
     from gpu_kernels.device import transfers
 
     left, right = work.sides()

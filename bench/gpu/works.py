@@ -17,7 +17,7 @@ from coincide.model.timestamps import IntervalEvents
 class Work:
     """A join: sizes, density, condition."""
 
-    events: int  # of each side
+    events: int  # each side's
     rate: float = 100.0  # events per second of each side, in each group
     confidence: float = 0.8
     deadline_us: int = 500_000
@@ -30,7 +30,7 @@ class Work:
         return Window(-self.deadline_us, self.deadline_us, self.confidence)
 
     def times(self, factor: int) -> Work:
-        """So many times the events at the same density."""
+        """The same density with this many times the events."""
         return replace(self, events=factor * self.events)
 
     def sides(self) -> tuple[IntervalEvents, IntervalEvents]:

@@ -58,7 +58,7 @@ class Asking:
     given: dict[str, Any]  # arguments of `correlate_tables`, but for the condition
     # Which ordered pairs may meet: by keys, by `where`, and of one stream not an event with itself.
     admits: _Admits
-    lo: int  # ends of the window, of which `closed` says whether they belong to it
+    lo: int  # ends of the window; `closed` says whether they belong to it
     hi: int
     closed: str
     shifts: list[int]
@@ -76,7 +76,7 @@ class Asking:
         )
 
     def swapped(self) -> Asking:
-        """The same pairs of swapped sides, of which left ones that have none are kept."""
+        """The same pairs of swapped sides, with left ones that have no match."""
         ends = {"left": "right", "right": "left"}
         return replace(
             self, left=self.right, right=self.left, lo=-self.hi, hi=-self.lo,
@@ -227,7 +227,7 @@ def _key(row: Row, i: int) -> str | None:
     if mark % 11 == 10:
         return None
     text = _KEYS[mark % (2 + 2 * i)]
-    # Of ß there is no capital letter.
+    # The letter ß has no capital.
     return text.upper() if mark % 2 and text != "ß" else text.lower() if mark % 3 else text
 
 

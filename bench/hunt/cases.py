@@ -15,7 +15,7 @@ from bench.hunt.jobs import Job
 from bench.hunt.oracle import Oracle
 
 CASES_PER_DATA_SET = 8
-"""The reference is asked once for so many cases."""
+"""The reference is asked once for this many cases."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Case:
     way: Way
     data: DataSet
     job: Job
-    # Of all cases of the data set that declare no lengths.
+    # From all cases of the data set that declare no lengths.
     shared: Oracle | None = field(default=None, repr=False)
 
     @cached_property

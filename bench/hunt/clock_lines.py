@@ -23,7 +23,7 @@ class Clocks:
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, farthest: int = 300) -> Clocks:
-        """Of one to three devices, with one to three segments each."""
+        """Clocks of one to three devices, with one to three segments each."""
         lines: list[dict[str, Any]] = []
         for device in "abc"[: rng.integers(1, 4)]:
             edges = np.sort(rng.choice(4000, 2 * rng.integers(1, 4), replace=False))

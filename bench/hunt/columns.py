@@ -1,4 +1,4 @@
-"""The types of columns that cases have: of times, of keys, and of what is merely handed out."""
+"""The types of columns that cases have: of times, of keys, and of mere output columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TimeType:
     arrow: pa.DataType
     family: str  # integer, float, timestamp, timestamp_ntz or duration
     step: str | None = None  # unit of a timestamp, date or duration; None: the join's unit says it
-    bits: int = 64  # of a whole number; of a float's significand
+    bits: int = 64  # those of a whole number, or of a float's significand
 
     @property
     def range(self) -> tuple[int, int]:

@@ -230,7 +230,7 @@ class _Comparison:
         if wrong:
             return wrong
         data, near = self._data, []
-        # Of histograms probabilities are compared as multiples of this.
+        # Probabilities of histograms are compared as multiples of this.
         rounding = (HISTOGRAM_STEP, HISTOGRAM_STEP) if data.has_histograms else (BEST_TOLERANCE,)
         for head, match, p in split:
             event, matches = by_head[head]
@@ -261,7 +261,7 @@ class _Comparison:
 def _tolerance(data: DataSet, events: Sequence[Event]) -> Fraction:
     """How far a probability may be from the exact one.
 
-    Of histograms it is 1 - (a + b), a and b being tails. `relative_error` bounds either: n + 2 m + 16 units
+    For histograms it is 1 - (a + b), with tails a and b. `relative_error` bounds either: n + 2 m + 16 units
     of itself, with n and m edges. They sum to 1 at most, and the last two operations add a unit.
     """
     if data.has_histograms:

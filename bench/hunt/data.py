@@ -40,10 +40,12 @@ class Names:
 class Side:
     """The events of one side."""
 
-    types: tuple[TimeType, TimeType]  # of the min and the max column
+    types: tuple[TimeType, TimeType]  # the min and the max column's
     rows: tuple[Row, ...]
     instants: bool = False  # one column of times; `Row.high` is `Row.low` then
-    templates: Templates | None = None  # times are of histograms, as `Row.template` names them
+    templates: Templates | None = (
+        None  # times are those of histograms, as `Row.template` names them
+    )
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class DataSet:
     left: Side
     right: Side
     key_types: tuple[ValueType, ...]
-    extra: ValueType | None  # of a further output column
+    extra: ValueType | None  # that of a further output column
     names: Names
     # What numbers in time columns count, or that timestamps be counted in nanoseconds.
     unit: str | None
@@ -73,12 +75,12 @@ class DataSet:
 
     @property
     def families(self) -> set[str]:
-        """Of all time columns."""
+        """The families of all time columns."""
         return {kind.family for side in self.sides for kind in side.types}
 
     @property
     def tick(self) -> int | None:
-        """Nanoseconds of a tick, None where nobody says."""
+        """Nanoseconds of a tick, None where it is not given."""
         if self.families <= {"timestamp", "timestamp_ntz"}:
             return NANOSECONDS[self.unit or "us"]
         units = {kind.step or self.unit for side in self.sides for kind in side.types} - {None}
@@ -105,7 +107,7 @@ class DataSet:
         return Fraction(NANOSECONDS[step], self.tick)
 
     def time_names(self, side: int) -> tuple[str, ...]:
-        """Of the min and the max column, or of the one of times."""
+        """The names of the min and the max column, or of the one of times."""
         names = self.names.low, self.names.high
         return names[:1] if self.sides[side].instants else names
 

@@ -87,7 +87,7 @@ def _of_one_column(chance: Chance, side: Side, step: int | None) -> Side:
 def _intervals(
     chance: Chance, profile: Profile, scale: Scale | None, are_long: bool
 ) -> tuple[list[tuple[int, int]], ...]:
-    """Of both sides; without a scale of any size."""
+    """Values of both sides; without a scale they have any size."""
     sizes = _size(chance, profile), _size(chance, profile)
     if scale is None:
         return tuple(draw_huge_intervals(chance, min(size, 10)) for size in sizes)

@@ -1,4 +1,4 @@
-"""A whole hunt: as many cases, or as long, as it is told."""
+"""A whole hunt: as many cases, or as long, as a user asks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def hunt(
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Of what is done on purpose: slower ways, rows left out."""
+    """No warnings of what is done on purpose: slower ways, skipped rows."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

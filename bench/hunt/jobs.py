@@ -1,4 +1,4 @@
-"""What is asked of a data set: the shape of the result, options, and now and then nonsense."""
+"""The question to a data set: the shape of the result, options, and now and then nonsense."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Job:
     how: str
     emit: str
     probability: bool
-    options: dict[str, Any] = field(default_factory=dict)  # of `CorrelateOptions`; lengths in ticks
+    options: dict[str, Any] = field(
+        default_factory=dict
+    )  # for `CorrelateOptions`; lengths in ticks
     text: bool = False  # whether durations are given as text with a unit
     # Whether the column ``extra`` is asked for, left and right.
     has_extra: tuple[bool, bool] = (False, False)
@@ -48,7 +50,7 @@ class Job:
 
     @property
     def is_best_of_right(self) -> bool:
-        """Whether rows are of right events, with their best left matches."""
+        """Whether a row is a right event, with their best left matches."""
         return (self.how, self.emit) == ("right", "best")
 
     @property

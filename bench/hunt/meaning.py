@@ -33,11 +33,11 @@ class Event:
     low: int  # ticks
     high: int
     matchable: bool  # whether neither a time nor a key is null
-    shape: Shape | None = None  # of a histogram
+    shape: Shape | None = None  # a histogram's
 
     @property
     def buckets(self) -> Shape:
-        """Of a histogram, or the one of an interval."""
+        """The buckets of a histogram, or the one of an interval."""
         return ((self.low - self.high, 0, 1.0),) if self.shape is None else self.shape
 
 
@@ -123,7 +123,7 @@ def _read_histogram(
 
 
 def _ticks(value: float | None, kind: TimeType, factor: Fraction) -> int | str | None:
-    """Ticks of a value; why it is none; None for a null."""
+    """Ticks of a value; why it is no time; None for a null."""
     if value is None:
         return None
     if kind.family == "float":

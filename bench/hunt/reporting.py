@@ -16,7 +16,7 @@ from bench.report import Check
 
 _TELL_SECONDS = 60.0
 _SHRUNK_ALIKE = 2
-"""Of differences that read alike, so many are made small; the others are written as they were found."""
+"""This many differences that read alike are made small; the others are written as they were found."""
 _TOLD_ALIKE = 10
 _VARIABLE = re.compile(r"\d+|'[^']*'|\([^)]*\)|\[[^\]]*\]")
 

@@ -39,7 +39,7 @@ class Templates:
 
     @property
     def ids(self) -> list[Any]:
-        """Of the templates."""
+        """The ids of the templates."""
         return [name for name, _, _ in self.given]
 
     def shape(self, name: Any) -> tuple[int, Shape] | None:

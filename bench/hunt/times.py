@@ -55,7 +55,7 @@ def draw_clock(chance: Chance, profile: Profile) -> Clock:
     if chance.happens(15):
         types = [chance.choice(kinds) for _ in range(4)]
     if family == "float" and chance.happens(25):
-        # Whole numbers beside fractions.
+        # Whole numbers among fractions.
         types[chance.integer(0, 3)] = TIME_TYPES["integer"][0]
     if family.startswith("timestamp"):
         fine = any(kind.step == "ns" for kind in types)

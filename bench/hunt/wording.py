@@ -39,7 +39,7 @@ def _said(duration: int | str, tick: int | None) -> str:
 
 
 def _histograms(case: Case, given: dict[str, Any], folder: Path) -> dict[str, str]:
-    """What sides of histograms are told by; of them, `given` keeps the column of times."""
+    """The arguments of sides of histograms; `given` keeps their column of times."""
     found = {}
     written = write_templates(folder, case.data, case.chance("templates"))
     for number, side in enumerate(("left", "right")):

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 Offset = Callable[[np.ndarray, np.ndarray, float, float], float]
-"""Of left and right times, at most so much, at a left time; all in seconds."""
+"""The offset between left and right times, at most some seconds, at a left time; all in seconds."""
 
 
 def peers() -> dict[str, Offset]:

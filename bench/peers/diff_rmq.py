@@ -22,7 +22,7 @@ _STABS_AT_ONCE = 10_000
 
 
 class Sets(NamedTuple):
-    """Of each reading the queries that hold it, ascending: offsets, shape (n + 1,), and rows."""
+    """The queries that hold each reading, ascending: offsets, shape (n + 1,), and rows."""
 
     offsets: np.ndarray
     rows: np.ndarray
@@ -119,14 +119,14 @@ class Parts(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of both."""
+        """The seconds of both."""
         return self.stabs + self.difference
 
 
 def timed_parts(peer: Stabs, walks: Walks, sets: Sets, threads: int) -> Parts:
     """Run DiffRMQ once: the stabs, then the difference of the same sets, which `peer.sets` has given.
 
-    Of a move both sets are retrieved, as the paper counts them; the one before is kept, and not searched
+    Both sets of a move are retrieved, as the paper counts them; the one before is kept, and not searched
     for again.
     """
     started = perf_counter()

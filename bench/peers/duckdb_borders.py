@@ -49,7 +49,7 @@ PLANS: dict[str, tuple[tuple[str, ...], str]] = {
         _STABS,
     ),
 }
-"""Of each plan what it makes first, and the query for point, query and whether it was entered."""
+"""What each plan makes first, and the query for point, query and whether it was entered."""
 
 
 class DuckDBBorders:

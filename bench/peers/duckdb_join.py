@@ -60,7 +60,7 @@ class DuckDBJoin:
         return self._number("CREATE OR REPLACE TABLE pairs AS SELECT l.id AS a, r.id AS b", variant)
 
     def fingerprint(self) -> tuple[int, ...]:
-        """Of the pairs written last: see `bench.fingerprints`."""
+        """The fingerprint of the pairs written last: see `bench.fingerprints`."""
         row = self._connection.execute(f"SELECT {sums('a', 'b')} FROM pairs").fetchone()
         assert row is not None
         return tuple(int(value or 0) for value in row)

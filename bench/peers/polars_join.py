@@ -28,7 +28,7 @@ def _near(left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition) -> pl.L
 
 
 def _in_buckets(left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition) -> pl.LazyFrame:
-    """Each right event is copied to the buckets beside its own."""
+    """Each right event is copied to the buckets next to its own."""
     bucket = pl.col("max_time") // condition.reach_us
     copies = pl.concat([right.with_columns(bucket=bucket + i) for i in (-1, 0, 1)])
     return left.with_columns(bucket=bucket).join(copies, on="bucket", suffix="_right")

@@ -62,7 +62,7 @@ def missing() -> list[str]:
 
 
 def checksum(counts: np.ndarray) -> int:
-    """Of the matches of each left span, in the order of ids."""
+    """A checksum of the matches of each left span, in the order of ids."""
     return int(np.dot(counts.astype(np.int64), np.arange(1, counts.size + 1)))
 
 

@@ -82,7 +82,7 @@ def test_results_are_kept_with_the_code_only_if_recorded(monkeypatch, tmp_path):
         ("{", "is no JSON"),
         ("[]", "lacks quick"),
         ('{"quick": false}', "lacks date, commit"),
-        (None, "is of a quick run"),
+        (None, "holds a quick run"),
     ],
 )
 def test_page_refuses_results_that_it_cannot_show(text, message, tmp_path):

@@ -61,7 +61,7 @@ def wrong(random: np.random.Generator) -> str | None:
         return f"late, ahead {stream.summary().late, stream.summary().ahead}, expected {counts}: {told}"
     for side, (_, ahead) in zip(SIDES, gone, strict=True):
         aside = stream.take_ahead(side)
-        # Of a side of which no column comes out, a stream keeps times and keys alone.
+        # A stream keeps times and keys alone of a side without output columns.
         ids = set(aside["id"].to_pylist()) if "id" in aside.column_names else ahead
         if aside.num_rows != len(ahead) or ids != ahead:
             return f"other rows of {side} are set aside than {ahead}: {told}"

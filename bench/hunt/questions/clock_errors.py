@@ -14,9 +14,9 @@ from bench.clocks import SECOND, UNRELATED, Truth, made, shared_bursts, unrelate
 from coincide import ClockLimitsWarning, clock_error_tables
 
 CHANCE = 1e-6
-"""Of an answer by chance: one in many hunts."""
+"""The probability of an answer by chance: one in many hunts."""
 _UNLIKELY = 1e-9
-"""Of an error that is so many times the stated one."""
+"""The probability of an error that is far above the stated one."""
 _TICK = 1.0
 """By which times are rounded."""
 
@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
     """None of streams that have nothing in common."""
     max_offset: float
     is_clear: bool = False
-    """Whether no chance could make so many pairs on a line."""
+    """Whether no chance could make this many pairs on a line."""
 
 
 def _of_truth(random: np.random.Generator, span: float, noise: float) -> Truth:

@@ -84,7 +84,7 @@ def wrong(random: np.random.Generator, join: Join = correlate_tables) -> str | N
 
 
 def _said(size: Any, kind: pa.DataType) -> Any:
-    """A duration as it is given beside numbers, or beside timestamps."""
+    """A duration as it is given with numbers, or with timestamps."""
     return f"{size}us" if kind != pa.int64() and isinstance(size, int) else size
 
 

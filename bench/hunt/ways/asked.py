@@ -1,4 +1,4 @@
-"""What may be asked of a join beside its shape, of tables in this process, judged by the reference."""
+"""What a join may have in addition to its shape, with tables in this process, judged by the reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _LARGE = 2**40
 """Ticks."""
 _MOST_TRIED = 14
-"""Of more pairs the reference cannot try all assignments."""
+"""With more pairs the reference cannot try all assignments."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def is_told_apart(prefer: str) -> bool:
 
 
 def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
-    """The same of DataFrames by a way; what is of one process alone is left out."""
+    """The same for DataFrames by a way, without what only one process has."""
     asking = draw_asking(case)
     judge = _Judge(asking, case.data.confidence, by_rows=False)
     first, last = asking.window
@@ -301,7 +301,7 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     is_of_two = "matching" in given and not asking.is_one
     if is_of_two and given["matching"] == "optimal":
         return Verdict("closed", "such a matching is of one process")
-    # A matching knows events again by what is handed out.
+    # A matching knows events again by their output columns.
     columns = ["id", "amount"] if is_of_two else "id"
     frames = [None if table is None else spark.createDataFrame(table) for table in asking.tables]
     options = replace(given["options"], way=way)

@@ -35,7 +35,7 @@ from cpu_fallback.reference.join import Histogram, histogram_probability
 _DELTAS = range(-120, 200)
 """More than times and their errors can be apart."""
 _STEP = 4
-"""Of edges of templates, ticks."""
+"""The step of edges of templates, ticks."""
 _PROBABILITY_ERROR = 2.0**-39
 _Pair = tuple[int, int]
 _Drawn = tuple[Any, exact.Predicate]
@@ -80,7 +80,7 @@ def _draw_side(chance: Chance, dimensions: int, is_timestamp: bool) -> _Side:
 
 
 _DURATIONS = ("lo", "hi", "slack", "duration", "tolerance", "time", "before", "after")
-"""Fields of what is asked; a column of times is a text already."""
+"""Fields of the question; a column of times is a text already."""
 
 
 def _with_units(asked: Any) -> Any:
@@ -130,7 +130,7 @@ def _histograms(chance: Chance, stamps: list[int], _: pa.DataType) -> _Times:
 
 
 def _from_zero(templates: Templates) -> Templates:
-    """The same with a smallest delay of 0. Of others deltas are between the ends, not the stamps."""
+    """The same with a smallest delay of 0. With others deltas are between the ends, not the stamps."""
     return replace(
         templates,
         given=tuple(

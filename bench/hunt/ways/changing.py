@@ -131,7 +131,7 @@ def _first(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def judge_changed(case: Case, error: Exception) -> Verdict:
-    """A change is a matter of data; what is wrong besides may be told first."""
+    """A change is a matter of data; what else is wrong may be reported first."""
     if error_names(error) & {"DataError", "SchemaError"}:
         return Verdict("refused", str(error))
     return judge_error(error, errors_due(case.data, case.job, case.oracle) | {"DataError"})

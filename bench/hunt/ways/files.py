@@ -85,7 +85,7 @@ def of_slices(chance: Chance) -> dict[str, Any]:
 
 
 def spark_takes(data: DataSet) -> bool:
-    """Whether Spark has the types that are handed out."""
+    """Whether Spark has the types of the output."""
     return can_be_parquet(data)
 
 
