@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import weakref
+from collections.abc import Iterator
 from itertools import count
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,8 +16,14 @@ import pytest
 
 import cpu_fallback
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide.engine import resilient
+from coincide.engine.borders import monitor
+from coincide.engine.borders.monitor import NewSearch
 from coincide.engine.join import timing
 from coincide.engine.pairs.resilient import resilient_ranked
+from coincide.model.borders.crossings import PointCrossings
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.moves import FROM_OUTSIDE
 from coincide.model.errors import MemoryBudgetError
 from tests.helpers.comparison import OF_ONE_STREAM
 
@@ -114,3 +121,63 @@ def test_the_gpu_join_is_gone_before_the_cpu_begins_and_a_cpu_that_fails_is_aske
         with pytest.raises(MemoryBudgetError, match="cpu has no memory"):
             _ = join.counts
         assert calls == [("gpu", False)] + [("cpu", False)] * asked
+
+
+def border_gpu(fails_at: int) -> ModuleType:
+    """A GPU backend whose search of borders has no more memory from some use on; use 0 is making it."""
+    used = count()
+
+    def use() -> None:
+        if next(used) >= fails_at:
+            raise MemoryBudgetError("the GPU's memory is full")
+
+    class Search(cpu_fallback.BorderSearch):  # type: ignore[misc]
+        def __init__(self, *given: Any, threads: int) -> None:
+            use()
+            super().__init__(*given, threads=threads)
+
+        def found(self, *given: Any) -> Iterator[PointCrossings]:
+            chunks = super().found(*given)
+            for _ in count():
+                use()
+                chunk = next(chunks, None)
+                if chunk is None:
+                    return
+                yield chunk
+
+    package = ModuleType("gpu_kernels")
+    vars(package).update(BorderSearch=Search)
+    return package
+
+
+@pytest.mark.parametrize("fails_at", [0, 1, 4, 10**9])
+def test_a_search_of_borders_goes_on_where_the_gpu_stopped(
+    fails_at: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    random, released = np.random.default_rng(2), list[str]()
+    lower = random.integers(0, 90, (60, 2)).astype(np.float64)
+    index = BorderIndex.of(lower, lower + 30, np.arange(60))
+    values = random.integers(-5, 105, (80, 2)).astype(np.float64)
+    given = index, values, np.full(80, FROM_OUTSIDE, np.int8), None
+    asked = 0, 80, (True, True, True), 0, 20
+    expected = NewSearch("cpu", 1)(*given)
+    chunks, gpu = list(expected.found(*asked)), border_gpu(fails_at)
+    assert len(chunks) > 10
+    monkeypatch.setattr(monitor, "load_backend", lambda name: gpu)
+    monkeypatch.setattr(resilient, "release_gpu", lambda: released.append("memory"))
+    monkeypatch.setitem(sys.modules, gpu.__name__, gpu)
+    new_search = NewSearch("auto", 1)
+    search = new_search(*given)
+    found = list(search.found(*asked))
+    for one, other in zip(found, chunks, strict=True):
+        assert (one.start, one.stop, one.rows.tolist()) == (
+            other.start,
+            other.stop,
+            other.rows.tolist(),
+        )
+    assert search.retrieved == expected.retrieved
+    is_over = fails_at < 10**9
+    assert [each.message for each in caplog.records] == is_over * [
+        "the CPU takes over: the GPU's memory is full"
+    ]
+    assert (new_search.backend, released) == (("cpu", ["memory"]) if is_over else ("auto", []))
