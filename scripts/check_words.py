@@ -234,7 +234,6 @@ def every_file() -> list[Path]:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     rooms = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin", "bench", "scripts")
     modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
-    modules = [path for path in modules if not path.is_relative_to(ROOT / "bench" / "papers")]
     return sorted({*pages, *modules})
 
 

@@ -123,7 +123,7 @@ class StreamCorrelator(ABC):
             length outside the declared limits, or a template that its side does not have; if arrival
             instants go back; after `flush`. Nothing of the block is taken.
         MemoryBudgetError
-            If more different lengths come beside templates than `most_lengths`. Nothing is taken.
+            If more different lengths come with templates than `most_lengths`. Nothing is taken.
 
         Notes
         -----
@@ -209,7 +209,7 @@ class StreamCorrelator(ABC):
     def take_late(self, side: str) -> Late:
         """The late events of a side since they were last taken; they are kept until then.
 
-        Of intervals `LateEvents`, of histograms `LateHistogramEvents`, both as they were pushed.
+        `LateEvents` of intervals, `LateHistogramEvents` of histograms, both as they were pushed.
         """
         number = side_index(side)
         lots = self._late[number]

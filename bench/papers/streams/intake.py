@@ -472,7 +472,7 @@ class MixedIntake:
     def mixed(
         self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
     ) -> Batch:
-        """Of a pair of the left side's events and the right side's, which `sides` interleaves."""
+        """The batch of a pair of the left side's events and the right side's, which `sides` interleaves."""
         marks = marks_of(sides)
         if not isinstance(events, tuple) or len(events) != 2:
             raise SchemaError(

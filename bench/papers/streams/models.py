@@ -190,7 +190,7 @@ class StreamModel(Protocol):
         Returns
         -------
         float or None
-            None where it tells nothing: Lee & Lee (2010), Corollary 2, speaks of intervals, of which
+            None where it tells nothing: Lee & Lee (2010), Corollary 2, speaks of intervals, where
             the shape is the length, and of one end of the window.
         """
 
@@ -199,7 +199,7 @@ class StreamModel(Protocol):
 class StreamOptions:
     """Everything that a correlator needs to know before the first event."""
 
-    model: StreamModel  # Of the timestamps, with the condition on them
+    model: StreamModel  # The timestamps', with the condition on them
     limits: tuple[SideLimits, SideLimits]  # Left and right
     block: int | None  # Re-evaluate once a side has this many unprocessed events
     every: int | None
@@ -326,7 +326,7 @@ class HistogramStreams(HistogramPairs):
         return TemplateIntake((self.left, self.right), self.rule)
 
     def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:
-        """A bin for each template: the partition of Theorem 3 is of the base event's template."""
+        """A bin for each template: the partition of Theorem 3 belongs to the base event's template."""
         return ShapeClasses.even(limits.shortest, limits.longest, MOST_CLASSES)
 
     def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
@@ -367,7 +367,7 @@ class MixedStreams:
     window: Window  # The timing condition, ticks
     interval_side: int
     lengths: tuple[int, int]  # Shortest and longest interval that is declared, ticks
-    table: TemplateTable  # Of the other side
+    table: TemplateTable  # The other side's
     most_lengths: int  # Different lengths that may come
     shape_is_length: ClassVar[bool] = False
 

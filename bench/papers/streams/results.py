@@ -1,4 +1,4 @@
-"""What a correlator hands out: matches, late events, and statistics of itself."""
+"""What a correlator returns: matches, late events, and statistics of itself."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class _Slab(NamedTuple):
 
 
 class PairRoom:
-    """Hands out room for the pairs of one result after the other.
+    """Gives room for the pairs of one result after the other.
 
     Fresh memory costs more than filling it. So results are consecutive slices of a slab, which is used
     again once all of them have been dropped; a caller who keeps them keeps the slab, and the next
@@ -149,7 +149,7 @@ def _new_slab(size: int) -> _Slab:
 
 
 def _is_free(slab: _Slab) -> bool:
-    """Whether no result is left in a slab: a slice holds a reference to the array that it is of."""
+    """Whether no result is left in a slab: a slice holds a reference to its array."""
     # The slab's own reference and that of the call.
     return sys.getrefcount(slab.left) <= 2 and sys.getrefcount(slab.right) <= 2
 

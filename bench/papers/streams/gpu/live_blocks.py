@@ -40,10 +40,10 @@ class Tables(NamedTuple):
     source: Regions
     source_rule: Any
     rule: Any  # `Rules.pair_rule`
-    bands: list[Any]  # Of `Regions`
-    tops: list[Any]  # Of `Regions`
-    target_tops: list[Any]  # Of `Regions`
-    keep: list[Any]  # Of `Regions`
+    bands: list[Any]  # Those of `Regions`
+    tops: list[Any]  # Those of `Regions`
+    target_tops: list[Any]  # Those of `Regions`
+    keep: list[Any]  # Those of `Regions`
 
     @classmethod
     def of(cls, regions: Regions, rules: Rules) -> Tables:
@@ -92,7 +92,7 @@ def ends_of(offsets: np.ndarray) -> np.ndarray:
 
 
 def live_on_device(events: LiveEvents) -> Live | None:
-    """Live events copied to the device; None if there are none."""
+    """Live events copied to the device; None without any."""
     if not events.keys.size:
         return None
     return Live(Sorted(*(on_device(array) for array in events[:3])), ends_of(events.offsets))

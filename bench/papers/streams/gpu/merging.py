@@ -26,7 +26,7 @@ SORTED = types.NamedUniTuple(I64_ARRAY, len(Sorted._fields), Sorted)
 def merge(old, live, before, block, offsets, out):
     """Merge a block into the live events of its side, by rank: a thread for each event.
 
-    An event goes where its own rank and its rank among the others take it. Of equal keys the old event
+    An event goes where its own rank and its rank among the others take it. With equal keys the old event
     comes first.
     """
     i = cuda.grid(1)

@@ -190,7 +190,7 @@ def key_ranges(block, begin, end, targets, band, ranges):
 
 @compiled(allocates=True)
 def new_ranges(events):
-    """Room for the ranges of so many base events."""
+    """Room for the ranges of this many base events."""
     return np.empty((events, 4), np.int64)
 
 
