@@ -95,6 +95,7 @@ from coincide.model.errors import (
     DroppedRowsWarning as DroppedRowsWarning,
     EarlyAnswersWarning as EarlyAnswersWarning,
     KernelCacheWarning as KernelCacheWarning,
+    LargeSlicesWarning as LargeSlicesWarning,
     LateRowsWarning as LateRowsWarning,
     MemoryBudgetError as MemoryBudgetError,
     NoPairsWarning as NoPairsWarning,

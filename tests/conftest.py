@@ -160,14 +160,6 @@ def any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "MOST_READS", float("inf"))
 
 
-@pytest.fixture
-def no_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Right events go to one slice each where there is room, so that cells are dealt."""
-    from spark_plugin.ways.exchange import planning
-
-    monkeypatch.setattr(planning, "MOST_COPIES", 1.0)
-
-
 @pytest.fixture(autouse=True)
 def _ties_go_by_columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Spark is compared with decides among equal matches as Spark does, which knows no rows."""

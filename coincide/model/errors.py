@@ -256,6 +256,10 @@ class CopiedRowsWarning(CoincideWarning):
     """A join on Spark sends rows to many more slices than pay, since workers have no room for fewer."""
 
 
+class LargeSlicesWarning(CoincideWarning):
+    """A task of a join on Spark holds more rows than options allow: all are within reach of each other."""
+
+
 class KernelCacheWarning(CoincideWarning):
     """Compiled code cannot be kept on disk, or was damaged there: Coincide compiles it again."""
 

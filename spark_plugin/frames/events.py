@@ -17,8 +17,6 @@ from coincide.model.units import TIME_LIMIT, Tick
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.frames.columns import (
-    can_be_hashed,
-    can_be_named,
     field_of,
     literal,
     quoted,
@@ -26,7 +24,7 @@ from spark_plugin.frames.columns import (
 )
 from spark_plugin.frames.plain_reads import NO_MORE_ROWS, is_made_of, plan_of
 from spark_plugin.frames.timestamps import TimestampSql, read_scales, side_sql
-from spark_plugin.tasks.wire import HASHES, IDENTITY
+from spark_plugin.tasks.wire import IDENTITY
 
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
@@ -134,16 +132,6 @@ class EventFrame:
         ]
 
     @property
-    def hashes(self) -> list[str]:
-        """`HASHES`, over the source: events of equal ones have equal matches, whatever else differs."""
-        names = [quoted(name) for name in self.by]
-        own = self._identifying if self.identity else self._places
-        # Hashes pass over nulls, which a condition on pairs tells apart.
-        nulls = [f"{quoted(name)} IS NULL" for name in dict.fromkeys(self.tested)]
-        known = ", ".join([self._sql.low, self._sql.high, *names, *own, *self._hashable, *nulls])
-        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
-
-    @property
     def identities(self) -> list[str]:
         """`IDENTITY`, over the source: events of equal ones are alike in all that is asked of them."""
         # Hashes pass over nulls, so the hash must be given which they are.
@@ -161,16 +149,6 @@ class EventFrame:
     @property
     def _places(self) -> list[str]:
         return [value for _, value in self._sql.places]
-
-    @property
-    def _hashable(self) -> list[str]:
-        fields = self.source.schema.fields
-        names = [field.name.lower() for field in fields]
-        return [
-            quoted(field.name)
-            for field in fields
-            if can_be_hashed(field.dataType) and can_be_named(field.name, names)
-        ]
 
     @property
     def counted_columns(self) -> list[str]:

@@ -15,7 +15,7 @@ from coincide.model.errors import option
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.tasks.wire import CODED, HASHES, TIME, UNMATCHED, WireLayout
+from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
 
 _SHOWN_TYPES = (
     T.IntegralType, T.FloatType, T.DoubleType, T.DateType, T.TimestampType, T.TimestampNTZType,
@@ -44,7 +44,6 @@ def wire_rows(
     shown = _shown(side) if raise_invalid else {}
     rows = side.source.selectExpr(
         *side.columns,
-        *(side.hashes if HASHES[0] in place else []),
         *(side.identities if layout.identity else []),
         *side.counted_columns,
         *(f"{value} AS {name}" for name, value in columns.items()),

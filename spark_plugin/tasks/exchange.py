@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from coincide.engine.events.rows import numbers_in_runs
 from coincide.engine.events.sides import Side
 from coincide.engine.events.timestamps import SideModel
 from coincide.engine.join.emission import Emission
@@ -23,7 +21,6 @@ from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import (
     CODED,
-    HASHES,
     SALT,
     is_left,
     read_side,
@@ -163,50 +160,3 @@ def _unpacked_rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
     while packs:
         rows = unpacked([packs.pop()])
         yield from rows.append_column(SALT, pa.array(np.arange(rows.num_rows))).to_batches()
-
-
-@dataclass(frozen=True, kw_only=True)
-class DealtSliceTask(SliceTask):
-    """Yields of each left event of a slice: which it is, its columns, what it met there."""
-
-    first_labels: np.ndarray
-
-    def joined_slice(self, left: Side, right: Side, label: int) -> Emission:
-        """The join of one slice."""
-        is_first = bool(np.isin(label, self.first_labels))
-        *columns, first_hash, second_hash = left.payload
-        hashes = [first_hash, second_hash]
-        event = [*hashes, pa.array(_occurrences(*(column.to_numpy() for column in hashes)))]
-        if not is_first and not self.spec.row.is_a_pair:
-            columns = [pa.nulls(len(left), column.type) for column in columns]
-        told = [pa.array(np.full(len(left), is_first)), *event]
-        if self.spec.row.is_a_pair:
-            # Tells a match whose columns are null from none.
-            right = replace(
-                right, payload=[pa.array(np.ones(len(right), np.int64)), *right.payload]
-            )
-        left = replace(left, payload=[*told, *columns])
-        spec = self.spec if is_first else self.spec.but(how="inner")
-        return replace(self, spec=spec).joined(left, right)
-
-    def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Which event, its keys and columns, what it met, and for the best what their order goes by."""
-        keys, rest = np.split(np.arange(batch.num_columns), [len(self.layout.keys)])
-        is_first, *columns = [batch.column(int(i)) for i in rest]
-        own = [batch.column(int(i)) for i in keys]
-        if not self.spec.row.is_a_pair:
-            own = [pc.if_else(is_first, key, pa.scalar(None, key.type)) for key in own]
-        known = len(HASHES) + 1
-        event, columns = columns[:known], columns[known:]
-        return [*event, *own, *columns]
-
-
-def _occurrences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Numbers of events among those alike in all, which are together in all slices: int64 array."""
-    order = np.lexsort((second, first))
-    ordered = first[order], second[order]
-    begins = np.ones(first.size, bool)
-    begins[1:] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
-    numbers = np.empty(first.size, np.int64)
-    numbers[order] = numbers_in_runs(begins)
-    return numbers

@@ -16,7 +16,6 @@ from coincide.engine.join.emission import Emission
 from coincide.engine.join.spec import AnySpec, output_schema
 from coincide.engine.reports.metrics import COUNTERS
 from coincide.model.counters import JoinCounters
-from coincide.model.options import How
 from spark_plugin.tasks.counting import Answer, CountingTask
 from spark_plugin.tasks.wire import WireLayout
 
@@ -57,12 +56,12 @@ class WireTask(CountingTask):
             yield [pa.nulls(1, column.type) for column in nothing], asdict(counters)
 
 
-def partial_spec(spec: AnySpec, how: How) -> AnySpec:
+def partial_spec(spec: AnySpec) -> AnySpec:
     """What a task computes that may lack matches of its left events."""
     if spec.one_row_per_event:
-        return spec.counted.but(how=how)
+        return spec.counted.but(how="inner")
     # What decides among the best matches that tasks find is theirs to tell.
-    return spec.but(how=how, merits=spec.merits or spec.row.is_best)
+    return spec.but(how="inner", merits=spec.merits or spec.row.is_best)
 
 
 def joined(spec: AnySpec, left: Side, right: Side) -> Emission:

@@ -46,22 +46,21 @@ class SlicePlan:
     cuts: np.ndarray
     buckets: int
     left_parts: np.ndarray
-    right_parts: np.ndarray
     reach: Reach
     replication: float
+    fill: float = 0.0
     apart: int | None = None
     way: ClassVar[str] = "exchange"
 
     @remembered
     def first_slices(self) -> np.ndarray:
         """First slice of each cell: int64 array, shape (T * B,)."""
-        slices = self.left_parts * self.right_parts
-        return np.cumsum(slices) - slices
+        return np.cumsum(self.left_parts) - self.left_parts
 
     @property
     def count(self) -> int:
         """Number of slices."""
-        return int((self.left_parts * self.right_parts).sum())
+        return int(self.left_parts.sum())
 
     @property
     def needs_keys(self) -> bool:
@@ -71,19 +70,7 @@ class SlicePlan:
     @property
     def is_split(self) -> bool:
         """Whether some cell is shared by several slices."""
-        return bool((self.left_parts > 1).any()) or self.deals_right
-
-    @property
-    def deals_right(self) -> bool:
-        """Whether some left events are in several slices, each with some of their matches."""
-        return bool((self.right_parts > 1).any())
-
-    @remembered
-    def first_parts(self) -> np.ndarray:
-        """Slices with the first part of a cell's right events; each left event is in one of them."""
-        slices = self.left_parts * self.right_parts
-        within = np.arange(self.count) - np.repeat(self.first_slices, slices)
-        return np.flatnonzero(within % np.repeat(self.right_parts, slices) == 0)
+        return bool((self.left_parts > 1).any())
 
     @property
     def seen_cuts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +81,7 @@ class SlicePlan:
     def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
         """In how many slices events are, at most: int64 array, shape (n,)."""
         if is_left:
-            return np.full(places.midpoints.size, self.right_parts.max())
+            return np.ones(places.midpoints.size, np.int64)
         first, last = self._reached(places.midpoints, places.shapes)
         return np.maximum(last - first + 1, 0) * self.left_parts.max()
 
@@ -107,19 +94,15 @@ class SlicePlan:
         return rows[order], slices[order]
 
     def _of_left(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
-        """The slices of left events, mostly one each."""
+        """The slice of each left event."""
         rows = places.by_time
         cells = np.searchsorted(self.cuts, places.midpoints[rows], side="right")
         cells = self._in_buckets(cells, places, rows)
-        slices, copies = self.first_slices[cells], self.right_parts[cells]
+        slices = self.first_slices[cells]
         if self.is_split:
-            slices = slices + places.salts[rows] % self.left_parts[cells] * copies
+            slices = slices + places.salts[rows] % self.left_parts[cells]
         if places.matchable is not None:
-            idle, first_parts = ~places.matchable[rows], self.first_parts
-            slices = np.where(idle, first_parts[places.salts[rows] % first_parts.size], slices)
-            copies = np.where(idle, 1, copies)
-        if self.deals_right:
-            rows, slices = np.repeat(rows, copies), np.repeat(slices, copies) + within_runs(copies)
+            slices = np.where(places.matchable[rows], slices, places.salts[rows] % self.count)
         return rows, slices
 
     def _of_right(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
@@ -133,10 +116,8 @@ class SlicePlan:
         cells = self._in_buckets(cells, places, rows)
         slices = self.first_slices[cells]
         if self.is_split:
-            steps, copies = self.right_parts[cells], self.left_parts[cells]
-            slices = slices + places.salts[rows] % steps
-            rows = np.repeat(rows, copies)
-            slices = np.repeat(slices, copies) + within_runs(copies) * np.repeat(steps, copies)
+            copies = self.left_parts[cells]
+            rows, slices = np.repeat(rows, copies), np.repeat(slices, copies) + within_runs(copies)
         return rows, slices
 
     def _reached(self, midpoints: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -161,8 +142,8 @@ class SlicePlan:
         if self.buckets > 1:
             parts.append(several(self.buckets, "key bucket"))
         if self.is_split:
-            heavy = (self.left_parts > 1) | (self.right_parts > 1)
-            parts.append(f"{several(int(heavy.sum()), 'heavy cell')} split")
+            heavy = int((self.left_parts > 1).sum())
+            parts.append(f"{several(heavy, 'heavy cell')} split")
         told = f"{', '.join(parts)}, {self.replication:.2f} copies of a right event"
         return told if self.apart is None else f"{told}, left ones over {self.apart:,} ticks apart"
 
@@ -194,7 +175,6 @@ class CellPlan:
     level: int = 0
     way: ClassVar[str] = "exchange"
     is_split: ClassVar[bool] = False
-    deals_right: ClassVar[bool] = False
 
     @property
     def width(self) -> int:

@@ -20,8 +20,6 @@ LABEL = "label"
 """Column of the label of a slice: which partition it goes to follows from its hash."""
 KEY_HASH, SALT = "key_hash", "salt"
 """Columns of rows that are yet to be cut into slices: what says which bucket of keys, and which part."""
-HASHES = ("hash0", "hash1")
-"""Hashes of all that is known of an event: they deal those of one instant, and tell them apart."""
 IDENTITY = ("identity0", "identity1")
 """Hashes that say which event of a stream it is, on both sides of a join of one with itself."""
 METRICS = "coincide_metrics"
@@ -57,10 +55,6 @@ class WireLayout:
     def tested(self, side: str) -> tuple[str, ...]:
         """Wire columns of what a condition on pairs needs of one side."""
         return self.left_tested if side == "left" else self.right_tested
-
-    def with_hashes(self) -> WireLayout:
-        """The layout where left events also tell what sets them apart."""
-        return replace(self, left=(*self.left, *HASHES))
 
     def only(self, side: str) -> WireLayout:
         """The layout where events of one side travel alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -36,18 +36,16 @@ _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_a
 
 
 class PartialResult:
-    """From what tasks found of left events, by columns of int64, to the result."""
+    """From what tasks found of left events, which a column of int64 tells apart, to the result."""
 
-    def __init__(
-        self, spec: AnySpec, result: ResultColumns, event: Sequence[str], *, tells_events: bool
-    ) -> None:
+    def __init__(self, spec: AnySpec, result: ResultColumns, event: str) -> None:
         count = len(result.layout.keys) + len(result.layout.left)
-        self._spec, self._event, self._tells_events = spec, list(event), tells_events
+        self._spec, self._event = spec, event
         self._columns, self._others = result.columns[:count], result.columns[count:]
         self._own = [f"own{i}" for i in range(count)]
         # Which of the best a match is, tasks do not know.
         self._known = self._others[:-1] if spec.k > 1 else self._others
-        self.spec = partial_spec(spec, "left" if tells_events else "inner")
+        self.spec = partial_spec(spec)
         self._kinds = self._found_kinds()
         self._found = [f"found{i}" for i in range(len(self._kinds))]
 
@@ -57,56 +55,33 @@ class PartialResult:
             return [T.LongType() for _ in self.spec.row.totals]
         if self.spec.row.is_best:
             return [*kinds, *kinds_of_order(self._spec)]
-        # A mark tells a match whose columns are null from none.
-        return [T.LongType(), *kinds] if self._has_mark else kinds
-
-    @property
-    def _has_mark(self) -> bool:
-        return self._tells_events and self.spec.row.is_a_pair
-
-    @property
-    def _own_fields(self) -> list[T.StructField]:
-        named = zip(self._own, self._columns, strict=True)
-        return [T.StructField(name, column.wire_kind) for name, column in named]
+        return kinds
 
     @property
     def found_schema(self) -> T.StructType:
-        """What tasks yield."""
-        fields = [T.StructField(name, T.LongType()) for name in self._event]
-        fields += self._own_fields if self._tells_events else []
-        found = zip(self._found, self._kinds, strict=True)
-        return T.StructType([*fields, *(T.StructField(name, kind) for name, kind in found)])
+        """What tasks yield: which left event it is, and what was found of it."""
+        return self._schema(zip(self._found, self._kinds, strict=True))
 
     @property
     def events_schema(self) -> T.StructType:
-        """Left events, where tasks do not give them: which each is, its keys and columns."""
-        fields = [T.StructField(name, T.LongType()) for name in self._event]
-        return T.StructType([*fields, *self._own_fields])
+        """The schema of left events: which each is, its keys and columns."""
+        kinds = [column.wire_kind for column in self._columns]
+        return self._schema(zip(self._own, kinds, strict=True))
 
-    def combined(self, found: DataFrame, events: DataFrame | None = None) -> DataFrame:
-        """The result in wire types, of all left events where tasks do not tell of them."""
-        kept = self._own if events is None else self._event
+    def _schema(self, fields: Iterable[tuple[str, T.DataType]]) -> T.StructType:
+        named = [(self._event, T.LongType()), *fields]
+        return T.StructType([T.StructField(name, kind) for name, kind in named])
+
+    def combined(self, found: DataFrame, events: DataFrame) -> DataFrame:
+        """The result in wire types, of all left events."""
         if not self.spec.row.is_a_pair:
-            firsts = [F.first(name, ignorenulls=True).alias(name) for name in kept]
-            firsts = firsts if events is None else []
             parts = list(zip(self._found, self._known, strict=False))
-            sums = added_up(self.spec, self._found, parts)
-            found = found.groupBy(*self._event).agg(*firsts, *sums)
+            found = found.groupBy(self._event).agg(*added_up(self.spec, self._found, parts))
             if self._spec.choice.may_be_many:
-                found = exploded(found, kept, self._spec)
+                found = exploded(found, [self._event], self._spec)
             elif self.spec.row.is_best:
-                found = found.selectExpr(*kept, "best.*")
-        elif events is None:
-            found = self._with_lonely(found)
-        found = found.where(self._kept()) if events is None else self._joined(found, events)
-        return self._named(found)
-
-    def _with_lonely(self, found: DataFrame) -> DataFrame:
-        """All pairs, and once each left event that no task has found a match of."""
-        event = ", ".join(self._event)
-        has_any = f"max({self._found[0]}) OVER (PARTITION BY {event}) AS has_match"
-        pairs = found.selectExpr("*", has_any)
-        return pairs.where(f"{self._found[0]} IS NOT NULL OR has_match IS NULL")
+                found = found.selectExpr(self._event, "best.*")
+        return self._named(self._joined(found, events))
 
     def _joined(self, found: DataFrame, events: DataFrame) -> DataFrame:
         """What was found of each of the left events."""
@@ -115,13 +90,13 @@ class PartialResult:
             events = events.hint("broadcast")
         elif self.spec.row.holds_all_pairs:
             found = found.hint("merge")
-        return events.join(found, self._event, _JOINS[self._spec.how])
+        return events.join(found, [self._event], _JOINS[self._spec.how])
 
     def _named(self, rows: DataFrame) -> DataFrame:
         own = zip(self._own, self._columns, strict=True)
         if self._spec.one_row_per_event:
             return rows.select(*(F.col(name).alias(column.name) for name, column in own))
-        names = self._found[self._has_mark :][: len(self._known)]
+        names = self._found[: len(self._known)]
         names += [_RANK] if self._spec.k > 1 else []
         others = zip(names, self._others, strict=True)
         return rows.select(
@@ -130,25 +105,14 @@ class PartialResult:
         )
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:
-        """What an event without a match has, which tasks do not give."""
-        if self._spec.how != "left" or self._tells_events:
+        """The value for an event without a match, which tasks leave out."""
+        if self._spec.how != "left":
             return found
         row = self._spec.row
         if not (row.totals or row.in_lists):
             return found
         nothing = F.array() if row.in_lists else F.lit(0)
         return F.coalesce(found, nothing.cast(column.wire_kind))
-
-    def _kept(self) -> str:
-        """SQL of which events are in the result, where tasks tell of all."""
-        first, how, row = self._found[0], self._spec.how, self.spec.row
-        if how == "left" or row.is_a_pair:
-            return "true"
-        if row.totals:
-            return f"{first} = 0" if how == "anti" else f"{first} > 0"
-        if row.in_lists:
-            return f"size({first}) > 0"
-        return f"{self._found[-length_of_order(self._spec) - 1]} IS NOT NULL"
 
 
 def added_up(

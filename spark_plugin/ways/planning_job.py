@@ -32,7 +32,7 @@ from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.exchange.planning import (
     KnownLengths,
-    check_copies,
+    check_room,
     plan_by_lengths,
     plan_slices,
 )
@@ -84,7 +84,7 @@ def plan_after_job(
     is_whole = is_whole or any(are_computed)
     lengths = None if is_whole else KnownLengths(samples[0], statistics[0].longest_of_group)
     plan = plan_by_lengths(plan_for, samples[1], lengths, reach, spec)
-    check_copies(plan, samples[1], options)
+    check_room(plan, samples[1], options)
     return statistics, plan
 
 

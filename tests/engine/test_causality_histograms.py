@@ -155,7 +155,7 @@ def test_clusters_of_one_bucket_are_those_of_intervals() -> None:
     ("way", "emit"),
     [
         ("exchange", "pairs"),
-        ("dealt", "best"),
+        ("small slices", "best"),
         ("broadcast-left", "best"),
         ("broadcast-right", "pairs"),
     ],
@@ -169,7 +169,7 @@ def test_on_spark(spark: SparkSession, way: str, emit: Any) -> None:
     }  # fmt: skip
     wanted = causality_tables(causes, effects, condition, **asked)
     given: Any = {"way": way, **({"slices": 3} if way == "exchange" else {})}
-    if way == "dealt":
+    if way == "small slices":
         given = {"way": "exchange", "slice_rows": 40}
     frames = map(spark.createDataFrame, (causes, effects))
     found = causality(*frames, condition, **asked, options=CorrelateOptions(**given))  # type: ignore[misc]

@@ -340,7 +340,7 @@ def test_a_small_left_side(kind: pa.DataType, tight: None) -> None:
     assert small.schema == given.schema
     own = small.select(layout.only("left").columns)
     task = PartialTask(
-        partial_spec(JoinSpec(Window(-5, 6, 0.4), how="left"), "inner"), layout,
+        partial_spec(JoinSpec(Window(-5, 6, 0.4), how="left")), layout,
         ("row", "right_id", "right_wide"), side="left",
         small=Shipment(as_stream(own)), slice_rows=25, slice_bytes=1 << 20,
     )  # fmt: skip

@@ -35,7 +35,7 @@ WAYS = {
 """Names of ways, and the option that asks for each."""
 
 SLICE_ROWS = (10, 30, 100)
-"""A burst of more rows is dealt; of fewer, a join would be of thousands of tasks."""
+"""Fewer rows would make thousands of tasks of a join."""
 
 
 def frame_ways(sessions: Sessions) -> list[Way]:

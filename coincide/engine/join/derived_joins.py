@@ -158,7 +158,7 @@ def selection_of(pairing: Pairing, is_stream: bool) -> Selection | None:
         return Selection(_given_once(pairing, met))
     itself = pairing.meet_themselves()
     if left.ranks is not right.ranks:
-        # For a slice whose right events are dealt to several tasks.
+        # A task may lack the right event that a left one is.
         itself &= np.isin(stamps_of(left).ranks, stamps_of(right).ranks)
     if not itself.any():
         return of_where

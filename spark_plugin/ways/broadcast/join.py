@@ -68,7 +68,7 @@ def broadcast_join(job: Job, plan: BroadcastPlan) -> tuple[DataFrame, Shipment]:
             slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
         )  # fmt: skip
         return stage.run(rows, task, result.wire_schema), shipment
-    parts = PartialResult(spec, result, ["left_row"], tells_events=False)
+    parts = PartialResult(spec, result, "left_row")
     names = [*layout.keys, *layout.left]
     columns = [pa.array(np.arange(table.num_rows)), *map(table.column, names)]
     named = pa.table(columns, names=parts.events_schema.names)

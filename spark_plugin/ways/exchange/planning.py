@@ -10,7 +10,12 @@ import numpy as np
 
 from coincide.engine.join.spec import AnySpec
 from coincide.engine.reports.warnings import warn
-from coincide.model.errors import CopiedRowsWarning, MemoryBudgetError, argument
+from coincide.model.errors import (
+    CopiedRowsWarning,
+    LargeSlicesWarning,
+    MemoryBudgetError,
+    argument,
+)
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import RIGHT
 from spark_plugin.tasks.samples import Reach, Sample, expected_matches, lengths_between
@@ -45,11 +50,7 @@ def plan_slices(
     work = _Work(left, right, reach, pair_work, (left_fill, right_fill))
     wanted = options.slices or _slices_for(work, parallelism, keyed)
     allowed = max(MOST_COPIES, options.slice_rows / max(right.rows, 1))
-    for time_slices, buckets, most_splits in _shapes(wanted, keyed):
-        plan = work.plan(time_slices, buckets, wanted, most_splits)
-        if plan.replication <= allowed:
-            break
-    plan = work.dealt(plan)
+    plan = work.with_room(_evenest(work, wanted, keyed, allowed))
     if plan.count > MOST_SLICES:
         raise MemoryBudgetError(
             f"slices of {argument('slice_rows', options.slice_rows)} rows would be"
@@ -71,17 +72,21 @@ def _slices_for(work: _Work, parallelism: int, keyed: bool) -> int:
     return slices if keyed else min(slices, MOST_TIME_SLICES)
 
 
-def _shapes(slices: int, keyed: bool) -> Iterator[tuple[int, int, int]]:
-    """Plans to try, from the one that spreads best to the one that copies least."""
-    time_slices = min(slices, MOST_TIME_SLICES)
-    while True:
+def _evenest(work: _Work, slices: int, keyed: bool, allowed: float) -> SlicePlan:
+    """The plan with the least heavy slice, among those that copy right events no more often than allowed."""
+    plans: list[SlicePlan] = []
+    for halvings in range(slices.bit_length() + 1):
+        time_slices = -(-min(slices, MOST_TIME_SLICES) // 2**halvings)
         buckets = max(1, slices // time_slices) if keyed else 1
-        yield time_slices, buckets, slices
-        if time_slices == 1:
-            break
-        time_slices = (time_slices + 1) // 2
-    for most_splits in (max(1, slices // 2**k) for k in range(1, 12)):
-        yield 1, slices if keyed else 1, most_splits
+        for most_splits in (slices >> k for k in range(slices.bit_length())):
+            plan = work.plan(time_slices, buckets, slices, most_splits)
+            if plan.replication <= allowed:
+                break
+        if plan.replication <= allowed or time_slices == 1:
+            plans.append(plan)
+        if time_slices == 1 or (plan.replication <= allowed and most_splits == slices):
+            break  # coarser cuts in time spread no better
+    return min(plans, key=work.heaviest)
 
 
 def _matches(left: Sample, right: Sample, reach: Reach) -> np.ndarray:
@@ -128,41 +133,40 @@ class _Work:
     def plan(self, time_slices: int, buckets: int, wanted: int, most_splits: int) -> SlicePlan:
         """Cut into time slices of equal work, then split the cells that stay too heavy."""
         cuts = self._cuts(time_slices)
+        left_work, right_rows = self._loads(cuts, buckets)
+        load = left_work + right_rows
+        share = max(self.total / wanted, _SMALLEST_SLICE_WORK)
+        heavy = (load > _HEAVY * share) & (left_work > 0)
+        parts = np.where(heavy, np.ceil(left_work / share), 1).astype(np.int64)
+        parts = np.clip(parts, 1, most_splits)
+        copies = self._replication(cuts, buckets, parts)
+        return SlicePlan(cuts, buckets, parts, self.reach, copies)
+
+    def heaviest(self, plan: SlicePlan) -> float:
+        """Work of the slice that has most."""
+        left_work, right_rows = self._loads(plan.cuts, plan.buckets)
+        return float((left_work / plan.left_parts + right_rows).max())
+
+    def _loads(self, cuts: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+        """Work of left events, and right rows, of each cell: float64 arrays, shape (T * B,)."""
         cells = np.searchsorted(cuts, self.left.midpoints, side="right") * buckets
         cells += self.left.hashes % buckets
         right_cells = np.searchsorted(cuts, self._seen_from_left, side="right") * buckets
         right_cells += self.right.hashes % buckets
         count = (cuts.size + 1) * buckets
         left_work = np.bincount(cells, self._left_work, count)
-        load = left_work + np.bincount(right_cells, self.right.weights, count)
-        share = max(self.total / wanted, _SMALLEST_SLICE_WORK)
-        heavy = (load > _HEAVY * share) & (left_work > 0)
-        parts = np.where(heavy, np.ceil(left_work / share), 1).astype(np.int64)
-        parts = np.clip(parts, 1, most_splits)
-        whole = np.ones(count, np.int64)
-        copies = self._replication(cuts, buckets, parts)
-        return SlicePlan(cuts, buckets, parts, whole, self.reach, copies)
+        return left_work, np.bincount(right_cells, self.right.weights, count)
 
-    def dealt(self, plan: SlicePlan) -> SlicePlan:
-        """The plan, cells that hold more than a slice has room for dealt to more slices."""
+    def with_room(self, plan: SlicePlan) -> SlicePlan:
+        """The plan, left events of cells that hold more than a slice has room for dealt to more slices."""
         left, right = self._fill_of_cells(plan)
         over = left / plan.left_parts + right > _HEAVY
-        if not over.any():
-            return plan
-        # Halves make the fewest copies, unless one side is less than half.
-        left_room = np.where(left <= 0.5, left, np.where(right <= 0.5, 1.0 - right, 0.5))
-        right_room = np.where(right <= 0.5, right, np.where(left <= 0.5, 1.0 - left, 0.5))
-        least = np.finfo(float).tiny
-        left_parts, right_parts = (
-            np.ceil(fill / np.maximum(room, least)).astype(np.int64)
-            for fill, room in ((left, left_room), (right, right_room))
-        )
-        right_parts = np.where(over, np.maximum(right_parts, 1), 1)
-        # Parts of the right share the work, too.
-        left_parts = np.where(over, left_parts, 1)
-        left_parts = np.maximum(left_parts, -(-plan.left_parts // right_parts))
-        copies = self._replication(plan.cuts, plan.buckets, left_parts)
-        return replace(plan, left_parts=left_parts, right_parts=right_parts, replication=copies)
+        # Right events within reach of one instant stay together: fewer left ones than them save little.
+        parts = np.ceil(left / np.maximum(1.0 - right, right)).astype(np.int64)
+        parts = np.maximum(plan.left_parts, np.where(over, parts, 1))
+        copies = self._replication(plan.cuts, plan.buckets, parts)
+        fullest = float((left / parts + right).max(initial=0.0))
+        return replace(plan, left_parts=parts, replication=copies, fill=fullest)
 
     def _fill_of_cells(self, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
         """Slices that the left and the right events of each cell would take up: float64 arrays."""
@@ -214,6 +218,8 @@ _FAR_SHORTER = 0.5
 _MOST_APART = 1 << 16
 _SHARE_APART = 1 / 64
 """Most left events, and most of all, that are planned apart."""
+_TOO_FULL, _FAR_TOO_FULL = 2.0, 1000.0
+"""Room that a task takes, in what options allow: more is warned of, and far more is refused."""
 _TOO_MANY_COPIES = 25
 """A plan is refused with this many times `MOST_COPIES`, and this many rows."""
 _TOO_MANY_ROWS = 10**9
@@ -289,8 +295,18 @@ def _reaches(
         yield short, usual
 
 
-def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> None:
-    """Refuse a plan that multiplies rows without measure, and tell of one that does so."""
+def check_room(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> None:
+    """Refuse a plan that multiplies rows without measure; tell of many copies, and of full slices."""
+    if plan.fill > _TOO_FULL:
+        problem = (
+            f"a task would hold {plan.fill:,.1f} times what {argument('slice_rows', options.slice_rows)}"
+            f" and {argument('slice_bytes', options.slice_bytes)} allow, since so many right events are"
+            " within reach of each other. Narrow the window, raise the confidence, join by keys, or"
+            " allow slices more rows and workers more memory."
+        )
+        if plan.fill > _FAR_TOO_FULL:
+            raise MemoryBudgetError(problem)
+        warn(problem, LargeSlicesWarning)
     rows = right.rows * plan.replication
     if plan.replication <= MOST_COPIES or rows <= options.slice_rows:
         return

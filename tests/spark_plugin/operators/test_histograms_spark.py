@@ -43,7 +43,7 @@ MIXED = {"left_time": by_device(MINE), "right_time": ("min_time", "seen_at")}
 ASKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "exchange": ({**BOTH, "probability": True}, {"way": "exchange", "slices": 3}),
     "exchange of mixed sides": ({**MIXED, "how": "left"}, {"way": "exchange", "slices": 3}),
-    "dealt": ({**BOTH, "emit": "best"}, {"way": "exchange", "slice_rows": 60}),
+    "small slices": ({**BOTH, "emit": "best"}, {"way": "exchange", "slice_rows": 60}),
     "small left": ({**BOTH, "emit": "best"}, {"way": "broadcast-left"}),
     "small right": ({**MIXED, "emit": "counts", "how": "left"}, {"way": "broadcast-right"}),
 }
@@ -59,8 +59,7 @@ def test_as_in_one_process(spark: SparkSession, name: str) -> None:
     assert want.num_rows
 
 
-@pytest.mark.usefixtures("no_copies")
-def test_a_dealt_join_and_its_mirror_image_are_the_same_pairs(spark: SparkSession) -> None:
+def test_an_exchange_and_its_mirror_image_are_the_same_pairs(spark: SparkSession) -> None:
     """Sides swapped, and the window turned round."""
     options = CorrelateOptions(way="exchange", slice_rows=60)
     mine, theirs, found = BOTH["left_time"], BOTH["right_time"], {}
@@ -72,7 +71,7 @@ def test_a_dealt_join_and_its_mirror_image_are_the_same_pairs(spark: SparkSessio
             *map(spark.createDataFrame, sides), TimingCondition(within(*window), 0.55),
             left_time=times[0], right_time=times[1], by="place", options=options,
         )  # fmt: skip
-        assert planned.plan.deals_right
+        assert planned.plan.count > 4
         rows = planned.dataframe.toArrow()
         found[window] = sorted(zip(*(rows[name].to_pylist() for name in names), strict=True))
     assert found[-30, 50] == found[-50, 30]

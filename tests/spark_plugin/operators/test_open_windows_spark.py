@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 CASES = int(os.environ.get("COINCIDE_CASES", "3"))
 TIMES: dict[str, Any] = {"left_time": "t", "right_time": "t"}
 WAYS: dict[str, dict[str, Any]] = {
-    "exchange": {"way": "exchange", "slices": 4}, "dealt": {"way": "exchange", "slice_rows": 60},
+    "exchange": {"way": "exchange", "slices": 4}, "small slices": {"way": "exchange", "slice_rows": 60},
     "small left": {"way": "broadcast-left"}, "small right": {"way": "broadcast-right"},
     "both": {"way": "broadcast-both"}, "auto": {},
 }  # fmt: skip

@@ -56,7 +56,9 @@ POINTS = {"left_time": spans("start", "end"), "right_time": "start", "by": "key"
 ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "exchange": (overlapping(), {**TIMES, "pair_columns": "overlap"}, {"way": "exchange", "slices": 5}),
     "a gap": (overlapping(gap=30), {**TIMES, "how": "full"}, {"way": "exchange", "slices": 4}),
-    "dealt": (overlapping(min_overlap=2), {**TIMES, "emit": "best"}, {"way": "exchange", "slice_rows": 60}),
+    "small slices": (
+        overlapping(min_overlap=2), {**TIMES, "emit": "best"}, {"way": "exchange", "slice_rows": 60},
+    ),
     "best three": (overlapping(), {**TIMES, "emit": "best", "k": 3}, {"way": "exchange", "slices": 5}),
     "nearest": (overlapping(gap=99), {**TIMES, "emit": "best", "prefer": "nearest"}, {"slices": 3}),
     "small left": (containing(), {**POINTS, "emit": "counts"}, {"way": "broadcast-left"}),
@@ -82,7 +84,7 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "ties, small left": (
         overlapping(gap=30), {**TIMES, "emit": "best", "k": 2, "ties": "all"}, {"way": "broadcast-left"},
     ),
-    "ties, dealt": (
+    "ties, small slices": (
         overlapping(gap=30),
         {**TIMES, "emit": "best", "ties": "all", "prefer": "nearest", "pair_columns": "overlap"},
         {"way": "exchange", "slice_rows": 60},
@@ -99,7 +101,7 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "the last": (
         relation("after"), {**TIMES, "emit": "best", "prefer": "nearest"}, {"way": "broadcast-left"},
     ),
-    "the next, dealt": (
+    "the next, small slices": (
         relation("before"), {**TIMES, "emit": "best", "prefer": "nearest"},
         {"way": "exchange", "slice_rows": 60},
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide.model.errors import MemoryBudgetError
+from coincide.model.errors import CopiedRowsWarning, LargeSlicesWarning, MemoryBudgetError
 from coincide.model.options import OUTPUT_ROWS, CorrelateOptions
 from spark_plugin.tasks.samples import Reach, Sample, shifted
 from spark_plugin.tasks.slice_plan import SlicePlan
@@ -46,22 +46,14 @@ def plan_for(left: Sample, right: Sample, reach: Reach, **changes: Any) -> Slice
 # --- playing a plan, by its definition and with Python's integers ---
 
 
-def left_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int) -> list[int]:
-    """The slices of a left event: one for each part of the right events of its cell."""
+def left_slice(plan: SlicePlan, midpoint: int, key_hash: int, salt: int) -> int:
+    """The slice of a left event."""
     time_slice = sum(int(cut) <= midpoint for cut in plan.cuts)
     cell = time_slice * plan.buckets + key_hash % plan.buckets
-    parts = int(plan.right_parts[cell])
-    first = first_slice(plan, cell) + salt % int(plan.left_parts[cell]) * parts
-    return list(range(first, first + parts))
+    return int(plan.left_parts[:cell].sum()) + salt % int(plan.left_parts[cell])
 
 
-def first_slice(plan: SlicePlan, cell: int) -> int:
-    return int(plan.left_parts[:cell] @ plan.right_parts[:cell])
-
-
-def right_slices(
-    plan: SlicePlan, midpoint: int, key_hash: int, salt: int = 0, shape: int = 0
-) -> list[int]:
+def right_slices(plan: SlicePlan, midpoint: int, key_hash: int, shape: int = 0) -> list[int]:
     """All slices of a right event: of the time slices that its reach touches."""
     found = []
     edges = [-math.inf, *(int(cut) for cut in plan.cuts), math.inf]
@@ -78,9 +70,8 @@ def right_slices(
     for time_slice in range(len(edges) - 1):
         if lowest < edges[time_slice + 1] and highest >= edges[time_slice]:
             cell = time_slice * plan.buckets + key_hash % plan.buckets
-            parts = int(plan.right_parts[cell])
-            first = first_slice(plan, cell) + salt % parts
-            found += range(first, first + int(plan.left_parts[cell]) * parts, parts)
+            first = int(plan.left_parts[:cell].sum())
+            found += range(first, first + int(plan.left_parts[cell]))
     return found
 
 
@@ -96,7 +87,7 @@ def work_of(plan: SlicePlan, left: Sample, right: Sample, pair_work: float = PAI
         mine = right.hashes == key_hash
         near = right.midpoints[mine] - midpoint
         matches = right.weights[mine][(near >= plan.reach.first) & (near <= plan.reach.last)].sum()
-        (cell,) = left_slices(plan, int(midpoint), int(key_hash), 0)
+        cell = left_slice(plan, int(midpoint), int(key_hash), 0)
         count = int(plan.left_parts[plan.first_slices == cell][0])
         # The salt deals the events for which a sample stands evenly.
         work[cell : cell + count] += left.weights[i] * (1 + pair_work * matches) / count
@@ -107,16 +98,13 @@ def check_pairs(plan: SlicePlan, left: Sample, right: Sample) -> None:
     """Each left event meets all that it can reach, in one slice each."""
     rng = np.random.default_rng(0)
     for midpoint, key_hash in zip(left.midpoints[::7], left.hashes[::7], strict=True):
-        mine = left_slices(plan, int(midpoint), int(key_hash), int(rng.integers(-(2**63), 2**63)))
-        assert 0 <= min(mine) <= max(mine) < plan.count
-        assert np.isin(mine, plan.first_parts).sum() == 1
+        mine = left_slice(plan, int(midpoint), int(key_hash), int(rng.integers(-(2**63), 2**63)))
+        assert 0 <= mine < plan.count
         for other, other_hash in zip(right.midpoints[::5], right.hashes[::5], strict=True):
             near = plan.reach.first <= int(other) - int(midpoint) <= plan.reach.last
             if near and key_hash == other_hash:
-                salt = int(rng.integers(-(2**63), 2**63))
-                theirs = right_slices(plan, int(other), int(other_hash), salt)
-                assert len(set(theirs)) == len(theirs)
-                assert len(set(theirs) & set(mine)) == 1
+                theirs = right_slices(plan, int(other), int(other_hash))
+                assert theirs.count(mine) == 1
 
 
 def copies(plan: SlicePlan, right: Sample) -> float:
@@ -131,10 +119,9 @@ def copies(plan: SlicePlan, right: Sample) -> float:
 def check(plan: SlicePlan, left: Sample, right: Sample) -> np.ndarray:
     """All that must hold of any plan. Returns the work of the slices."""
     assert np.all(np.diff(plan.cuts) > 0)
-    for parts in (plan.left_parts, plan.right_parts):
-        assert parts.shape == ((plan.cuts.size + 1) * plan.buckets,)
-        assert parts.min() >= 1
-    assert plan.count == (plan.left_parts * plan.right_parts).sum()
+    assert plan.left_parts.shape == ((plan.cuts.size + 1) * plan.buckets,)
+    assert plan.left_parts.min() >= 1
+    assert plan.count == plan.left_parts.sum()
     assert plan.replication == pytest.approx(copies(plan, right))
     check_pairs(plan, left, right)
     return work_of(plan, left, right)
@@ -158,7 +145,7 @@ def test_skew_in_time_is_cut_to_even_work(slices: int) -> None:
     assert plan.replication < 1.05
     assert work.max() < 1.25 * work.mean()
     whole, cuts = np.ones(slices, np.int64), np.linspace(0, 10**9, slices + 1).astype(np.int64)
-    even = SlicePlan(cuts[1:-1], 1, whole, whole, plan.reach, 1.0)
+    even = SlicePlan(cuts[1:-1], 1, whole, plan.reach, 1.0)
     if slices > 2:
         assert work.max() < 0.6 * work_of(even, left, right).max()
 
@@ -216,7 +203,7 @@ def test_an_empty_reach() -> None:
     left, right = sample(range(0, 4000, 4)), sample(range(2, 4000, 4))
     plan = plan_for(left, right, Reach(4, 3), slices=5)
     assert plan.count == 5
-    assert {left_slices(plan, m, 0, 0)[0] for m in range(0, 4000, 4)} == set(range(5))
+    assert {left_slice(plan, m, 0, 0) for m in range(0, 4000, 4)} == set(range(5))
 
 
 def test_a_burst_at_one_instant_is_split_and_little_is_copied() -> None:
@@ -329,8 +316,14 @@ def test_the_number_of_slices_is_bounded() -> None:
     left = right = sample(range(0, 10**7, 1000), weight=10**9)
     plan = plan_for(left, right, Reach(0, 0), parallelism=10**6, slice_rows=10**10)
     assert plan.count <= 2 * planner.MOST_TIME_SLICES
+    plan = plan_for(left, right, Reach(0, 0), slice_rows=1000)
+    with pytest.raises(
+        MemoryBudgetError, match=r"hold [12],[05]00,000.0 times what slice_rows=1000 "
+    ):
+        planner.check_room(plan, right, CorrelateOptions(slice_rows=1000))
+    few = sample(range(0, 10**7, 1000), weight=10)
     with pytest.raises(MemoryBudgetError, match="slice_rows=1000 rows would be"):
-        plan_for(left, right, Reach(0, 0), slice_rows=1000)
+        plan_for(left, few, Reach(0, 0), slice_rows=1000)
 
 
 # --- the room of a slice ---
@@ -339,30 +332,48 @@ def test_the_number_of_slices_is_bounded() -> None:
 def fill_of(plan: SlicePlan, left: Sample, right: Sample) -> np.ndarray:
     """Events of both sides in each slice."""
     rows = np.zeros(plan.count)
-    for events, slices_of, parts in (
-        (left, left_slices, plan.left_parts), (right, right_slices, plan.right_parts),
-    ):  # fmt: skip
-        for midpoint, key_hash, weight in zip(
-            events.midpoints, events.hashes, events.weights, strict=True
-        ):
-            # The salt deals the events for which a sample stands evenly.
-            found = [slices_of(plan, int(midpoint), int(key_hash), s) for s in range(parts.max())]
-            for slices in found:
-                rows[slices] += weight / len(found)
+    salts = range(
+        int(plan.left_parts.max())
+    )  # they deal the events that a sample stands for evenly
+    for place in zip(left.midpoints.tolist(), left.hashes.tolist(), strict=True):
+        for salt in salts:
+            rows[left_slice(plan, *place, salt)] += EVENTS / len(salts)
+    for place in zip(right.midpoints.tolist(), right.hashes.tolist(), strict=True):
+        rows[right_slices(plan, *place)] += EVENTS
     return rows
 
 
-def test_a_burst_on_the_right_is_dealt() -> None:
-    """One instant, no cut can divide it: each slice gets a part of either side."""
-    left, right = sample([500] * 3, weight=100), sample([500] * 4000)
-    plan = plan_for(left, right, Reach(-10, 10), slice_rows=100_000)
-    assert plan.right_parts.max() >= 40
-    assert plan.left_parts.max() == 1
+@pytest.mark.parametrize(
+    ("left_n", "right_n", "full"), [(3, 4000, 40.03), (4000, 4000, 80), (9000, 3000, 60)]
+)
+def test_a_burst_on_the_right_is_whole_in_a_slice_and_told_of(
+    left_n: int, right_n: int, full: float
+) -> None:
+    """Left events are dealt where that saves: to parts as large as the burst that each part needs."""
+    left, right = sample([500] * left_n), sample([500] * right_n)
+    options = CorrelateOptions(slice_rows=100_000)
+    plan = plan_for(left, right, Reach(-10, 10), slice_rows=100_000, copies=1.0)
+    assert plan.left_parts.tolist() == [max(1, left_n // right_n)]
     check_pairs(plan, left, right)
-    assert fill_of(plan, left, right).max() <= 150_000
+    assert plan.fill == pytest.approx(full)
+    assert fill_of(plan, left, right).max() == pytest.approx(full * 100_000)
+    with pytest.warns(LargeSlicesWarning, match=rf"hold {full:.1f} times what slice_rows=100000"):
+        planner.check_room(plan, right, options)
 
 
-@pytest.mark.parametrize(("left_n", "right_n"), [(600, 900), (900, 30), (2000, 2000)])
+def test_a_plan_that_multiplies_rows_says_so_or_is_refused() -> None:
+    """A burst on the left that is dealt to a thousand slices, and one on the right that each needs."""
+    reach, options = Reach(-10, 10), CorrelateOptions()
+    right = sample([500] * 90, weight=10**4)
+    warned = pytest.warns(CopiedRowsWarning, match=r"900,000 .* 1002\.0 slices")
+    refused = pytest.raises(MemoryBudgetError, match=r"up to 4 slices pay\).* Narrow the window")
+    for weight, told in ((10**5, warned), (2 * 10**5, refused)):
+        left = sample([500] * 9000, weight=weight)
+        with told:
+            planner.check_room(plan_for(left, right, reach), right, options)
+
+
+@pytest.mark.parametrize(("left_n", "right_n"), [(600, 90), (900, 30), (2000, 60)])
 @pytest.mark.parametrize("keyed", [False, True])
 def test_slices_hold_what_they_should(left_n: int, right_n: int, keyed: bool) -> None:
     rng = np.random.default_rng(left_n)
@@ -378,8 +389,8 @@ def test_slices_hold_what_they_should(left_n: int, right_n: int, keyed: bool) ->
 
 
 def test_a_window_as_long_as_the_data() -> None:
-    """Nearly all right events are needed everywhere, and still no slice holds them all."""
-    left, right = sample(range(0, 10**6, 1000)), sample(range(0, 10**6, 500))
+    """All right events are needed everywhere, and no slice holds more left ones than it has room for."""
+    left, right = sample(range(0, 10**6, 1000)), sample(range(0, 10**6, 10_000))
     plan = plan_for(left, right, Reach(-(10**6), 10**6), slice_rows=200_000)
     check_pairs(plan, left, right)
     assert fill_of(plan, left, right).max() <= 320_000
@@ -402,10 +413,12 @@ def test_few_rows_of_many_pairs_do_not_leave_all_others_to_one_slice() -> None:
     assert fill_of(plan, left, right).max() <= 1_000_000
 
 
-def test_slices_that_were_asked_for_are_not_dealt() -> None:
-    left, right = sample([500] * 3), sample([500] * 4000)
+def test_slices_that_were_asked_for_may_be_of_any_size() -> None:
+    left, right = sample([500] * 4000), sample([500] * 30)
     plan = plan_for(left, right, Reach(-10, 10), slice_rows=1000, slices=2)
-    assert not plan.deals_right
+    check_pairs(plan, left, right)
+    assert plan.count <= 3
+    assert plan.fill == 0
 
 
 # --- the ends of int64 ---
