@@ -197,7 +197,7 @@ class OutputRow:
 
     word: Emit
     pair_work: float  # in rows that cross to a worker
-    is_a_pair: bool = False  # or else it belongs to a left event
+    is_a_pair: bool = False  # its own; else a row belongs to a left event
     in_lists: bool = False  # all matches of an event
     is_best: bool = False  # the matches of an event that are chosen
     holds_matches: bool = True  # what a match has, such as a probability

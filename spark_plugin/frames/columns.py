@@ -29,7 +29,7 @@ from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _MOST_PLACES = 18
-"""The digits of decimals that are times: their product with a day's nanoseconds has 38 digits at most."""
+"""Most places of decimals that are times: their product with a day's nanoseconds has 38 digits at most."""
 _EPOCH = "DATE '1970-01-01'"
 _NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MICROSECOND = "INTERVAL '0.000001' SECOND"

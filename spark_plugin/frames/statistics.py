@@ -33,7 +33,7 @@ _LATE_PARTITION = 128
 that many partitions give little more of a sample than some, though no task knows how many there are."""
 _DOUBLINGS = 18
 _FIRST_DOUBLINGS = 4
-"""A share of the stride for first rows, so that a late small partition still shows when its events are."""
+"""Doublings of the stride of first rows, so that a late small partition still shows when its events are."""
 _SPREAD = 13
 """Bits that numbers of samples have in common, at the end: those of the last stride."""
 _ROW_BITS = 33

@@ -192,7 +192,7 @@ def _(columns: CorrectedColumns) -> TimestampSql:
 
 
 def _about_stamps(columns: TimestampColumns, low: str, high: str) -> TimestampSql:
-    """Ends of intervals that are made of stamps."""
+    """The SQL of intervals that are made of stamps."""
     faults = (
         ("null", "high IS NULL"),
         (finiteness(columns), f"high = {literal(NOT_FINITE)}"),

@@ -201,7 +201,7 @@ class ReadingRows(FaultyRows):
         self._columns = columns
 
     def reason(self, code: int) -> str:
-        """The numbers of `REASONS`."""
+        """The word of `REASONS`."""
         return tuple(REASONS)[code]
 
     def refuse(self) -> None:

@@ -31,9 +31,9 @@ IS_LEFT, EVENTS = "is_left", "events"
 _ROWS, _BYTES = 1 << 20, 64 << 20
 """What is cut at once."""
 _COPIES = 4 << 20
-"""Most bytes of events that are in memory at once, too."""
+"""Most copies of events that are in memory at once, too."""
 _BATCH_BYTES = 4 << 20
-"""Most packs that are handed on at once."""
+"""Bytes of packs that are handed on at once."""
 
 
 def bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -187,7 +187,7 @@ _ENDLESS = 2 * TIME_LIMIT
 class Horizon(NamedTuple):
     """A pair can qualify only if first <= max_time of right - max_time of left <= last.
 
-    The horizon of all events that may come, whatever their lengths; ticks.
+    Both are ticks, and hold for all events that may come, whatever their lengths.
     """
 
     first: int

@@ -210,7 +210,7 @@ class _Work:
 
 
 _FEW_COPIES = 1.1
-"""Fewest copies of a right event: to have fewer does not pay."""
+"""Copies of a right event: to have fewer does not pay."""
 _SHORTER = 0.75
 """What the reach of right events by their own lengths has to be of the one that is the same for all."""
 _FAR_SHORTER = 0.5
