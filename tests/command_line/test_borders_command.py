@@ -75,7 +75,7 @@ def test_the_summary_in_words(place: Path, capsys: Any) -> None:
 def test_files_in_order_of_time_are_read_group_by_group(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one time all readings are in one group; the files themselves come in any order."""
+    """All readings of one time are in one group; the files themselves come in any order."""
     ordered = READINGS.sort_by("at")
     ends = [k for k in range(1, 300) if ordered["at"][k] != ordered["at"][k - 1]]
     cuts = [0, ends[20], ends[50], 300]

@@ -1,4 +1,4 @@
-"""CSV as others write it: infinite times, formats of their own, two dialects, and lines that are none."""
+"""CSV as others write it: infinite times, formats of their own, two dialects, lines without rows."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_of_one_stream_nothing_holds_the_other_up() -> None:
 
 def test_rows_set_aside_do_not_say_how_far_a_side_has_come() -> None:
     triggers = Triggers([timedelta(seconds=1)])
-    rows = {"rows": 5, "latest": "2026-05-02"}  # of one whose clock is a day fast
+    rows = {"rows": 5, "latest": "2026-05-02"}  # one row's clock is a day fast
     triggers.take([reported("1", coincide_left=rows, coincide_left_clock={"latest": "2026-05-01"})])
     triggers.take([reported("2", coincide_left=rows, coincide_left_clock={"latest": None})])
     assert triggers.line().startswith("left 10 events/s to 2026-05-01 00:00:00.000; state")
@@ -197,7 +197,7 @@ def test_rows_set_aside_do_not_say_how_far_a_side_has_come() -> None:
 def test_a_signal_that_ends_a_stream_raises_nothing_then_or_later(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("logging.disable", lambda: None)  # of the whole process
+    monkeypatch.setattr("logging.disable", lambda: None)  # for the whole process
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with interruptible():

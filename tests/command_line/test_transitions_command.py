@@ -102,7 +102,7 @@ def test_no_events_at_all(place: Path) -> None:
     ],
 )
 def test_no_digit_of_until_is_lost(place: Path, kind: pa.DataType, known: str, until: int) -> None:
-    """An event is a stay if its dwell time ends before: one step later it is none."""
+    """An event is a stay if its dwell time ends before: one step later it is no stay."""
     unit = "ns" if kind == pa.duration("ns") or not pa.types.is_duration(kind) else "ms"
     for step, rows in ((2, 1), (1, 0)):
         ticks = pa.array([until - step], pa.int64())

@@ -152,7 +152,7 @@ def test_a_strict_radius_is_too_far() -> None:
 
 
 def test_minus_zero_is_zero() -> None:
-    """Of a plane as of a sphere: places are told apart by their bits."""
+    """In a plane as on a sphere: places are told apart by their bits."""
     zero = np.array([-0.0])
     for points in (Plane().points([zero] * 3), Sphere().points([zero] * 3)):
         assert not np.signbit(points).any()

@@ -119,7 +119,7 @@ def test_drawn_errors_are_right_or_not_found(kind: str) -> None:
 
 
 def test_a_wrong_error_is_told() -> None:
-    """Of the test above: what is off by more than the stated error does not pass."""
+    """The test above can fail: what is off by more than the stated error does not pass."""
 
     def off(*given: pa.Table, **asked: Any) -> pa.Table:
         found = clock_error_tables(*given, **asked)
@@ -220,7 +220,7 @@ def small_cases() -> Iterable[Case]:
 
 @pytest.mark.parametrize("case", [*small_cases()])
 def test_small_streams_have_the_line_of_the_reference(case: Case) -> None:
-    ticks = 1000  # of a second: the reference multiplies differences of times
+    ticks = 1000  # a second: the reference multiplies differences of times
     left, right = (np.rint(t / (SECOND // ticks)).astype(np.int64) for t in (case.left, case.right))
     limits = Limits(60 * ticks, 2.2e-4, 1e-3)
     found = clock_error(ClockEvents.of(left, right), limits)

@@ -69,7 +69,7 @@ def test_pairs_are_the_references_at_length(case: Case, classes: int | None) -> 
 
 @pytest.mark.parametrize("classes", [None, 1, 8])
 def test_every_gap_between_ranges_counts(classes: int | None) -> None:
-    """Of combs of instants in a narrow window, at each s from before the first range to past the last."""
+    """Combs of instants in a narrow window, at each s from before the first range to past the last."""
     combs = {
         str(teeth): Template(np.repeat(np.arange(teeth) * 20, 2), ([1.0 / teeth, 0.0] * teeth)[:-1])
         for teeth in (2, 4, 5)

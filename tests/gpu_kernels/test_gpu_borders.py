@@ -104,7 +104,7 @@ def test_an_index_travels_once() -> None:
 
 
 def test_one_failed_allocation_at_each_place() -> None:
-    """What fails is done in halves, and nothing is told or counted twice."""
+    """What fails is done in halves, and nothing is reported or counted twice."""
     rng = np.random.default_rng(3)
     index, points = drawn_index(rng, 60, 2), drawn_points(rng, 40, 2)
 

@@ -337,7 +337,7 @@ def test_the_best_effects_and_what_chance_makes() -> None:
 def test_a_join_goes_on_on_the_cpu(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Both backends lay events out alike: what was handed out stands."""
+    """Both backends lay events out alike: batches that were taken stay valid."""
     causes, effects = (
         pa.table({"id": np.arange(len(side)), "time": side.times, "x": side.points[0]})
         for side in some_sides()

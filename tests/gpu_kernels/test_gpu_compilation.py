@@ -31,7 +31,7 @@ MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
 
 MOST_OF_HISTOGRAMS, MOST_OF_WALKS = 80, 96
-"""Of histograms three blocks; two where a candidate is a walk along the buckets of both, or four ends."""
+"""Three blocks for histograms; two where a candidate is a walk along the buckets of both, or four ends."""
 
 QUICK = (9, 0)
 """Compiling takes long: quick tests do with one architecture."""
@@ -115,7 +115,7 @@ ATOMICS = {
 def test_where_threads_meet_they_write_atomically(
     kernel: Kernel, capability: tuple[int, int]
 ) -> None:
-    # Newer architectures name an order of memory besides: the weakest, as before.
+    # Newer architectures also name an order of memory: the weakest, as before.
     found = re.findall(r"\b(?:atom|red)\.(?:relaxed\.)?(\S+)", compiled(kernel, capability).ptx)
     assert sorted(found) == sorted(ATOMICS.get(kernel.py_func, []))
 

@@ -89,7 +89,7 @@ class Devices:
 
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
-    """A machine of several GPUs, of which number 2 was chosen."""
+    """A machine of several GPUs, where number 2 was chosen."""
     made = Devices()
     monkeypatch.setattr(turn, "_selected", made.selected)
     monkeypatch.setattr(turn, "select", made.select)
@@ -100,7 +100,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
 
 @pytest.fixture
 def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process with the packages, in which nobody has asked for a GPU yet."""
+    """A process with the packages, in which no call has asked for a GPU yet."""
     monkeypatch.setattr(packages, "problem", lambda: None)
     monkeypatch.setattr(driver, "compiler_version", lambda: (13, 0))
     device._problem.cache_clear()
@@ -221,7 +221,7 @@ def test_cupy_has_a_folder_even_without_a_home(
     assert Path(folder).stat().st_mode & 0o777 == 0o700
     monkeypatch.delenv("CUPY_CACHE_DIR")
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    (tmp_path / "cupy-12345").mkdir()  # of another user
+    (tmp_path / "cupy-12345").mkdir()  # another user's
     let_cupy_cache()
     assert Path(os.environ["CUPY_CACHE_DIR"]).name not in ("cupy-12345", Path(folder).name)
 

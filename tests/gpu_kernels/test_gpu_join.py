@@ -471,7 +471,7 @@ def fails_once(work: Any, error: Exception) -> Any:
 
 
 class CUDAError(Exception):
-    """Of the name that cuda-core gives."""
+    """An error with the name that cuda-core gives."""
 
 
 def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_gpu_tests_pass_on_the_virtual_gpu(run: Run, module: str) -> None:
 
 def test_nothing_is_wrong_though_the_answers_are_right(run: Run) -> None:
     assert run.log.faults == []
-    # Each looks first whether the atomic is worth its time: an old value does no harm.
+    # Each checks first whether the atomic is worth its time: an old value does no harm.
     assert {each.partition(" ")[0] for each in run.log.notes} == {
         "join.most_probable", "join.nearest", "join.foremost",
     }  # fmt: skip

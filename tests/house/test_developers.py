@@ -39,7 +39,7 @@ def test_the_walk_names_what_is_in_its_files(path: str, names: list[str]) -> Non
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_paths_that_are_there(page) -> None:
-    """Of the repository: code spans with a slash that begin with one of its folders."""
+    """Paths of the repository: code spans with a slash that begin with one of its folders."""
     text = page.read_text("utf-8")
     named = {each for each in PATH.findall(text) if (ROOT / each.split("/")[0]).is_dir()}
     made = ("build/", ".cache/", "bench/results")

@@ -26,7 +26,7 @@ EXECUTABLE = (
 )
 
 CONDA_NAMES = {"matplotlib-base": "matplotlib", "python-duckdb": "duckdb"}
-"""Packages that conda-forge calls otherwise than PyPI."""
+"""Packages that conda-forge and PyPI call by other names."""
 
 LOCAL_PATHS = (("", "work", "main"), ("", "root", ""))
 REGISTRY_HOSTS = (
@@ -107,7 +107,7 @@ def test_the_oldest_python_can_install_what_is_locked():
         canonicalize_name(each.name): SpecifierSet(each.metadata.get("Requires-Python") or "")
         for each in distributions()
     }
-    locked = lock_pins().keys() & needed.keys()  # a few are of one Python or system only
+    locked = lock_pins().keys() & needed.keys()  # a few exist for one Python or system only
     assert {"pyspark", "mkdocs-material", "numba"} <= locked
     assert {name for name in locked if not needed[name].contains(OLDEST_PYTHON)} == set()
 

@@ -68,7 +68,7 @@ CALLED = {"cuda": "cuda-core", "cupy": "cupy-cuda13x", "vl_convert": "vl-convert
 
 
 def test_what_is_imported_is_declared() -> None:
-    """Of no package that only developers have: who installs the product alone has none of them."""
+    """No package that only developers have is imported: who installs the product alone has none of them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = settings["optional-dependencies"]
     lines = [*settings["dependencies"], *extras["explore"], *extras["gpu"]]

@@ -305,7 +305,7 @@ def test_a_huge_length_beside_a_narrow_window_hides_no_pair() -> None:
 @pytest.mark.parametrize("ct", [0.5, np.nextafter(0.5, 1), 0.5 + 2.0**-49, 0.51, 0.8, 1.0])
 @pytest.mark.parametrize("longest", [1, 3, 40, 10**6, 2**47, 2**53, 2**60, 2**61 - 1])
 def test_more_likely_than_not_midpoints_lie_in_the_window(longest: int, ct: float) -> None:
-    """Of lengths up to the longest no pair beyond the bounds qualifies, and one at them may."""
+    """With lengths up to the longest no pair beyond the bounds qualifies, and one at them may."""
     random = np.random.default_rng(longest % 1000)
     for width in (0, 1, 7, 10**5, 2**59):
         window = Window(-(width // 3), width - width // 3, float(ct))
@@ -331,7 +331,7 @@ def test_ties_at_the_end_of_the_window_are_within_reach() -> None:
         first, last = midpoint_reach(Window(-(2**57), 2**57, 0.5), longest) or (0, 0)
         assert first <= -(2**58) < 2**58 <= last
         assert qualifies(2**57, longest, longest, -(2**57), 2**57, 0.5)
-    # Of long ones the decision's slack lets pairs through that are a little further out.
+    # With long ones the decision's slack lets pairs through that are a little further out.
     steps = [k for k in range(4096) if qualifies(2**59 + k, 2**59, 2**59, -(2**59), 2**59, 0.5)]
     assert len(steps) > 100
     assert 2**60 + 2 * steps[-1] <= (midpoint_reach(Window(-(2**59), 2**59, 0.5)) or (0, 0))[1]
@@ -351,7 +351,7 @@ def test_the_longest_match_is_the_longest_that_matches(shortest: int, confidence
         reached = -1 if longest is None else longest
 
         def qualify(own: int, length: int, width: int = width) -> bool:
-            # Of a pair whose midpoints lie in the window's middle, or half a tick beside it.
+            # For a pair whose midpoints lie in the window's middle, or half a tick off.
             d = (own + length + width) % 2
             return exact_probability(d, own, length, width) >= enough
 

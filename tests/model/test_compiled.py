@@ -63,7 +63,7 @@ def zipped(tmp_path: Path) -> Path:
 
 
 def test_no_folder_to_cache_in(zipped: Path) -> None:
-    # Paths below a file can be made by nobody, root included.
+    # No user can make paths below a file, root included.
     nowhere = str(zipped / "nowhere")
     environment = {"NUMBA_CACHE_DIR": nowhere, "HOME": nowhere, "XDG_CACHE_HOME": nowhere}
     assert caches(zipped, **environment) == "NullCache NullCache"
@@ -248,7 +248,7 @@ def made_for_it(array: np.ndarray) -> float:
 
 @pytest.mark.parametrize("function", [lent_out, made_here, made_for_it])
 def test_kernels_that_count_no_references_only_borrow_arrays(function: Any) -> None:
-    """Else a caller would free what it does not own, or nobody would."""
+    """Else a caller would free what it does not own, or the memory would leak."""
     made(3)
     with pytest.raises(TypingError, match=r"returns arrays. Use|No implementation of function"):
         compiled(function)(np.ones(3))

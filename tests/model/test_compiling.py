@@ -1,4 +1,4 @@
-"""Who looks at a terminal is told once that kernels are compiled, where that takes long."""
+"""A terminal says once that kernels are compiled, where that takes long."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START: Any = None
 
 
 class Clock:
-    """Time that stands still, and a timer that goes off when it is told to."""
+    """Time that does not go on, and a timer that goes off when a test says so."""
 
     def __init__(self) -> None:
         self.now, self.waiting, self.asked = 0.0, None, []

@@ -71,7 +71,7 @@ def test_a_full_disk_stops_no_kernel(tmp_path: Path) -> None:
     assert len(warned) == 1
     assert f"compiled code cannot be kept in {tmp_path}" in warned[0]
     assert "(found: File too large)" in warned[0]
-    # What was begun there does not stand in the way of others.
+    # What was begun there is not in the way of others.
     assert run(tmp_path, CALL) == (["0.75", "0"], [])
     assert run(tmp_path, CALL) == (["0.75", "1"], [])
 

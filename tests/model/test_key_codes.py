@@ -1,4 +1,4 @@
-"""Codes of whole numbers are those of Arrow's dictionaries, or there are none."""
+"""Codes of whole numbers are those of Arrow's dictionaries, or they are missing."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from coincide.model.threads import in_order, run_tasks, step, watched
 
 
 class Interruption(BaseException):
-    """As of a signal."""
+    """As from a signal."""
 
 
 def endless(done: list[int]) -> Iterator[int]:
@@ -60,17 +60,17 @@ def test_a_failure_of_one_ends_the_others() -> None:
 
     def fail() -> None:
         time.sleep(0.1)
-        raise ValueError("of one")
+        raise ValueError("from one")
 
-    with pytest.raises(ValueError, match="of one"):
+    with pytest.raises(ValueError, match="from one"):
         run_tasks([fail, lambda: list(endless(done))], 2)
 
 
 def test_an_error_of_work_is_no_timeout() -> None:
     def late() -> None:
-        raise TimeoutError("of a disk")
+        raise TimeoutError("from a disk")
 
-    with pytest.raises(TimeoutError, match="of a disk"):
+    with pytest.raises(TimeoutError, match="from a disk"):
         run_tasks([late, late], 2)
 
 

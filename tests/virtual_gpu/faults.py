@@ -10,7 +10,7 @@ _DRIVER.virtual_texts.restype = ctypes.c_char_p
 
 
 def real_faults() -> list[str]:
-    """What was found since the last call; not loads beside atomics, which may be sound."""
+    """What was found since the last call; not loads next to atomics, which may be sound."""
     found = _DRIVER.virtual_texts().decode().splitlines()
     _DRIVER.virtual_forget()
     return [each for each in found if "beside atomics: " not in each]

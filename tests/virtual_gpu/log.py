@@ -16,7 +16,7 @@ _KINDS = re.compile(
 
 
 class Log(NamedTuple):
-    """Of a run."""
+    """The log of a run."""
 
     launched: set[str]  # kernels: module, name and what of several kinds they take
     faults: list[str]
@@ -33,7 +33,7 @@ class Log(NamedTuple):
 
 
 def short_name(mangled: str) -> str:
-    """Of a kernel: module, function and what of several kinds it takes."""
+    """The name of a kernel: module, function and what of several kinds it takes."""
     found = _MANGLED.search(mangled)
     return _named(*found.groups(), mangled) if found else ""
 

@@ -44,13 +44,13 @@ class Parameter(NamedTuple):
 
 
 def entry_name(ptx: str) -> str:
-    """Of the one kernel in it."""
+    """The name of the one kernel in it."""
     (name,) = re.findall(r"\.entry\s+([\w$]+)\(", ptx)
     return str(name)
 
 
 def parameters(ptx: str) -> list[Parameter]:
-    """Of the one kernel in it."""
+    """Those of the one kernel in it."""
     head = ptx[ptx.index(".entry") :]
     found = re.findall(r"\.param\s+\.(\w+)\s+([\w$]+)", head[: head.index(")")])
     return [Parameter(name, kind) for kind, name in found]
@@ -222,7 +222,7 @@ class _Translation:
     def compare(self, more: list[str], a: list[str]) -> str:
         how, kind = more[0], more[-1]
         x, y = self.value(a[1], kind), self.value(a[2], kind)
-        # Of floats the last letter u: true of NaN, too, so the opposite of the opposite.
+        # For floats the last letter u: true of NaN, too, so the opposite of the opposite.
         if kind == "f64" and how not in _COMPARISONS:
             made = _FLOAT_COMPARISONS[how]
         elif kind == "f64" and how == "ne":
@@ -324,7 +324,7 @@ def _shift(t: _Translation, more: list[str], a: list[str], left: bool) -> str:
 
 
 def _counted(template: str) -> _Write:
-    """Of bits: the count is of 32 bits."""
+    """A count of bits, in 32 bits."""
 
     def write(t: _Translation, more: list[str], a: list[str]) -> str:
         kind = _unsigned(more[-1])

@@ -32,7 +32,7 @@ _JOINS = "random", "many keys", "one burst", "narrow window", "certainty"
 def _cases() -> dict[str, Callable[[str], str]]:
     """By name: what digests the answer of a backend."""
     joins = {name: make() for name, make in adversarial(1500) if name in _JOINS}
-    # Of so few candidates that some threads have none.
+    # Few enough candidates that some threads have none.
     joins |= {f"few, {name}": make() for name, make in adversarial(10) if name in _JOINS}
     histograms = ("hh", 300), ("ih", 300), ("hh", 8)
     return {

@@ -73,7 +73,7 @@ def _slices_for(work: _Work, parallelism: int, keyed: bool) -> int:
 
 
 def _evenest(work: _Work, slices: int, keyed: bool, allowed: float) -> SlicePlan:
-    """The plan with the least heavy slice, among those that copy right events no more often than allowed."""
+    """The plan with the least heavy slice, among those that copy right events no more than allowed."""
     plans: list[SlicePlan] = []
     for halvings in range(slices.bit_length() + 1):
         time_slices = -(-min(slices, MOST_TIME_SLICES) // 2**halvings)

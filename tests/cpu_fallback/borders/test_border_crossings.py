@@ -111,7 +111,7 @@ def test_what_is_open_of_removed_queries_is_freed() -> None:
         assert monitor.open_pairs is not None
         assert monitor.open_pairs.pairs.size == 20 * numbers.size
     empty = np.zeros((1, 1))
-    for _ in range(5):  # nobody is in these, and they leave nothing behind either
+    for _ in range(5):  # no stream is in these, and they leave nothing behind either
         monitor.remove(monitor.add(empty, empty))
     assert len(monitor.open_pairs._forgotten) <= 1
 

@@ -1,4 +1,4 @@
-"""Lengths of intervals beside templates are solved once, and give what solving them anew would."""
+"""Lengths of intervals among templates are solved once, and give what solving them anew would."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_interrupted_solve_leaves_what_was_known(monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     satisfaction_times(*tables(LEFT, [0, 3, 9]), window)
-    for lengths in [1, 40, 41], [12]:  # in place of those, and beside them
+    for lengths in [1, 40, 41], [12]:  # in place of those, and with them
         monkeypatch.setattr(satisfaction, "solved_times", interrupted)
         with pytest.raises(KeyboardInterrupt):
             satisfaction_times(*tables(LEFT, lengths), window)

@@ -62,7 +62,7 @@ def test_the_nearest_point_is_found(jumps: bool) -> None:
 
 
 def test_more_ranges_than_there_was_room_for() -> None:
-    """Two combs of instants, of which no two pairs are as far apart."""
+    """Two combs of instants; no two pairs are as far apart."""
     combs = [np.arange(30) * 1000, np.arange(12) * 20]
     tables = [
         template_table(
@@ -134,7 +134,7 @@ def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("half", [44, 45, 50, 89, 90, 91])
 def test_both_tails_count_up_to_the_length_of_both_templates(half: int) -> None:
-    """Of humps at both ends, of which a narrow window cuts off some on either side."""
+    """Humps at both ends; a narrow window cuts off some on either side."""
     humps = template_table({"": Template([0, 0, 2, 88, 90, 90], [0.3, 0.2, 0.0, 0.2, 0.3])})
     window, own = Window(-half, half, 0.6), exact_of(humps, 0)
     good = {s for s in range(-300, 301) if outside(own, own, s, window) <= allowance(0.6)}
@@ -150,7 +150,7 @@ def test_both_tails_count_up_to_the_length_of_both_templates(half: int) -> None:
 def test_the_top_of_a_probability_may_just_reach_the_threshold(
     shift: int, more: float, reach: int | None
 ) -> None:
-    """Of two intervals 2**20 long in a window half as wide P is 7/16 - (s/2**20)**2 around its top."""
+    """With two intervals 2**20 long in a window half as wide P is 7/16 - (s/2**20)**2 around its top."""
     table = template_table({"": Template([0, 1 << 20], [1.0])})
     window = Window(shift - (1 << 18), shift + (1 << 18), 0.4375 + more)
     found = solved_times(table, table, window).ranges(0, 0)

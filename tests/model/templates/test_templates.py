@@ -109,7 +109,7 @@ def test_fitted_templates_are_kept_with_their_unit(tmp_path: Path) -> None:
 
 
 def test_decimals_are_kept() -> None:
-    """With a gap, and beside floats."""
+    """With a gap, and among floats."""
     rows = {
         name: pa.array([Decimal(value) for value in values], pa.decimal128(9, 3))
         for name, values in {"lower": (0, 30), "upper": (10, 40), "mass": ("0.5", "0.5")}.items()
@@ -302,7 +302,7 @@ def test_ids_in_csv_are_as_they_are_written(tmp_path: Path) -> None:
 
 
 def test_durations_beside_numbers_are_refused() -> None:
-    """Of one unit nobody spoke."""
+    """Numbers among durations have no unit, and none is given."""
     lower, upper = pa.array([5]), pa.array([10], pa.duration("us"))
     table = pa.table({"template": ["a"], "lower": lower, "upper": upper, "mass": [1.0]})
     with pytest.raises(SchemaError, match=r"found int64 and duration\[us\]"):

@@ -1,8 +1,8 @@
 """A stand-in for CuPy on the virtual GPU: as much of it as the product asks for, computed by NumPy.
 
 Arrays lie in the memory of the virtual driver, where kernels find them. Like CuPy it takes no array of
-the host but where a copy is asked for. Copies on a stream beside the default one happen as late as they
-may, so what nobody waits for is not there; what may overtake a kernel is a fault.
+the host but where a copy is asked for. Copies on another stream than the default one happen as late as they
+may, so what no one waits for is not there; what may overtake a kernel is a fault.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         if out.dtype != self.dtype or out.shape != self.shape:
             raise ValueError(f"{out.dtype}, {out.shape} is not {self.dtype}, {self.shape}")
         if not out.flags.c_contiguous or not self.flags.c_contiguous:
-            raise RuntimeError("copies are of C-contiguous arrays")
+            raise RuntimeError("copies take C-contiguous arrays")
         if stream is None:
             np.copyto(out, self._held)
         else:
@@ -211,7 +211,7 @@ for _name in (
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
-    """Of memory that holds anything."""
+    """An array of memory that holds anything."""
     return ndarray(shape, dtype)
 
 
@@ -234,7 +234,7 @@ def copyto(target: ndarray, source: ndarray) -> None:
 
 
 def _scan_in_place(array: ndarray, op: int) -> ndarray:
-    """As CuPy's, of what it takes."""
+    """As CuPy's, for what it takes."""
     assert op == cuda.cub.CUPY_CUB_CUMSUM
     assert array._held.flags.c_contiguous
     cuda.written(array._held)

@@ -44,5 +44,5 @@ class Memory:
 
 
 def address(held: np.ndarray) -> int:
-    """Of an array's first byte; 0 of an empty one's."""
+    """The address of an array's first byte; 0 for an empty one."""
     return held.__array_interface__["data"][0] if held.size else 0
