@@ -119,6 +119,7 @@ def cluster_table(table: pa.Table, arguments: CausalityArguments) -> tuple[pa.Ta
     names = [*keys, *payload[0], "cluster"]
     check_output_names(names)
     spec, times = resolved(schema, schema, arguments)
+    assert isinstance(spec, CausalitySpec)
     invalid, tested = arguments.options.invalid, arguments.tested
     plan = CausalPlan((keys, keys), payload, times, invalid, spec, pa.schema([]), tested)
     left, right, counts = plan.read_stream(table)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coincide.engine.causality.arguments import CausalityArguments, Place
 from coincide.engine.causality.emptiness import explain_no_effects, warn_of_names, warn_of_reach
-from coincide.engine.causality.pairing import CausalPairing, placed_events
+from coincide.engine.causality.pairing import CausalitySpec, CausalPairing, placed_events
 from coincide.engine.events.keys import Keys
 from coincide.engine.events.places import check_coordinate_types
 from coincide.engine.events.sides import Side
@@ -37,7 +37,7 @@ from coincide.model.options import (
 class CausalPlan(TablePlan):
     """A causality join of tables of two schemas: everything but the rows, resolved and checked."""
 
-    spec: Any  # a CausalitySpec
+    spec: CausalitySpec
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class CausalPairing(Pairing):
             return own, own if others is None else others
         if others is None:
             return own, None
-        ranks: Any = self.left.ranks, self.right.ranks
+        ranks = self.left.ranks, self.right.ranks
         if self.spec.shift:  # with equal times what was earlier is the cause
             later = 0 if self.spec.shift > 0 else 2
             ranks = np.full(len(own), 1), np.full(len(others), later)

@@ -144,6 +144,7 @@ class ClockPlan:
         arguments, known = with_known_columns(tables, arguments)
         left, right = (table.schema for table in known)
         spec, times = resolved(left, right, arguments)
+        assert isinstance(spec, ClockSpec)
         keys = [
             pa.field(own, like_width(type_of(left, "left", own), type_of(right, "right", other)))
             for own, other in arguments.clock_keys

@@ -144,7 +144,7 @@ class TemplateModel:
 def table_of(model: SideModel) -> TemplateTable | None:
     """The templates of a side of histograms; None of intervals."""
     if isinstance(model, (IntervalModel, TemplateModel)):
-        return getattr(model, "table", None)
+        return model.table if isinstance(model, TemplateModel) else None
     raise ConditionError(
         f"timestamps must be intervals or histograms here (found {type(model).__name__}). Use"
         " correlate, which takes any model."

@@ -198,7 +198,7 @@ class TableExploration:
         join, self._tables = with_known_columns(tables, arguments.join)
         self._arguments = arguments
         self._plan = plan_tables(self._tables[0].schema, self._tables[-1].schema, join)
-        self._spec = at_confidence(self._plan.spec, LEAST_CONFIDENCE)
+        self._spec = at_confidence(self._plan.timing, LEAST_CONFIDENCE)
         self._shifts: ShiftPlan | None = None
         if arguments.shifts is not None:
             self._shifts = ShiftPlan.of(arguments.shifts, self._spec, self._plan.tick)
@@ -210,13 +210,13 @@ class TableExploration:
         if self._shifts is not None:
             check_shifted(self._shifts, self._spec, left, right)
         say("counting candidates")
-        candidates = Candidates(left, right, plan.spec)
+        candidates = Candidates(left, right, plan.timing)
         number = candidates.number
         some, sample = sampled(left, number, self._arguments.most_pairs)
         if not sample.is_all:
-            candidates = Candidates(some, right, plan.spec)
+            candidates = Candidates(some, right, plan.timing)
         parts = DayParts.of(some, plan.tick)
-        grid = DelayGrid.of(some, right, plan.spec, parts.parts(some))
+        grid = DelayGrid.of(some, right, plan.timing, parts.parts(some))
 
         def tally(pairs: Pairs) -> np.ndarray:
             return np.concatenate([steps_of(pairs), grid.counts(pairs)])
@@ -234,9 +234,9 @@ class TableExploration:
         confidences = tuple(self._arguments.confidences)
         return Exploration(
             histogram_table(steps), curve_table(steps, accidental),
-            match_table(left, right, plan.spec, confidences),
+            match_table(left, right, plan.timing, confidences),
             grid.table(delays), int(delays[-1]), number, sample, rows, parts=parts,
-            delay_step=grid.step, spec=plan.spec, confidences=confidences,
+            delay_step=grid.step, spec=plan.timing, confidences=confidences,
             shifts=() if shifts is None else tuple(map(str, shifts.given)),
             **self._evidence(left, right, number),
         )  # fmt: skip
@@ -261,7 +261,7 @@ class TableExploration:
         keys = None if is_one else plan.key_overlap(left, right)
         best = None
         if own.events and other.events:
-            best = highest(plan.spec.pairs, own, other, plan.spec.window)[0]
+            best = highest(plan.spec.pairs, own, other, plan.timing.window)[0]
         why = () if number else explain_emptiness(own, other, self._spec, keys).lines
         return {
             "evidence": (own,) if is_one else (own, other), "keys": keys,

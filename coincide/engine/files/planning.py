@@ -178,7 +178,7 @@ def _ordered_plan(
 
     def planned(right: RowGroups) -> DirectPlan:
         return direct_plan(
-            groups[0], right, tables.spec.window,
+            groups[0], right, tables.timing.window,
             parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
         )  # fmt: skip
 

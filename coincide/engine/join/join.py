@@ -38,7 +38,7 @@ from coincide.engine.join.pair_arguments import (
     condition_of,
 )
 from coincide.engine.join.pair_filter import GivenWhere, PairFilter, Where
-from coincide.engine.join.spec import output_schema, swapped_sides, unmatched_right
+from coincide.engine.join.spec import AnySpec, output_schema, swapped_sides, unmatched_right
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.emptiness import (
     KeyOverlap,
@@ -85,9 +85,15 @@ class TablePlan:
     payload: tuple[list[str], list[str]]
     times: tuple[TimestampColumns, TimestampColumns]
     invalid: Invalid
-    spec: JoinSpec
+    spec: AnySpec
     schema: pa.Schema
     tested: tuple[list[str], list[str]] = ([], [])
+
+    @property
+    def timing(self) -> JoinSpec:
+        """The spec of a join by timing alone."""
+        assert isinstance(self.spec, JoinSpec)
+        return self.spec
 
     @property
     def by_rows(self) -> Self:
@@ -397,12 +403,12 @@ def plan_tables(
 
 def resolved(
     left: pa.Schema, right: pa.Schema, arguments: PairArguments
-) -> tuple[Any, tuple[TimestampColumns, TimestampColumns]]:
+) -> tuple[AnySpec, tuple[TimestampColumns, TimestampColumns]]:
     """What is computed of tables of two schemas, and what their timestamps are."""
     schemas = left, right
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
-    spec: Any = arguments.spec(times, all_cores(), _BATCH_PAIRS)
+    spec = arguments.spec(times, all_cores(), _BATCH_PAIRS)
     own, others = _kinds_tested(schemas, arguments)
     if count := len(arguments.choice.columns):
         named = arguments.sides[1], arguments.tested[1][-count:], others[-count:]

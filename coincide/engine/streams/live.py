@@ -164,7 +164,7 @@ def join_block(
 
 def sized(plan: TablePlan, horizon: Horizon, left: Part, right: Part) -> TablePlan:
     """The plan for this many events."""
-    spec = plan.spec
+    spec = plan.timing
     if len(left) + len(right) < _FEW:
         spec = spec.but(threads=1, backend="cpu" if spec.backend == "auto" else spec.backend)
     keys = max(1, np.unique(min(left.marks, right.marks, key=len)).size)
@@ -206,7 +206,7 @@ def horizon_of(plan: TablePlan) -> Horizon:
     """The horizon of a join."""
     window = plan.spec.widest
     shapes = [_shapes(columns, window) for columns in plan.times]
-    spec = plan.spec
+    spec = plan.timing
     if spec.are_uniform:
         found = _of_intervals(window, shapes[0][1], shapes[1][1])
     else:

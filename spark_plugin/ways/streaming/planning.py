@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from coincide.engine.causality.arguments import CausalityArguments
 from coincide.engine.events.corrected import CorrectedColumns
 from coincide.engine.events.spans import SpanColumns
+from coincide.engine.events.timestamps import TemplateModel
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.spec import AnySpec
@@ -168,8 +169,8 @@ def _columns(side: EventFrame, names: Sequence[str]) -> list[str]:
 
 def _model(side: EventFrame) -> str:
     """What shapes mean, and which are valid."""
-    table = getattr(side.times.model, "table", None)
-    model = side.times.model if table is None else f"templates {table.digest.hex()[:16]}"
+    kind = side.times.model
+    model = f"templates {kind.table.digest.hex()[:16]}" if isinstance(kind, TemplateModel) else kind
     if isinstance(side.times, CorrectedColumns):
         model = f"clock errors {side.times.digest}"
     elif isinstance(side.times, SpanColumns) and any(side.times.clocks):
