@@ -1,4 +1,4 @@
-"""`correlate` on Spark: the reference's answer, whatever the shape, the types and the slices."""
+"""`correlate` on Spark: one answer whatever slices, batches and partitions are, and when it is computed."""
 
 from __future__ import annotations
 
@@ -13,55 +13,18 @@ from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, TimingCondition, correlate, within
 from spark_plugin.ways.exchange import planning
-from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES, assert_answer
+from tests.helpers.comparison import HUGE_TOLERANCE, assert_answer
 from tests.helpers.example_streams import CONDITION, LEFT, RIGHT, declared, expected_pairs
 from tests.helpers.joins import plan_correlation, table_join
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings, shape_numbers
+from tests.helpers.spark_cases import frame, jobs, pair_ids, rows_of, settings
 from tests.helpers.strategies import JoinCase
 
 pytestmark = pytest.mark.spark
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-PLANS = (
-    *({"slices": 3}, {"slices": 1}, {}, {"slices": 5, "slice_rows": 5}),
-    {"slices": 4, "slice_rows": 5},
-)
-"""Options of the planner that go round with the shapes."""
 
-
-# --- against the reference ---
-
-
-@pytest.mark.parametrize("number", shape_numbers(first=True))
-@pytest.mark.usefixtures("small_slices")
-def test_packs_of_cases(spark: SparkSession, number: int) -> None:
-    """Twenty-five adversarial joins a job; keys, plans, classes and batches go round."""
-    how, emit, probability = SHAPES[number]
-    keys = ((), ("station",), ("station", "channel"))[number % 3]
-    cases = pack(2010 + number, 25, keys=keys)
-    options = CorrelateOptions(
-        **PLANS[number % len(PLANS)],
-        classes=(None, 1, 3)[number // 2 % 3],
-        batch_pairs=(None, 1, 20)[number // 3 % 3],
-    )
-    left, right = (frame(spark, table).repartition(2) for table in cases.tables())
-    found = correlate(
-        left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
-        options=options,
-    )  # fmt: skip
-    cases.check(rows_of(found), how, emit, probability, PROBABILITY_TOLERANCE)
-
-
-@pytest.mark.parametrize(("seed", "slices"), [(1, 1), (2, 3), (3, 4)])
-@pytest.mark.usefixtures("small_slices")
-def test_packs_of_huge_cases(spark: SparkSession, seed: int, slices: int) -> None:
-    """Times and bounds up to 2^61: no sum on the way may overflow."""
-    cases = pack(seed, 20, huge=True)
-    left, right = (frame(spark, table) for table in cases.tables())
-    options = CorrelateOptions(slices=slices)
-    found = correlate(left, right, cases.condition, by="case", how="left", options=options)
-    cases.check(rows_of(found), "left", "pairs", False, HUGE_TOLERANCE)
+# --- far times ---
 
 
 def test_the_farthest_times_in_several_slices(spark: SparkSession) -> None:

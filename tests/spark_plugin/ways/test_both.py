@@ -1,4 +1,4 @@
-"""Two small sides that are collected: the reference's answer, in one task or several."""
+"""Two small sides that are collected: in one task or several, each read once, and when they are not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from coincide import (
     CausalityCondition,
     CorrelateOptions,
-    JoinReport,
     Temporal,
     TimingCondition,
     Window,
@@ -24,16 +23,15 @@ from coincide import (
     within,
 )
 from coincide.engine.join.timing import JoinSpec
-from coincide.model.errors import ConditionError, DataError
+from coincide.model.errors import ConditionError
 from spark_plugin.tasks.samples import Reach, Sample
 from spark_plugin.ways import choosing
 from spark_plugin.ways.broadcast import both, collecting
 from spark_plugin.ways.broadcast.both import BothPlan
 from spark_plugin.ways.correlation import Correlation
-from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.planning import set_limits
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, shape_numbers
+from tests.helpers.spark_cases import frame, jobs, pair_ids
 
 pytestmark = pytest.mark.spark
 
@@ -69,31 +67,6 @@ def planned(left: DataFrame, right: DataFrame | None, **arguments: Any) -> Corre
     return found
 
 
-@pytest.mark.parametrize("number", shape_numbers(first=False))
-def test_packs_of_cases(spark: SparkSession, many_tasks: None, number: int) -> None:
-    how, emit, probability = SHAPES[number]
-    keys = ((), ("station",), ("station", "channel"))[number % 3]
-    cases = pack(6020 + number, 15, keys=keys)
-    left, right = (frame(spark, table).repartition(2) for table in cases.tables())
-    join = planned(
-        left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
-        options=CorrelateOptions(way="broadcast-both"),
-    )  # fmt: skip
-    found = rows_of(join.dataframe)
-    cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
-    counted = join.counters()
-    assert counted is not None
-    if (how, emit) == ("inner", "pairs"):
-        assert counted.pairs == len(found)
-
-
-def test_packs_of_huge_cases(spark: SparkSession, many_tasks: None) -> None:
-    cases = pack(5, 20, huge=True)
-    left, right = (frame(spark, table) for table in cases.tables())
-    join = planned(left, right, condition=cases.condition, by="case", how="left", emit="best")
-    cases.check(rows_of(join.dataframe), "left", "best", False, HUGE_TOLERANCE)
-
-
 def test_work_is_dealt_to_tasks(spark: SparkSession, many_tasks: None) -> None:
     join = planned(frame(spark, LEFT), frame(spark, RIGHT))
     assert isinstance(join.plan, BothPlan)
@@ -104,38 +77,6 @@ def test_work_is_dealt_to_tasks(spark: SparkSession, many_tasks: None) -> None:
     expected = correlate_tables(LEFT, RIGHT, CONDITION)
     ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
     assert pair_ids(join.dataframe) == sorted(ids)
-
-
-ASKED: dict[str, dict[str, Any]] = {
-    "columns of any kind": {
-        "left_columns": ("id", "word", "is_odd", "day", "nested"), "right_columns": ("id", "day", "word"),
-    },
-    "keys of any kind": {"by": ("word", "is_odd"), "how": "left", "emit": "counts"},
-    "where": {"where": "left_word = right_word and left_day <= right_day"},
-    "several best": {"emit": "best", "k": 3, "prefer": "nearest", "how": "left"},
-    "mutual": {"matching": "mutual", "how": "left"},
-    "optimal": {"matching": "optimal", "how": "left"},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("asked", ASKED)
-def test_as_tables(spark: SparkSession, many_tasks: None, asked: str) -> None:
-    expected = correlate_tables(LEFT, RIGHT, CONDITION, **ASKED[asked])
-    found = planned(frame(spark, LEFT), frame(spark, RIGHT), **ASKED[asked]).dataframe
-    assert found.columns == expected.column_names
-    assert sorted(map(repr, (tuple(row) for row in found.collect()))) == sorted(
-        repr(tuple(row.values())) for row in expected.to_pylist()
-    )
-
-
-@pytest.mark.parametrize("how", ["inner", "left"])
-def test_one_stream(spark: SparkSession, how: str) -> None:
-    expected = correlate_tables(LEFT, None, CONDITION, how=how, emit="counts")
-    found = planned(frame(spark, LEFT), None, is_one_stream=True, how=how, emit="counts").dataframe
-    rows = sorted((row["left_id"], row["matches"]) for row in found.collect())
-    assert rows == sorted(
-        zip(expected["left_id"].to_pylist(), expected["matches"].to_pylist(), strict=True)
-    )
 
 
 def test_each_side_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -219,30 +160,6 @@ def test_causality_is_not_collected(spark: SparkSession) -> None:
             effect_time="id",
             options=CorrelateOptions(way="broadcast-both"),
         )
-
-
-def test_invalid_rows_and_nulls(spark: SparkSession) -> None:
-    odd = pa.table({
-        "min_time": [0, 5, None, 9], "max_time": [10, 4, 3, 12], "id": [0, 1, 2, 3],
-        "word": ["w0", "w0", "w0", None],
-    })  # fmt: skip
-    left, right = frame(spark, odd), frame(spark, RIGHT)
-    with pytest.raises(DataError, match=r"in 1 row .found min_time=5, max_time=4"):
-        correlate(left, right, CONDITION)
-    report, told = JoinReport(), JoinReport()
-    asked: dict[str, Any] = {
-        "by": "word", "how": "left", "emit": "counts", "options": CorrelateOptions(invalid="drop"),
-    }  # fmt: skip
-    with pytest.warns(UserWarning, match="left"):
-        found = correlate(left, right, CONDITION, report=report, **asked)
-    with pytest.warns(UserWarning, match="left"):
-        expected = correlate_tables(odd, RIGHT, CONDITION, report=told, **asked)
-    rows = sorted((row["left_id"], row["matches"]) for row in found.collect())
-    assert rows == sorted(
-        zip(expected["left_id"].to_pylist(), expected["matches"].to_pylist(), strict=True)
-    )
-    assert report.summary().left == told.summary().left
-    assert report.summary().counters == told.summary().counters
 
 
 def test_cuts_fall_where_the_work_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,8 @@
-"""Which matches a join returns: every way chooses those of one process."""
+"""Which matches a join returns: second preferences, assignments, and what is refused."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,23 +37,6 @@ CONDITION = TimingCondition(within(-15, 25), 0.05)
 COLUMNS = {
     "by": "key", "left_columns": ["name", "id"], "right_columns": ["weight", "name", "id"],
 }  # fmt: skip
-BEST = [
-    ("exchange", "weight", 1, "inner", False),
-    ("small slices", "nearest", 3, "left", True),
-    pytest.param("small slices", "last", 1, "inner", False, marks=pytest.mark.slow),
-    ("broadcast-left", "-weight", 3, "left", False),
-    pytest.param("broadcast-left", "first", 1, "inner", True, marks=pytest.mark.slow),
-    ("broadcast-right", "-weight", 2, "inner", True),
-    ("files", "last", 2, "left", False),
-    ("small slices", ["probability", "-weight"], 2, "left", True),
-    ("broadcast-left", ["last", "weight"], 1, "inner", False),
-]
-MUTUAL = [
-    ("exchange", "probability", "inner"), ("small slices", "first", "left"),
-    pytest.param("small slices", "probability", "inner", marks=pytest.mark.slow),
-    ("broadcast-left", "nearest", "left"), ("broadcast-right", "last", "left"),
-    ("files", "nearest", "inner"), ("small slices", ["last", "-weight"], "left"),
-]  # fmt: skip
 
 
 def events(n: int, seed: int) -> pa.Table:
@@ -101,23 +83,6 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("way", "prefer", "k", "how", "probability"), BEST)
-def test_the_best_matches_by_every_way(
-    spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
-    prefer: Any, k: int, how: str, probability: bool,
-) -> None:  # fmt: skip
-    given = {"emit": "best", "prefer": prefer, "k": k, "how": how, "probability": probability}
-    if way == "files":
-        found = joined_directly(spark, tmp_path, **given)
-    else:
-        planned = joined(spark, way, **given)
-        found = planned.dataframe
-    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
-    assert expected.num_rows > 60
-    assert found.columns == expected.column_names
-    assert in_order(found.toArrow()) == in_order(expected)
-
-
 CASES = int(os.environ.get("COINCIDE_CASES", "3"))
 WAYS = "exchange", "small slices", "broadcast-left", "broadcast-right", "files"
 
@@ -156,49 +121,6 @@ def test_tasks_compare_numbers_and_times_alone(spark: SparkSession, tmp_path: Pa
             SchemaError, match=r"on Spark takes a column of numbers or times .*name"
         ):
             join(spark, first, emit="best", prefer=["last", "-name"])
-
-
-@pytest.mark.parametrize(("way", "prefer", "how"), MUTUAL)
-def test_mutual_pairs_by_every_way(
-    spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
-    prefer: Any, how: str,
-) -> None:  # fmt: skip
-    given = {"matching": "mutual", "how": how, "prefer": prefer, "probability": prefer == "first"}
-    if way == "files":
-        found = joined_directly(spark, tmp_path, **given)
-    else:
-        planned = joined(spark, way, **given)
-        found = planned.dataframe
-    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
-    assert expected.num_rows > 20
-    assert found.columns == expected.column_names
-    assert in_order(found.toArrow()) == in_order(expected)
-    if way != "files":
-        assert planned.summary().counters.pairs > 100
-
-
-@pytest.mark.parametrize(
-    ("way", "how"), [("small slices", "left"), ("broadcast-left", "inner"), ("files", "inner")]
-)
-def test_unambiguous_pairs_by_every_way(
-    spark: SparkSession,
-    small_slices: None,
-    few_partitions: None,
-    tmp_path: Path,
-    way: str,
-    how: str,
-) -> None:
-    given = {"matching": "unambiguous", "how": how, "probability": True}
-    narrow = TimingCondition(within(-2, 4), 0.05)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys.modules[__name__], "CONDITION", narrow)
-        if way == "files":
-            found = joined_directly(spark, tmp_path, **given)
-        else:
-            found = joined(spark, way, **given).dataframe
-    expected = correlate_tables(*SIDES, narrow, **COLUMNS, **given)
-    assert expected["right_id"].null_count < expected.num_rows - 3
-    assert in_order(found.toArrow()) == in_order(expected)
 
 
 def test_the_optimal_assignment_does_not_depend_on_slices(

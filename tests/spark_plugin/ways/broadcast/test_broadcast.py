@@ -1,4 +1,4 @@
-"""A side that goes to every worker: the reference's answer, whichever side, whatever the shape."""
+"""A side that goes to every worker: which one, bad input, types, and what travels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from coincide import (
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.engine.files.planning import NotDirect
 from coincide.model.counters import JoinCounters
-from coincide.model.errors import ConditionError, DataError
+from coincide.model.errors import ConditionError
 from coincide.model.options import Way
 from coincide.model.probability import distance_from_middle
 from coincide.model.timestamps import IntervalPairs
@@ -33,10 +33,9 @@ from spark_plugin.tasks import broadcast as broadcast_task
 from spark_plugin.tasks.broadcast import SmallSide, sorted_table
 from spark_plugin.tasks.wire import UNMATCHED, Shipment, WireLayout
 from spark_plugin.ways.correlation import Correlation
-from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import join_files, plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings, shape_numbers
+from tests.helpers.spark_cases import frame, jobs, pair_ids, rows_of, settings
 
 pytestmark = pytest.mark.spark
 
@@ -53,38 +52,7 @@ def planned(left: DataFrame, right: DataFrame, side: str, **arguments: Any) -> C
     return found
 
 
-# --- against the reference ---
-
-
-@pytest.mark.parametrize("number", shape_numbers(first=False))
-def test_packs_of_cases(spark: SparkSession, number: int) -> None:
-    """Adversarial joins, each side small in turn, in chunks of a few rows or all at once."""
-    how, emit, probability = SHAPES[number]
-    keys = ((), ("station",), ("station", "channel"))[number % 3]
-    cases = pack(4020 + number, 15, keys=keys)
-    left, right = (frame(spark, table) for table in cases.tables())
-    for i, side in enumerate(SIDES):
-        rows = (7, 1_000_000)[(number + i) % 2]
-        join = planned(
-            left, right, side, condition=cases.condition, by=cases.by, how=how, emit=emit,
-            probability=probability, options={"slice_rows": rows, "classes": (None, 3)[number % 2]},
-        )  # fmt: skip
-        found = rows_of(join.dataframe)
-        cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
-        counted = join.counters()
-        assert counted is not None
-        if (how, emit) == ("inner", "pairs"):
-            assert counted.pairs == len(found)
-
-
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("emit", ["pairs", "best"])
-def test_packs_of_huge_cases(spark: SparkSession, side: str, emit: str) -> None:
-    """Times and bounds up to 2^61: no sum on the way may overflow."""
-    cases = pack(5, 20, huge=True)
-    left, right = (frame(spark, table) for table in cases.tables())
-    join = planned(left, right, side, condition=cases.condition, by="case", how="left", emit=emit)
-    cases.check(rows_of(join.dataframe), "left", emit, False, HUGE_TOLERANCE)
+# --- many events ---
 
 
 @pytest.mark.seismic
@@ -203,19 +171,6 @@ def test_declared_lengths_are_checked_on_the_way(spark: SparkSession) -> None:
 
 
 # --- bad input ---
-
-
-@pytest.mark.parametrize("side", SIDES)
-def test_invalid_rows(spark: SparkSession, side: str) -> None:
-    wrong = LEFT.slice(0, 1).set_column(0, "min_time", pa.array([10**6]))
-    table = pa.concat_tables([LEFT, wrong])
-    left, right = frame(spark, table), frame(spark, RIGHT)
-    with pytest.raises(DataError, match="left: min above max in min_time and max_time in 1 row"):
-        planned(left, right, side)
-    join = planned(left, right, side, options={"invalid": "drop"})
-    assert join.left is not None
-    assert join.left.dropped == 1
-    assert join.dataframe.count() == correlate_tables(LEFT, RIGHT, CONDITION).num_rows
 
 
 @pytest.mark.parametrize("turned", [False, True])

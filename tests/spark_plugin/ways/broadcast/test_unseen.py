@@ -1,4 +1,4 @@
-"""A small side beside one at which nobody looks: the reference's answer, and what is counted."""
+"""A small side beside one at which nobody looks: when it is so, and what is counted."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ from spark_plugin.frames.statistics import measure
 from spark_plugin.ways import choosing, planning_job
 from spark_plugin.ways.broadcast.join import BroadcastPlan
 from spark_plugin.ways.correlation import Correlation
-from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.planning import set_limits
-from tests.helpers.spark_cases import frame, jobs, pack, rows_of, shape_numbers
+from tests.helpers.spark_cases import frame, jobs
 
 pytestmark = pytest.mark.spark
 
@@ -75,60 +74,6 @@ def planned(
     # Of the side that streams nothing is known yet.
     assert [found.left is None, found.right is None] == [small == "right", small == "left"]
     return found
-
-
-SHUFFLED = [("inner", "lists"), ("left", "pairs"), ("left", "lists"), ("full", "pairs")]
-"""Where a small left side would need a step that shuffles pairs, and depends on how many there are."""
-
-
-@pytest.mark.parametrize("number", shape_numbers(first=True))
-def test_packs_of_cases(spark: SparkSession, number: int) -> None:
-    """The side that is small goes round with the shapes: of each, other joins have either."""
-    how, emit, probability = SHAPES[number]
-    small = "left" if number % 4 >= 2 and (how, emit) not in SHUFFLED else "right"
-    keys = ((), ("station",), ("station", "channel"))[number % 3]
-    cases = pack(7310 + number, 12, keys=keys)
-    tables = list(cases.tables())
-    streamed = tables[small == "left"]
-    # Rows of a case that is not there, without matches, make a side large.
-    others = streamed.slice(0, 1).take([0] * 2000)
-    far = pa.array([10**15] * 2000, others["min_time"].type)
-    for name, column in (
-        ("min_time", far),
-        ("max_time", far),
-        ("case", pa.array([10**6] * 2000, others["case"].type)),
-    ):
-        others = others.set_column(others.column_names.index(name), name, column)
-    tables[small == "left"] = pa.concat_tables([streamed, others])
-    left, right = (frame(spark, table).repartition(2) for table in tables)
-    arguments: dict[str, Any] = {
-        "condition": cases.condition, "by": cases.by, "how": how, "emit": emit,
-        "probability": probability,
-    }  # fmt: skip
-    # Of right events the sides change places.
-    seen = {"left": "right", "right": "left"}[small] if (how, emit) == ("right", "best") else small
-    join = planned(left, right, small, seen, **arguments)
-    found = [row for row in rows_of(join.dataframe) if row["case"] != 10**6]
-    cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
-
-
-ASKED: dict[str, dict[str, Any]] = {
-    "where": {"where": "left_word = right_word", "emit": "counts"},
-    "several best": {"emit": "best", "k": 3, "prefer": "nearest", "how": "left"},
-    "mutual": {"matching": "mutual"},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("small", SIDES)
-@pytest.mark.parametrize("asked", ASKED)
-def test_as_tables(spark: SparkSession, asked: str, small: str) -> None:
-    expected = correlate_tables(*SIDES[small], CONDITION, **ASKED[asked])
-    left, right = (frame(spark, table) for table in SIDES[small])
-    found = planned(left, right, small, **ASKED[asked]).dataframe
-    assert found.columns == expected.column_names
-    assert sorted(map(repr, (tuple(row) for row in found.collect()))) == sorted(
-        repr(tuple(row.values())) for row in expected.to_pylist()
-    )
 
 
 def test_nobody_looks_at_the_large_side(

@@ -1,8 +1,7 @@
-"""Large sides at which nobody looks: the reference's answer, each read once, and which sides those are."""
+"""Large sides at which nobody looks: each read once, and which sides those are."""
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -33,11 +32,10 @@ from coincide.engine.events.invalid_rows import SideCounts
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.ways import choosing
 from spark_plugin.ways.correlation import Correlation
-from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.planning import set_limits
 from tests.helpers.rows import in_order, lists_in_order
-from tests.helpers.spark_cases import frame, jobs, pack, rows_of, settings, shape_numbers
+from tests.helpers.spark_cases import frame, jobs, settings
 
 pytestmark = pytest.mark.spark
 
@@ -71,30 +69,6 @@ def planned(left: DataFrame, right: DataFrame, **arguments: Any) -> Correlation:
     assert found.plan.way == "exchange"
     assert (found.left, found.right) == (None, None)
     return found
-
-
-def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptions:
-    """Options by which slices hold far more rows than a worker may join at once."""
-    monkeypatch.setattr(choosing, "slices_of", lambda *_: slices)
-    return CorrelateOptions(slice_rows=10)
-
-
-@pytest.mark.parametrize("number", shape_numbers(first=False))
-def test_packs_of_cases(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Null times and keys, ties, sides of nothing: as the reference, whatever is asked for."""
-    how, emit, probability = SHAPES[number]
-    keys = ((), ("station",), ("station", "channel"))[number % 3]
-    drawn = (pack(seed, 12, keys=keys) for seed in itertools.count(9710 + 100 * number))
-    cases = next(each for each in drawn if each.condition.confidence >= 0.5)
-    left, right = (frame(spark, table).repartition(3) for table in cases.tables())
-    # Of every second one slices are divided by the workers.
-    options = small_slices(monkeypatch, 2) if (number + number // 4) % 2 else CorrelateOptions()
-    join = planned(
-        left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
-        options=options,
-    )  # fmt: skip
-    found = rows_of(join.dataframe)
-    cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
 
 
 ASKED: dict[str, dict[str, Any]] = {
