@@ -14,7 +14,8 @@ import coincide
 from coincide import CorrelateOptions, correlate_tables, relation, spans
 from coincide.model.condition import Closed
 from cpu_fallback.reference.spans import Span, allen, overlap
-from tests.engine.test_spans import drawn, ids, joined, table
+from tests.engine.test_spans import drawn, joined, table
+from tests.helpers.rows import pair_ids
 
 Events = list[tuple[int, int, int]]
 EVENTS = st.lists(
@@ -57,7 +58,7 @@ def test_the_nearest_of_all(
     options = CorrelateOptions(batch_pairs=2)
     wanted = nearest(sides[0], sides[1], name, k)
     asked: dict[str, Any] = {"emit": "best", "prefer": "nearest", "k": k, "options": options}
-    assert ids(joined(*tables, relation(name), closed, **asked)) == wanted
+    assert pair_ids(joined(*tables, relation(name), closed, **asked)) == wanted
     alone = set(range(len(left))) - {i for i, _ in wanted}
     found = joined(*tables, relation(name), closed, how="left", **asked).to_pylist()
     assert {row["left_id"] for row in found if row["right_id"] is None} == alone
@@ -74,7 +75,8 @@ def test_one_stream(name: Any) -> None:
         given = nearest((side, keys), (side, keys), name, 1)
         asked: dict[str, Any] = {"emit": "best", "prefer": "nearest"}
         assert (
-            ids(joined(table(side, keys), None, relation(name), ("both", "both"), **asked)) == given
+            pair_ids(joined(table(side, keys), None, relation(name), ("both", "both"), **asked))
+            == given
         )
         found += len(given)
     assert found > 30
@@ -89,7 +91,7 @@ def test_the_next_one_costs_no_look_at_others() -> None:
         side, side, relation("before"), left_time=spans("start", "end"), right_time=spans("start", "end"),
         emit="best", prefer="nearest", pair_columns="overlap", report=report,
     )  # fmt: skip
-    assert ids(found) == [(i, i + 1) for i in range(start.size - 1)]
+    assert pair_ids(found) == [(i, i + 1) for i in range(start.size - 1)]
     assert found["overlap"].to_pylist() == [-(10**9)] + [-1] * 39_999
     counters = report.summary().counters
     assert counters is not None
