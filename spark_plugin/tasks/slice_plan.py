@@ -52,6 +52,11 @@ class SlicePlan:
     apart: int | None = None
     way: ClassVar[str] = "exchange"
 
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.left_parts.size
+
     @remembered
     def first_slices(self) -> np.ndarray:
         """First slice of each cell: int64 array, shape (T * B,)."""

@@ -78,14 +78,20 @@ def _evenest(work: _Work, slices: int, keyed: bool, allowed: float) -> SlicePlan
     for halvings in range(slices.bit_length() + 1):
         time_slices = -(-min(slices, MOST_TIME_SLICES) // 2**halvings)
         buckets = max(1, slices // time_slices) if keyed else 1
+        plan = work.plan(time_slices, buckets, slices, most_splits=1)
+        if plan.replication > allowed and time_slices > 1:
+            continue
         for most_splits in (slices >> k for k in range(slices.bit_length())):
-            plan = work.plan(time_slices, buckets, slices, most_splits)
-            if plan.replication <= allowed:
+            split = work.plan(time_slices, buckets, slices, most_splits)
+            if split.replication <= allowed:
+                plan = split
                 break
-        if plan.replication <= allowed or time_slices == 1:
-            plans.append(plan)
-        if time_slices == 1 or (plan.replication <= allowed and most_splits == slices):
-            break  # coarser cuts in time spread no better
+        plans.append(plan)
+        if time_slices == 1:
+            break
+        # Coarser cuts in time spread no better, but buckets of keys, which copy nothing, may.
+        if most_splits == slices and (not keyed or plan.replication <= _FEW_COPIES):
+            break
     return min(plans, key=work.heaviest)
 
 
@@ -133,8 +139,11 @@ class _Work:
     def plan(self, time_slices: int, buckets: int, wanted: int, most_splits: int) -> SlicePlan:
         """Cut into time slices of equal work, then split the cells that stay too heavy."""
         cuts = self._cuts(time_slices)
-        left_work, right_rows = self._loads(cuts, buckets)
-        load = left_work + right_rows
+        cells, count = self._left_cells(cuts, buckets), (cuts.size + 1) * buckets
+        right_cells = np.searchsorted(cuts, self._seen_from_left, side="right") * buckets
+        right_cells += self.right.hashes % buckets
+        left_work = np.bincount(cells, self._left_work, count)
+        load = left_work + np.bincount(right_cells, self.right.weights, count)
         share = max(self.total / wanted, _SMALLEST_SLICE_WORK)
         heavy = (load > _HEAVY * share) & (left_work > 0)
         parts = np.where(heavy, np.ceil(left_work / share), 1).astype(np.int64)
@@ -143,19 +152,26 @@ class _Work:
         return SlicePlan(cuts, buckets, parts, self.reach, copies)
 
     def heaviest(self, plan: SlicePlan) -> float:
-        """Work of the slice that has most."""
-        left_work, right_rows = self._loads(plan.cuts, plan.buckets)
-        return float((left_work / plan.left_parts + right_rows).max())
+        """Work of the slice that has most, with the right events that are copied to it."""
+        left_work = np.bincount(
+            self._left_cells(plan.cuts, plan.buckets), self._left_work, plan.cells
+        )
+        return float((left_work / plan.left_parts + self._right_rows(plan)).max())
 
-    def _loads(self, cuts: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
-        """Work of left events, and right rows, of each cell: float64 arrays, shape (T * B,)."""
+    def _left_cells(self, cuts: np.ndarray, buckets: int) -> np.ndarray:
+        """The cell of each left event of the sample."""
         cells = np.searchsorted(cuts, self.left.midpoints, side="right") * buckets
-        cells += self.left.hashes % buckets
-        right_cells = np.searchsorted(cuts, self._seen_from_left, side="right") * buckets
-        right_cells += self.right.hashes % buckets
-        count = (cuts.size + 1) * buckets
-        left_work = np.bincount(cells, self._left_work, count)
-        return left_work, np.bincount(right_cells, self.right.weights, count)
+        return cells + self.left.hashes % buckets
+
+    def _right_rows(self, plan: SlicePlan) -> np.ndarray:
+        """Right events that reach each cell: float64 array, shape (T * B,)."""
+        first, last = self._time_slices_of_right(plan.cuts)
+        # Each right event is in all time slices from its first to its last.
+        steps = np.zeros((plan.cuts.size + 2, plan.buckets))
+        bucket = self.right.hashes % plan.buckets
+        np.add.at(steps, (first, bucket), self.right.weights)
+        np.add.at(steps, (last + 1, bucket), -self.right.weights)
+        return np.maximum(np.cumsum(steps, axis=0)[:-1].reshape(-1), 0.0)
 
     def with_room(self, plan: SlicePlan) -> SlicePlan:
         """The plan, left events of cells that hold more than a slice has room for dealt to more slices."""
@@ -170,17 +186,9 @@ class _Work:
 
     def _fill_of_cells(self, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
         """Slices that the left and the right events of each cell would take up: float64 arrays."""
-        buckets, count = plan.buckets, plan.left_parts.size
-        cells = np.searchsorted(plan.cuts, self.left.midpoints, side="right") * buckets
-        left = np.bincount(cells + self.left.hashes % buckets, self.left.weights, count)
-        first, last = self._time_slices_of_right(plan.cuts)
-        # Each right event is in all time slices from its first to its last.
-        steps = np.zeros((plan.cuts.size + 2, buckets))
-        bucket = self.right.hashes % buckets
-        np.add.at(steps, (first, bucket), self.right.weights)
-        np.add.at(steps, (last + 1, bucket), -self.right.weights)
-        right = np.cumsum(steps, axis=0)[:-1].reshape(-1)
-        return left * self._fills[0], np.maximum(right, 0.0) * self._fills[1]
+        cells = self._left_cells(plan.cuts, plan.buckets)
+        left = np.bincount(cells, self.left.weights, plan.cells)
+        return left * self._fills[0], self._right_rows(plan) * self._fills[1]
 
     def _time_slices_of_right(self, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first and the last time slice that each right event of the sample reaches, if any."""
