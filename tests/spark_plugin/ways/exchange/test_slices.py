@@ -243,12 +243,12 @@ def test_a_hot_key() -> None:
     assert plan.replication <= 4
 
 
-@pytest.mark.parametrize("most", [1.0, 4.0])
-def test_a_window_longer_than_the_data_with_keys_copies_nothing(most: float) -> None:
+@pytest.mark.parametrize("given", [{"copies": 1.0}, {"pair_work": 0.0}], ids=str)
+def test_a_window_longer_than_the_data_with_keys_copies_nothing(given: dict[str, float]) -> None:
     rng = np.random.default_rng(7)
     keys = rng.integers(-(2**63), 2**63, 500)
     left, right = (sample(rng.integers(0, 1000, 900), rng.choice(keys, 900)) for _ in range(2))
-    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, copies=most, slice_rows=1)
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, slice_rows=1, **given)
     work = check(plan, left, right)
     assert plan.replication == 1
     assert plan.cuts.size == 0
