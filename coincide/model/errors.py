@@ -257,7 +257,7 @@ class CopiedRowsWarning(CoincideWarning):
 
 
 class LargeSlicesWarning(CoincideWarning):
-    """A task of a join on Spark holds more rows than options allow: all are within reach of each other."""
+    """A task of a planned exchange holds more than options allow: its rows are in reach of each other."""
 
 
 class KernelCacheWarning(CoincideWarning):

@@ -50,7 +50,7 @@ def plan_slices(
     work = _Work(left, right, reach, pair_work, (left_fill, right_fill))
     wanted = options.slices or _slices_for(work, parallelism, keyed)
     allowed = max(MOST_COPIES, options.slice_rows / max(right.rows, 1))
-    plan = work.with_room(_evenest(work, wanted, keyed, allowed))
+    plan = _evenest(work, wanted, keyed, allowed)
     if plan.count > MOST_SLICES:
         raise MemoryBudgetError(
             f"slices of {argument('slice_rows', options.slice_rows)} rows would be"
@@ -73,7 +73,7 @@ def _slices_for(work: _Work, parallelism: int, keyed: bool) -> int:
 
 
 def _evenest(work: _Work, slices: int, keyed: bool, allowed: float) -> SlicePlan:
-    """The plan with the least heavy slice, among those that copy right events no more than allowed."""
+    """The plan that ends first, of those that have room and copy right events no more than allowed."""
     plans: list[SlicePlan] = []
     for halvings in range(slices.bit_length() + 1):
         time_slices = -(-min(slices, MOST_TIME_SLICES) // 2**halvings)
@@ -81,18 +81,15 @@ def _evenest(work: _Work, slices: int, keyed: bool, allowed: float) -> SlicePlan
         plan = work.plan(time_slices, buckets, slices, most_splits=1)
         if plan.replication > allowed and time_slices > 1:
             continue
-        for most_splits in (slices >> k for k in range(slices.bit_length())):
-            split = work.plan(time_slices, buckets, slices, most_splits)
-            if split.replication <= allowed:
-                plan = split
-                break
-        plans.append(plan)
-        if time_slices == 1:
-            break
+        split = work.plan(time_slices, buckets, slices, most_splits=slices)
+        is_whole = split.replication <= allowed
+        while split.replication > allowed and split.is_split:
+            split = work.plan(time_slices, buckets, slices, int(split.left_parts.max()) // 2)
+        plans.append(work.with_room(split))
         # Coarser cuts in time spread no better, but buckets of keys, which copy nothing, may.
-        if most_splits == slices and (not keyed or plan.replication <= _FEW_COPIES):
+        if time_slices == 1 or (is_whole and (not keyed or split.replication <= _FEW_COPIES)):
             break
-    return min(plans, key=work.heaviest)
+    return min(plans, key=lambda plan: (max(plan.fill, _TOO_FULL), work.duration(plan, slices)))
 
 
 def _matches(left: Sample, right: Sample, reach: Reach) -> np.ndarray:
@@ -151,12 +148,13 @@ class _Work:
         copies = self._replication(cuts, buckets, parts)
         return SlicePlan(cuts, buckets, parts, self.reach, copies)
 
-    def heaviest(self, plan: SlicePlan) -> float:
-        """Work of the slice that has most, with the right events that are copied to it."""
+    def duration(self, plan: SlicePlan, slices: int) -> float:
+        """Work of the heaviest slice, or a slice's share of all work if that is more; copies are work."""
         left_work = np.bincount(
             self._left_cells(plan.cuts, plan.buckets), self._left_work, plan.cells
         )
-        return float((left_work / plan.left_parts + self._right_rows(plan)).max())
+        heaviest = float((left_work / plan.left_parts + self._right_rows(plan)).max())
+        return max(heaviest, (self.total + (plan.replication - 1.0) * self.right.rows) / slices)
 
     def _left_cells(self, cuts: np.ndarray, buckets: int) -> np.ndarray:
         """The cell of each left event of the sample."""
@@ -181,7 +179,7 @@ class _Work:
         parts = np.ceil(left / np.maximum(1.0 - right, right)).astype(np.int64)
         parts = np.maximum(plan.left_parts, np.where(over, parts, 1))
         copies = self._replication(plan.cuts, plan.buckets, parts)
-        fullest = float((left / parts + right).max(initial=0.0))
+        fullest = float((left / parts + right)[left > 0].max(initial=0.0))
         return replace(plan, left_parts=parts, replication=copies, fill=fullest)
 
     def _fill_of_cells(self, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
@@ -282,7 +280,8 @@ def plan_by_lengths(
 
 def _pays(apart: SlicePlan, plan: SlicePlan) -> bool:
     """Whether left events are planned apart, for which both sides are read once more."""
-    return apart.count > plan.count or plan.replication > _FEW_COPIES
+    is_full = plan.fill > max(_TOO_FULL, apart.fill)
+    return is_full or apart.count > plan.count or plan.replication > _FEW_COPIES
 
 
 def _reaches(

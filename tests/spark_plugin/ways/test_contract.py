@@ -92,6 +92,11 @@ WAYS = {
          {"slices": 5, "slice_rows": 5, "classes": 1}, {"slices": 4, "slice_rows": 5}),
         seed=lambda number: 2010 + number, cases=25, quick=True,
     ),
+    "room": Forced(
+        lambda join: isinstance(join.plan, SlicePlan),
+        ({"way": "exchange", "slice_rows": 8}, {"way": "exchange", "slice_rows": 30}),
+        seed=lambda number: 300 + number, cases=6, quick=False,
+    ),
     "cells": Forced(
         lambda join: isinstance(join.plan, CellPlan) and (join.left, join.right) == (None, None),
         ({}, {"slice_rows": 10}),

@@ -38,6 +38,7 @@ from spark_plugin.ways.exchange.planning import (
     plan_slices,
 )
 from tests.helpers.joins import plan_correlation
+from tests.helpers.rows import in_order
 from tests.helpers.spark_cases import SPREAD, frame, rows_of, settings
 from tests.spark_plugin.ways.exchange.test_slices import sample
 
@@ -304,3 +305,16 @@ def test_few_rows_in_many_slices_and_partitions(
         for window, pairs in ((within(-1000, 4000), 3), (within(-9000, 9000), 9)):
             found = correlate(*sides, TimingCondition(window, 0.9), how="left", options=given)
             assert found.count() == pairs
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("emit", ["pairs", "counts"])
+def test_a_burst_that_a_task_must_hold_whole_is_told_of(spark: SparkSession, emit: Any) -> None:
+    left, right = (
+        pa.table({"id": range(n), "min_time": [50] * n, "max_time": [50] * n}) for n in (20, 60)
+    )
+    given: dict[str, Any] = {"condition": TimingCondition(within(0, 0), 1.0), "emit": emit}
+    options = CorrelateOptions(way="exchange", slice_rows=10)
+    with pytest.warns(LargeSlicesWarning, match=r"hold \d\.\d times what slice_rows=10 "):
+        found = correlate(frame(spark, left), frame(spark, right), **given, options=options)
+    assert in_order(found.toArrow()) == in_order(correlate_tables(left, right, **given))
