@@ -262,7 +262,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "optimal": {"matching": "optimal", "prefer": "nearest", "probability": True, "how": "left"},
 }  # fmt: skip
 
-ELSEWHERE = {(way, "optimal") for way in ("slices", "cells", "unseen")}
+ELSEWHERE = {(way, "optimal") for way in ("slices", "room", "cells", "unseen")}
 """What another way than the forced one answers."""
 MORE: dict[str, Options] = {"cells": {"left_longest": 20, "right_longest": 20}}
 """Without it only a planning job knows how far pairs of a low threshold reach."""
