@@ -10,26 +10,20 @@ from typing import Any
 from bench.hunt.chance import Chance
 from bench.hunt.columns import EXTRA_TYPES, KEY_TYPES, TimeType, ValueType
 from bench.hunt.data import DataSet, Names, Row, Side
-from bench.hunt.meaning import Event, meaning_of
-from bench.hunt.oracle import clear_confidence, event_probability
-from bench.hunt.templates import draw_templates
-from bench.hunt.times import (
-    LIMIT,
-    Clock,
-    Profile,
+from bench.hunt.intervals import (
     Scale,
-    draw_clock,
+    clamp,
+    draw_confidence,
     draw_huge_intervals,
     draw_intervals,
-    draw_scale,
     draw_window,
     huge_integer,
 )
+from bench.hunt.meaning import Event, meaning_of
+from bench.hunt.oracle import clear_confidence, event_probability
+from bench.hunt.templates import draw_templates
+from bench.hunt.times import Clock, Profile, draw_clock, draw_scale
 
-CONFIDENCES = (
-    *(0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 0.2, 0.4, 0.6, 0.3, 0.7, 0.125, 0.99),
-    *(1 / 3, 2 / 3, 1e-3, 1e-6, 1e-12, 1 - 2**-53),
-)
 _KEY_NAMES = ("station", "channel", "phase", "world")
 _WORLD = (next(kind for kind in KEY_TYPES if kind.name == "int32"),)
 _ODD_NAMES = ("a b", "x.y", "clé", "wa`it", "Δ", "select", "it's", 'q"q', "a_b-c")
@@ -215,10 +209,8 @@ def _with_condition(chance: Chance, data: DataSet, window: tuple[int, int]) -> D
     pairs = [(one, other) for one in left for other in right if one.row.keys == other.row.keys]
     if pairs and chance.happens(85 if data.has_histograms else 50):
         window = _window_at(chance, chance.choice(pairs), window)
-    lo, hi = (max(-LIMIT, min(LIMIT, end)) for end in window)
-    confidence = (
-        chance.integer(1, 2**20) / 2**20 if chance.happens(25) else chance.choice(CONFIDENCES)
-    )
+    lo, hi = map(clamp, window)
+    confidence = draw_confidence(chance)
     if pairs and chance.happens(60 if data.has_histograms else 25):
         one, other = chance.choice(pairs)
         exact = event_probability(one, other, lo, hi)
@@ -229,8 +221,8 @@ def _with_condition(chance: Chance, data: DataSet, window: tuple[int, int]) -> D
 
 def _without_pairs(chance: Chance, data: DataSet, scale: Scale) -> DataSet:
     """A window so much shorter than intervals that nothing can reach anything, mostly."""
-    lo = max(-LIMIT, min(LIMIT, chance.integer(-2 * scale.step, 2 * scale.step)))
-    hi = min(LIMIT, lo + chance.integer(0, 2 * scale.step))
+    lo = clamp(chance.integer(-2 * scale.step, 2 * scale.step))
+    hi = clamp(lo + chance.integer(0, 2 * scale.step))
     data = replace(data, lo=lo, hi=hi, confidence=chance.choice((0.75, 0.9, 1.0)))
     return replace(data, confidence=clear_confidence(data))
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from bench.hunt.chance import Chance
 from bench.hunt.columns import NANOSECONDS, TIME_TYPES, TimeType
+from bench.hunt.intervals import LIMIT, Scale
 
-LIMIT = 2**61 - 1
 EPOCH_SECONDS = 1_700_000_000
 
 
@@ -30,15 +30,6 @@ class Clock:
 
     types: tuple[TimeType, ...]
     unit: str | None
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Where events lie, in ticks."""
-
-    origin: int
-    step: int  # lengths and windows are a few steps
-    steps: int  # how many the starts spread over
 
 
 def draw_clock(chance: Chance, profile: Profile) -> Clock:
@@ -111,89 +102,3 @@ def _range(clock: Clock, factors: list[Fraction]) -> tuple[int, int]:
             lows.append(math.ceil(kind.range[0] * factor))
             highs.append(math.floor(kind.range[1] * factor))
     return max(lows), min(highs)
-
-
-def draw_intervals(
-    chance: Chance, scale: Scale, size: int, *, are_long: bool = False
-) -> list[tuple[int, int]]:
-    """Intervals in ticks: on a grid or not, of many or few lengths, in bursts, with an outlier."""
-    kind = chance.choice(("grid", "few", "continuous", "zero", "one", "skewed"))
-    kind = "long" if are_long else kind
-    gridded, bursty = chance.happens(60), chance.happens(30)
-    few = [chance.integer(1, 5) * scale.step, chance.integer(1, 4 * scale.step), 0]
-    found: list[tuple[int, int]] = []
-    for _ in range(size):
-        length = _length(chance, scale, kind, few)
-        if gridded:
-            start = scale.origin + chance.integer(0, scale.steps) * scale.step
-        else:
-            start = scale.origin + chance.integer(0, scale.steps * scale.step)
-        if bursty and found and chance.happens(60):
-            start = found[0][0]
-        found.append((start, start + length))
-    if found and chance.happens(20):  # one outlier decides the longest length, hence the reach
-        at = chance.integer(0, len(found) - 1)
-        start = found[at][0]
-        found[at] = start, start + scale.step * (10 * scale.steps + 37)
-    return found
-
-
-def _length(chance: Chance, scale: Scale, kind: str, few: list[int]) -> int:
-    if kind == "zero":
-        return 0
-    if kind == "long":
-        return chance.integer(3, 6) * scale.step
-    if kind == "one":
-        return few[0]
-    if kind == "few":
-        return chance.choice(few)
-    if kind == "grid":
-        return chance.integer(0, 6) * scale.step
-    if kind == "skewed":  # one tick against many
-        return chance.choice((1, 4 * scale.step + 1, 0))
-    return chance.integer(0, 5 * scale.step)
-
-
-def draw_huge_intervals(chance: Chance, size: int) -> list[tuple[int, int]]:
-    """Intervals of any length, up to the limits."""
-    found = []
-    for _ in range(size):
-        ends = sorted((huge_integer(chance), huge_integer(chance)))
-        if chance.happens(30):
-            ends[1] = ends[0]
-        found.append((ends[0], ends[1]))
-    return found
-
-
-def huge_integer(chance: Chance) -> int:
-    """A number of any size below the limit."""
-    size = chance.integer(0, 61)
-    number = chance.choice((2**size - 1, chance.integer(0, 2**size - 1), LIMIT))
-    return number * chance.choice((1, -1))
-
-
-def draw_window(chance: Chance, step: int) -> tuple[int, int]:
-    """A window in ticks: symmetric, narrow, of no width, lopsided, off zero, wide, or far off."""
-    k = chance.integer(0, 5)
-    kind = chance.weighted(
-        {
-            **{"symmetric": 4, "wide": 3, "lopsided": 4},
-            **{"narrow": 2, "one_sign": 2, "zero": 2, "far": 1},
-        }
-    )
-    if kind == "symmetric":
-        return -k * step, k * step
-    if kind == "zero":
-        return k * step, k * step
-    if kind == "narrow":
-        low = chance.integer(-2 * step, 2 * step)
-        return low, low + chance.integer(0, step)
-    if kind == "lopsided":
-        return -chance.integer(0, 3 * step), chance.integer(0, 8 * step)
-    if kind == "one_sign":
-        low = chance.choice((1, -1)) * chance.integer(1, 4 * step)
-        return (low, low + k * step) if low > 0 else (low - k * step, low)
-    if kind == "wide":
-        return -(10 + k) * step, 11 * step
-    far = min(10**6 * step, LIMIT - 5) * chance.choice((1, -1))
-    return far, far + 5

@@ -11,15 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.hunt.intervals import LIMIT
 from cpu_fallback.reference.decision import (
     decision_is_clear,
     qualifies,
     satisfaction_probability,
 )
-from tests.helpers.strategies import (
-    LIMIT,
-    Interval,
-)
+from tests.helpers.strategies import Interval
 
 T = 1_700_000_000 * 10**9  # ns since 1970
 

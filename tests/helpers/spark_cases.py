@@ -14,12 +14,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from bench.hunt.intervals import Scale, draw_confidence, draw_window, huge_integer
 from coincide import TimingCondition, within
 from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers import strategies
 from tests.helpers.comparison import KEY_TYPES, SHAPES, assert_answer
 from tests.helpers.rows import pair_ids as ids_of
-from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
+from tests.helpers.strategies import EPOCH_NS, JoinCase, Row
 
 TYPES = {"case": pa.int32(), "min_time": pa.int64(), "max_time": pa.int64(), "id": pa.int64()}
 
@@ -95,10 +96,10 @@ def pack(seed: int, n: int, *, keys: tuple[str, ...] = (), huge: bool = False) -
             rows = strategies._huge_rows(choose, 8) if huge else strategies._rows(choose, scale, 12)
             rows = strategies._finish(choose, rows, keys, nulls=True)
             side.append([{"case": number, **row} for row in rows])
-    lo, hi = strategies._window(choose, step)
+    lo, hi = draw_window(choose, step)
     if huge:
-        lo, hi = sorted((strategies._huge_integer(choose), strategies._huge_integer(choose)))
-    confidence = strategies._confidence(choose)
+        lo, hi = sorted((huge_integer(choose), huge_integer(choose)))
+    confidence = draw_confidence(choose)
     while True:
         lower = confidence
         for left, right in zip(*sides, strict=True):

@@ -1,7 +1,7 @@
 """Adversarial events, windows and join cases for the property tests.
 
 One set of builders serves two sources of chance: Hypothesis, which shrinks what fails, and a
-seeded NumPy generator, which is fast enough for thousands of cases. A builder asks a `Chooser`
+seeded NumPy generator, which is fast enough for thousands of cases. A builder asks a `AnyChance`
 and does not know which of the two answers; both lean towards the simple answer first, so that
 Hypothesis shrinks towards plain cases.
 
@@ -11,29 +11,30 @@ All times, lengths and bounds are integer ticks with an absolute value below 2**
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
 
+from bench.hunt.intervals import (
+    AnyChance,
+    Scale,
+    clamp,
+    draw_confidence,
+    draw_huge_intervals,
+    draw_intervals,
+    draw_window,
+    huge_integer,
+)
 from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
 
 T = TypeVar("T")
 Row = dict[str, Any]
 Interval = tuple[int, int]
 
-LIMIT = 2**61 - 1
-"""Largest |time| and |bound| in ticks that the product takes."""
-
 EPOCH_NS = 1_700_000_000 * 10**9
 """A time of our days in nanoseconds since 1970."""
-
-CONFIDENCES = (
-    *(0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 0.2, 0.4, 0.6, 0.3, 0.7, 0.125, 0.99),
-    *(1 / 3, 2 / 3, 1e-3, 1e-6, 1e-12, 1 - 2**-53),
-)
 
 KEY_VALUES: dict[str, tuple[Any, ...]] = {
     "station": ("AQU", "", "é", "null"),
@@ -54,19 +55,6 @@ class JoinCase(NamedTuple):
     by: tuple[str, ...]
 
 
-class Chooser(Protocol):
-    """A source of chance."""
-
-    def integer(self, low: int, high: int) -> int:
-        """An integer from low to high, both inclusive."""
-
-    def choice(self, options: Sequence[T]) -> T:
-        """One of the options; the first is the simplest."""
-
-    def chance(self, percent: int) -> bool:
-        """True in about `percent` of 100 calls; False is simpler."""
-
-
 class _HypothesisChooser:
     def __init__(self, draw: Any) -> None:
         self._draw = draw
@@ -77,7 +65,7 @@ class _HypothesisChooser:
     def choice(self, options: Sequence[T]) -> T:
         return self._draw(st.sampled_from(options))  # type: ignore[no-any-return]
 
-    def chance(self, percent: int) -> bool:
+    def happens(self, percent: float) -> bool:
         return int(self._draw(st.integers(0, 99))) >= 100 - percent
 
 
@@ -91,64 +79,14 @@ class _NumpyChooser:
     def choice(self, options: Sequence[T]) -> T:
         return options[self.integer(0, len(options) - 1)]
 
-    def chance(self, percent: int) -> bool:
+    def happens(self, percent: float) -> bool:
         return self.integer(0, 99) >= 100 - percent
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Where the events of both sides lie, in ticks.
-
-    Attributes
-    ----------
-    origin : int
-        The earliest start, in ticks.
-    step : int
-        The grid's step in ticks; lengths and windows are a few steps.
-    steps : int
-        Number of steps over which the starts spread; 0 puts all of them at one time.
-    """
-
-    origin: int = 0
-    step: int = 10
-    steps: int = 20
-
-    @property
-    def span(self) -> int:
-        """Ticks from the first possible start to the last."""
-        return self.step * self.steps
-
-
-LENGTH_KINDS = ("grid", "few", "continuous", "zero", "one", "skewed")
-
-
-def _scale(choose: Chooser) -> Scale:
+def _scale(choose: AnyChance) -> Scale:
     step = choose.choice((10, 1, 2, 1000, 10**6, 999_983, 10**9))
     origin = choose.choice((0, -5 * step, EPOCH_NS, -EPOCH_NS, EPOCH_NS + 123_456_789))
     return Scale(origin, step, choose.choice((20, 6, 0, 1, 12, 60)))
-
-
-def _length(choose: Chooser, scale: Scale, kind: str, few: Sequence[int]) -> int:
-    """A timestamp's length in ticks."""
-    if kind == "zero":
-        return 0
-    if kind == "one":
-        return few[0]
-    if kind == "few":
-        return choose.choice(few)
-    if kind == "grid":
-        return choose.integer(0, 6) * scale.step
-    if kind == "skewed":  # one tick against many: the least S / L
-        return choose.choice((1, 4 * scale.step + 1, 0))
-    return choose.integer(0, 5 * scale.step)
-
-
-def _interval(choose: Chooser, scale: Scale, gridded: bool, length: int) -> tuple[int, int]:
-    if gridded:
-        start = scale.origin + choose.integer(0, scale.steps) * scale.step
-    else:
-        start = scale.origin + choose.integer(0, scale.span)
-    return start, start + length
 
 
 def _row(row_id: int, min_time: int | None, max_time: int | None) -> Row:
@@ -156,63 +94,49 @@ def _row(row_id: int, min_time: int | None, max_time: int | None) -> Row:
     return {"min_time": min_time, "max_time": max_time, "id": row_id * 379 % 1009}
 
 
-def _size(choose: Chooser, max_size: int) -> int:
+def _size(choose: AnyChance, max_size: int) -> int:
     """Number of rows of one side: empty and single ones happen, but not often."""
-    if choose.chance(85):
+    if choose.happens(85):
         return choose.integer(min(3, max_size), max_size)
     return choose.integer(0, min(2, max_size))
 
 
-def _rows(choose: Chooser, scale: Scale, max_size: int) -> list[Row]:
+def _rows(choose: AnyChance, scale: Scale, max_size: int) -> list[Row]:
     """Events of one side, with neither nulls nor keys."""
-    size = _size(choose, max_size)
-    kind = choose.choice(LENGTH_KINDS)
-    gridded = choose.choice((True, False))
-    few = [choose.integer(1, 5) * scale.step, choose.integer(1, 4 * scale.step), 0]
-    bursty = choose.chance(30)
-    rows: list[Row] = []
-    for i in range(size):
-        low, high = _interval(choose, scale, gridded, _length(choose, scale, kind, few))
-        if bursty and rows and choose.chance(60):
-            burst_start = rows[0]["min_time"]
-            low, high = burst_start, burst_start + high - low
-        rows.append(_row(i, low, high))
-    if rows and choose.chance(25):  # one outlier decides the longest length, hence the reach
-        outlier = rows[choose.integer(0, len(rows) - 1)]
-        outlier["max_time"] = outlier["min_time"] + 10 * scale.span + 37 * scale.step
-    return rows
+    drawn = draw_intervals(choose, scale, _size(choose, max_size))
+    return [_row(i, *ends) for i, ends in enumerate(drawn)]
 
 
-def _duplicate_rows(choose: Chooser, rows: list[Row]) -> list[Row]:
+def _duplicate_rows(choose: AnyChance, rows: list[Row]) -> list[Row]:
     """Put whole rows, id included, in the place of some others."""
-    if len(rows) < 2 or not choose.chance(25):
+    if len(rows) < 2 or not choose.happens(25):
         return rows
-    return [dict(rows[0]) if choose.chance(25) else row for row in rows]
+    return [dict(rows[0]) if choose.happens(25) else row for row in rows]
 
 
-def _add_keys(choose: Chooser, rows: list[Row], by: Sequence[str], nulls: bool) -> list[Row]:
+def _add_keys(choose: AnyChance, rows: list[Row], by: Sequence[str], nulls: bool) -> list[Row]:
     for name in by:
         values = KEY_VALUES[name]
         giant_percent = choose.choice((60, 0, 100, 90))
         null_percent = choose.choice((0, 20)) if nulls else 0
         for row in rows:
-            row[name] = values[0] if choose.chance(giant_percent) else choose.choice(values)
-            if choose.chance(null_percent):
+            row[name] = values[0] if choose.happens(giant_percent) else choose.choice(values)
+            if choose.happens(null_percent):
                 row[name] = None
     return rows
 
 
-def _null_times(choose: Chooser, rows: list[Row]) -> list[Row]:
-    if not choose.chance(25):
+def _null_times(choose: AnyChance, rows: list[Row]) -> list[Row]:
+    if not choose.happens(25):
         return rows
     for row in rows:
-        if choose.chance(20):
+        if choose.happens(20):
             for name in choose.choice((("min_time", "max_time"), ("min_time",), ("max_time",))):
                 row[name] = None
     return rows
 
 
-def _finish(choose: Chooser, rows: list[Row], by: Sequence[str], nulls: bool) -> list[Row]:
+def _finish(choose: AnyChance, rows: list[Row], by: Sequence[str], nulls: bool) -> list[Row]:
     """Add keys, then nulls, then duplicates, so that a duplicate equals its row in all columns."""
     rows = _add_keys(choose, rows, by, nulls)
     if nulls:
@@ -220,49 +144,19 @@ def _finish(choose: Chooser, rows: list[Row], by: Sequence[str], nulls: bool) ->
     return _duplicate_rows(choose, rows)
 
 
-# Kinds that find matches come twice.
-WINDOW_KINDS = (
-    *("symmetric", "wide", "asymmetric", "symmetric", "wide", "asymmetric"),
-    *("narrow", "one_sign", "zero", "far"),
-)
-
-
-def _window(choose: Chooser, step: int) -> tuple[int, int]:
-    """A window in ticks, on the scale of lengths of a few steps."""
-    kind = choose.choice(WINDOW_KINDS)
-    k = choose.integer(0, 5)
-    if kind in ("symmetric", "zero"):
-        return (k if kind == "zero" else -k) * step, k * step
-    if kind == "narrow":
-        low = choose.integer(-2 * step, 2 * step)
-        return low, low + choose.integer(0, step)
-    if kind == "asymmetric":
-        return -choose.integer(0, 3 * step), choose.integer(0, 8 * step)
-    if kind == "one_sign":
-        low = choose.choice((1, -1)) * choose.integer(1, 4 * step)
-        return (low, low + k * step) if low > 0 else (low - k * step, low)
-    if kind == "wide":
-        return -(10 + k) * step, 11 * step
-    return choose.choice(((10**6 * step, 10**6 * step + 5), (-(10**6) * step, -(10**6) * step)))
-
-
 def _whole_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["min_time"] is not None and row["max_time"] is not None]
 
 
-def _pair(choose: Chooser, left: list[Row], right: list[Row]) -> tuple[Row, Row] | None:
+def _pair(choose: AnyChance, left: list[Row], right: list[Row]) -> tuple[Row, Row] | None:
     left, right = _whole_rows(left), _whole_rows(right)
     if not left or not right:
         return None
     return choose.choice(left), choose.choice(right)
 
 
-def _clamp(value: int) -> int:
-    return max(-LIMIT, min(LIMIT, value))
-
-
 def _window_at_a_pair(
-    choose: Chooser, left: list[Row], right: list[Row], window: tuple[int, int]
+    choose: AnyChance, left: list[Row], right: list[Row], window: tuple[int, int]
 ) -> tuple[int, int]:
     """Move a window so that its end meets, or just misses, the end of some pair's difference.
 
@@ -276,17 +170,11 @@ def _window_at_a_pair(
     target = pair[1][other] - pair[0][end] + choose.choice((0, 1, -1))
     width = window[1] - window[0]
     lo, hi = choose.choice(((target, target + width), (target - width, target)))
-    return _clamp(lo), _clamp(hi)
-
-
-def _confidence(choose: Chooser) -> float:
-    if choose.chance(25):
-        return choose.integer(1, 2**20) / 2**20
-    return choose.choice(CONFIDENCES)
+    return clamp(lo), clamp(hi)
 
 
 def _confidence_at_a_pair(
-    choose: Chooser, left: list[Row], right: list[Row], lo: int, hi: int
+    choose: AnyChance, left: list[Row], right: list[Row], lo: int, hi: int
 ) -> float | None:
     """The float next to some pair's probability: an exact tie, or as near as floats allow."""
     pair = _pair(choose, left, right)
@@ -315,60 +203,43 @@ def _clear_confidence(
 
 
 def _condition(
-    choose: Chooser, left: list[Row], right: list[Row], window: tuple[int, int]
+    choose: AnyChance, left: list[Row], right: list[Row], window: tuple[int, int]
 ) -> tuple[int, int, float]:
     """Window and confidence threshold for these rows."""
     lo, hi = window
-    if choose.chance(50):
+    if choose.happens(50):
         lo, hi = _window_at_a_pair(choose, left, right, window)
-    confidence = _confidence(choose)
-    if choose.chance(20):
+    confidence = draw_confidence(choose)
+    if choose.happens(20):
         confidence = _confidence_at_a_pair(choose, left, right, lo, hi) or confidence
     return lo, hi, _clear_confidence(left, right, lo, hi, confidence)
 
 
-def _key_columns(choose: Chooser, keys: bool) -> tuple[str, ...]:
+def _key_columns(choose: AnyChance, keys: bool) -> tuple[str, ...]:
     if not keys:
         return ()
     return choose.choice(((), (), (), ("station",), ("channel",), ("station", "channel")))
 
 
-def _join_case(choose: Chooser, max_size: int, nulls: bool, keys: bool) -> JoinCase:
+def _join_case(choose: AnyChance, max_size: int, nulls: bool, keys: bool) -> JoinCase:
     scale = _scale(choose)
     by = _key_columns(choose, keys)
     left = _finish(choose, _rows(choose, scale, max_size), by, nulls)
     right = _finish(choose, _rows(choose, scale, max_size), by, nulls)
-    lo, hi, confidence = _condition(choose, left, right, _window(choose, scale.step))
+    lo, hi, confidence = _condition(choose, left, right, draw_window(choose, scale.step))
     return JoinCase(left, right, lo, hi, confidence, by)
 
 
-def _huge_integer(choose: Chooser) -> int:
-    """An integer of any size up to the limit, often at the limit or at a power of two."""
-    kind = choose.choice(("corner", "power", "any"))
-    if kind == "corner":
-        corner = choose.choice((0, LIMIT, -LIMIT))
-        return _clamp(corner + choose.integer(-3, 3))
-    if kind == "power":
-        sign = choose.choice((1, -1))
-        return _clamp(sign * 2 ** choose.integer(0, 61) + choose.integer(-1, 1))
-    return choose.integer(-LIMIT, LIMIT)
+def _huge_rows(choose: AnyChance, max_size: int) -> list[Row]:
+    drawn = draw_huge_intervals(choose, _size(choose, max_size))
+    return [_row(i, *ends) for i, ends in enumerate(drawn)]
 
 
-def _huge_rows(choose: Chooser, max_size: int) -> list[Row]:
-    rows: list[Row] = []
-    for i in range(_size(choose, max_size)):
-        ends = [_huge_integer(choose), _huge_integer(choose)]
-        if choose.chance(30):
-            ends[1] = ends[0]
-        rows.append(_row(i, min(ends), max(ends)))
-    return rows
-
-
-def _huge_join_case(choose: Chooser, max_size: int, nulls: bool, keys: bool) -> JoinCase:
+def _huge_join_case(choose: AnyChance, max_size: int, nulls: bool, keys: bool) -> JoinCase:
     by = _key_columns(choose, keys)
     left = _finish(choose, _huge_rows(choose, max_size), by, nulls)
     right = _finish(choose, _huge_rows(choose, max_size), by, nulls)
-    bounds = sorted((_huge_integer(choose), _huge_integer(choose)))
+    bounds = sorted((huge_integer(choose), huge_integer(choose)))
     lo, hi, confidence = _condition(choose, left, right, (bounds[0], bounds[1]))
     return JoinCase(left, right, lo, hi, confidence, by)
 
@@ -414,13 +285,13 @@ def windows(draw: Any, step: int = 10) -> tuple[int, int]:
     Symmetric, narrow, of zero width, asymmetric, off zero, wide and so far off that nothing
     matches.
     """
-    return _window(_HypothesisChooser(draw), step)
+    return draw_window(_HypothesisChooser(draw), step)
 
 
 @st.composite
 def confidences(draw: Any) -> float:
     """Confidence thresholds in (0, 1], with 1, tiny ones and those that make exact ties."""
-    return _confidence(_HypothesisChooser(draw))
+    return draw_confidence(_HypothesisChooser(draw))
 
 
 @st.composite

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from bench.hunt.intervals import CONFIDENCES
 from cpu_fallback.reference.decision import satisfaction_probability
 from cpu_fallback.reference.transitions import FAR, Event, Row
 from tests.helpers.rows import tuples
-from tests.helpers.strategies import CONFIDENCES, EPOCH_NS
+from tests.helpers.strategies import EPOCH_NS
 
 PLACES = ((0, "a"), (0, "b"), (7, "a"), (2**53 + 1, ""))
 

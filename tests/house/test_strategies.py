@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from bench.hunt.intervals import LIMIT, Scale
 from cpu_fallback.reference.join import correlate
 from tests.helpers.strategies import (
-    LIMIT,
     Interval,
     JoinCase,
-    Scale,
     confidences,
     events,
     huge_join_cases,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.hunt.intervals import LIMIT
 from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
 from coincide.model.bands import (
     INNER_HI,
@@ -23,7 +24,6 @@ from coincide.model.bands import (
 from coincide.model.classes import ShapeClasses, length_classes
 from coincide.model.probability import qualifies
 from cpu_fallback.reference import decision as reference
-from tests.helpers.strategies import LIMIT
 
 CONFIDENCES = (0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 1 / 3, 0.01, 1e-6, 1e-12, 1 - 2.0**-53)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.hunt.intervals import LIMIT
 from coincide.model.classes import ShapeClasses, class_ends, length_classes
 from coincide.model.options import MAX_CLASSES
-from tests.helpers.strategies import LIMIT
 
 lengths_lists = st.lists(
     st.one_of(st.integers(0, 9), st.integers(0, 10**6), st.integers(0, 2 * LIMIT)),

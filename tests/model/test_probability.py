@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.hunt.intervals import CONFIDENCES, LIMIT
 from coincide.model.probability import (
     one_sided_probability,
     qualifies,
@@ -18,7 +19,6 @@ from coincide.model.probability import (
 )
 from cpu_fallback.reference import decision as reference
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, probability_is_right
-from tests.helpers.strategies import CONFIDENCES, LIMIT
 
 
 class Pair(NamedTuple):

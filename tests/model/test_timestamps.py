@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.hunt.intervals import LIMIT
 from coincide.model.classes import ShapeClasses
 from coincide.model.condition import Window
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.templates.template import Template, template_table
 from coincide.model.timestamps import IntervalEvents, MixedPairs, are_valid_times
-from tests.helpers.strategies import LIMIT
 
 
 def events(*intervals: tuple[int, int]) -> IntervalEvents:

@@ -13,11 +13,11 @@ import numpy as np
 from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.chance import Chance
 from bench.hunt.comparing import differing
+from bench.hunt.intervals import LIMIT
 from bench.hunt.judging import judge_error
 from bench.hunt.meaning import Event
 from bench.hunt.oracle import event_probability
 from bench.hunt.templates import Templates
-from bench.hunt.times import LIMIT
 from bench.papers.streams import ALGORITHMS, stream_correlator
 from bench.papers.streams.correlator import StreamCorrelator
 from coincide import TimingCondition, within

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.hunt.intervals import LIMIT
 from bench.papers.streams.intake import LengthNumbers
 from bench.papers.streams.models import MixedStreams
 from coincide.model.classes import ShapeClasses
@@ -13,7 +14,6 @@ from coincide.model.sides import LEFT, RIGHT
 from coincide.model.templates import satisfaction
 from coincide.model.templates.satisfaction import forget
 from coincide.model.templates.template import Template, template_table
-from tests.helpers.strategies import LIMIT
 
 
 @pytest.mark.parametrize("base_side", [LEFT, RIGHT])
