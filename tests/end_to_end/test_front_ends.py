@@ -1,4 +1,4 @@
-"""Each feature by each front end of one process: it gives what tables give, or is refused in words."""
+"""Each feature by each front end: it gives what tables give, or is refused in words."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 
 from coincide import (
     CoincideError,
     CorrelateOptions,
     TimingCondition,
+    correlate,
     correlate_tables,
     stream_tables,
     within,
 )
+from spark_plugin.ways.files.source import CoincideSource
 from tests.helpers.joins import local_files_join
 from tests.helpers.rows import lists_in_order
+from tests.helpers.spark_cases import frame
 from tests.helpers.workplace import Workplace, events
 
 LEFT = events(
@@ -39,10 +44,12 @@ class Feature(NamedTuple):
     given: dict[str, Any]
     by_files: str | None = None
     by_streams: str | None = None
+    by_source: str | None = None
 
 
 WHOLE = "needs whole tables. In streams swap the sides"
 SLICES = "compares pairs of different slices of files. Use a broadcast"
+SOURCE = "the data source reads slices one by one"
 NEAREST = {"emit": "best", "prefer": "nearest"}
 FEATURES = {
     "keys": Feature({"by": "key"}),
@@ -59,10 +66,13 @@ FEATURES = {
     "best of right": Feature(NEAREST | {"how": "right"}, by_streams=WHOLE),
     "prefer a column": Feature({"emit": "best", "prefer": "-id"}),
     "where": Feature({"where": "left_key = right_key"}),
-    "mutual": Feature({"matching": "mutual"}, by_files=SLICES),
-    "unambiguous": Feature({"matching": "unambiguous"}, by_files=SLICES),
+    "mutual": Feature({"matching": "mutual"}, by_files=SLICES, by_source=SOURCE),
+    "unambiguous": Feature({"matching": "unambiguous"}, by_files=SLICES, by_source=SOURCE),
     "optimal": Feature(
-        {"matching": "optimal"}, by_files=SLICES, by_streams="in a stream a group may never end"
+        {"matching": "optimal"},
+        by_files=SLICES,
+        by_source=SOURCE,
+        by_streams="in a stream a group may never end",
     ),
     "probability": Feature({"probability": True}),
     "delta": Feature(
@@ -122,3 +132,32 @@ def test_a_feature_works_or_is_refused(inputs: Workplace, front_end: str, name: 
     assert found.schema.names == expected.schema.names
     assert found.schema.types == expected.schema.types
     assert lists_in_order(found) == lists_in_order(expected)
+
+
+def by_frames(spark: SparkSession, inputs: Workplace, **given: Any) -> DataFrame:
+    return correlate(frame(spark, LEFT), frame(spark, RIGHT), CONDITION, **given)
+
+
+def by_source(spark: SparkSession, inputs: Workplace, **given: Any) -> DataFrame:
+    spark.dataSource.register(CoincideSource)
+    words = {name: str(value).lower() for name, value in given.items()}
+    paths = {"left": str(inputs.left), "right": str(inputs.right)}
+    asked = {"within": "-12,15", "confidence": "0.5", **paths, **words}
+    return spark.read.format("coincide").options(**asked).load()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("front_end", [by_frames, by_source])
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_feature_on_spark(
+    spark: SparkSession, inputs: Workplace, front_end: Callable[..., DataFrame], name: str
+) -> None:
+    feature = FEATURES[name]
+    if front_end is by_source and feature.by_source is not None:
+        with pytest.raises(AnalysisException, match=feature.by_source):
+            front_end(spark, inputs, **feature.given)
+        return
+    expected = correlate_tables(LEFT, RIGHT, CONDITION, **feature.given)
+    rows = front_end(spark, inputs, **feature.given).toArrow()
+    assert rows.schema.names == expected.schema.names
+    assert lists_in_order(rows) == lists_in_order(expected)
