@@ -84,11 +84,21 @@ class SlicePlan:
         return shifted(self.cuts, self.reach.last), shifted(self.cuts, self.reach.first)
 
     def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
-        """In how many slices events are, at most: int64 array, shape (n,)."""
+        """In how many slices matchable events are: int64 array, shape (n,)."""
         if is_left:
             return np.ones(places.midpoints.size, np.int64)
         first, last = self._reached(places.midpoints, places.shapes)
-        return np.maximum(last - first + 1, 0) * self.left_parts.max()
+        end = np.maximum(last + 1, first)
+        if not self.is_split:
+            return end - first
+        bucket = places.hashes % self.buckets if self.needs_keys else np.int64(0)
+        return self._parts_before[end, bucket] - self._parts_before[first, bucket]
+
+    @remembered
+    def _parts_before(self) -> np.ndarray:
+        """Parts of the cells of each bucket before each time slice: int64 array, shape (T + 1, B)."""
+        parts = np.cumsum(self.left_parts.reshape(-1, self.buckets), axis=0)
+        return np.concatenate([np.zeros((1, self.buckets), np.int64), parts])
 
     def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
         """The rows in each slice, and the slices: int64 arrays, ascending by slice, then midpoint."""

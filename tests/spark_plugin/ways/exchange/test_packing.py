@@ -92,6 +92,8 @@ def test_events_are_in_the_slices_of_the_plan(shape: Shape) -> None:
     can = {name: values[matchable] for name, values in given.items()}
     places = Places(can["midpoint"], None, can[KEY_HASH], can[SALT], -1 - can[CODED])
     right = plan.slices_of(places, is_left=False)
+    copies = np.bincount(right[0], minlength=len(places.midpoints))
+    assert np.array_equal(plan.copies_of(places, is_left=False), copies)
 
     mine, theirs = [], []
     for i, row in enumerate(rows):
