@@ -51,7 +51,7 @@ def plan_slices(
     wanted = options.slices or _slices_for(work, parallelism, keyed)
     allowed = max(MOST_COPIES, options.slice_rows / max(right.rows, 1))
     plan = _evenest(work, wanted, keyed, allowed)
-    if plan.count > MOST_SLICES:
+    if plan.count > MOST_SLICES and not options.slices:
         raise MemoryBudgetError(
             f"slices of {argument('slice_rows', options.slice_rows)} rows would be"
             f" {plan.count:,}, as too many events are within reach of each other. Allow a worker"

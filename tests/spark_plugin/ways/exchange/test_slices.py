@@ -414,6 +414,12 @@ def test_few_rows_of_many_pairs_do_not_leave_all_others_to_one_slice() -> None:
     assert fill_of(plan, left, right).max() <= 1_000_000
 
 
+def test_as_many_slices_as_were_asked_for() -> None:
+    left = right = sample(range(1000), range(1000))
+    plan = plan_for(left, right, Reach(-10, 10), slices=150_000)
+    assert plan.count >= 150_000
+
+
 def test_slices_that_were_asked_for_may_be_of_any_size() -> None:
     left, right = sample([500] * 4000), sample([500] * 30)
     plan = plan_for(left, right, Reach(-10, 10), slice_rows=1000, slices=2)
