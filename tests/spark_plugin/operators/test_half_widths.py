@@ -26,7 +26,7 @@ from coincide import (
     correlate_tables,
 )
 from coincide.command_line import run
-from tests.helpers.rows import in_order
+from tests.helpers.rows import in_order, pair_ids, tuples
 
 ANY: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6, "probability": True}
 
@@ -113,8 +113,7 @@ def test_causality_takes_them() -> None:
     given: dict[str, Any] = {"how": "inner", "options": DROP}
     condition = CausalityCondition([Temporal(-20, 60)], confidence=0.6)
     found = causality_tables(LEFT, RIGHT, condition, cause_time=BOTH, effect_time=BOTH, **given)
-    ids = found.select(["cause_id", "effect_id"])
-    assert in_order(ids) == in_order(EXPECTED.select(["left_id", "right_id"]))
+    assert sorted(tuples(found, "cause_id", "effect_id")) == pair_ids(EXPECTED)
 
 
 @pytest.mark.parametrize(
