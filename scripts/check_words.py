@@ -235,7 +235,7 @@ def every_file() -> list[Path]:
     rooms = (
         "coincide", "cpu_fallback", "gpu_kernels", "spark_plugin", "bench", "scripts",
         "tests/model", "tests/cpu_fallback", "tests/gpu_kernels", "tests/virtual_gpu",
-        "tests/house", "tests/command_line",
+        "tests/house", "tests/command_line", "tests/spark_plugin",
     )  # fmt: skip
     modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     return sorted({*pages, *modules})

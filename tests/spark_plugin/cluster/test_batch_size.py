@@ -1,4 +1,4 @@
-"""Larger batches are advised once, where nobody has chosen their size."""
+"""Larger batches are advised once, where no one has set their size."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def stream(seed: int, n: int = 2000) -> pa.Table:
 
 
 class OnMadeUpGpu(SliceTask):
-    """As its base, but the GPU kernels are the CPU's, and note the device that they are told to use."""
+    """As its base, but the GPU kernels are the CPU's, and note the device that they get."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         package, device = ModuleType("gpu_kernels"), ModuleType("gpu_kernels.device.usable")

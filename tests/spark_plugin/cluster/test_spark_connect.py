@@ -157,7 +157,7 @@ class Client:
         return code, lists_in_order(pq.read_table(out))
 
     def a_side_by_itself(self) -> Any:
-        """Both sides too large to travel with the plan, which nobody has asked for: by exchange."""
+        """Both sides are too large to travel with the plan, and no way is named: by exchange."""
         from tests.helpers.joins import plan_correlation
 
         return plan_correlation(self.wide(), self.wide(), CONDITION).plan.way

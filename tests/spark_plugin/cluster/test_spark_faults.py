@@ -61,7 +61,7 @@ def stream(seed: int, n: int = 2000) -> pa.Table:
 
 
 class Dying:
-    """A task as its base, but the first worker that has handed out a batch is killed."""
+    """A task as its base, but the first worker that has returned a batch is killed."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marker = Path(os.environ[MARKER] + f"-{type(self).__name__}")
@@ -76,7 +76,7 @@ class Dying:
 
 
 class DyingSliceTask(Dying, SliceTask):
-    """Of an exchange."""
+    """The task of an exchange, on a worker that dies."""
 
 
 class DyingPackTask(Dying, PackTask):
@@ -84,7 +84,7 @@ class DyingPackTask(Dying, PackTask):
 
 
 class DyingCellTask(Dying, SliceTask):
-    """Of an exchange of sides at which nobody has looked."""
+    """The task of an exchange without a planning job, on a worker that dies."""
 
 
 class DyingCellPackTask(Dying, PackTask):
@@ -92,23 +92,23 @@ class DyingCellPackTask(Dying, PackTask):
 
 
 class DyingHistogramTask(Dying, SliceTask):
-    """Of an exchange of events with templates."""
+    """The task of an exchange of events with templates, on a worker that dies."""
 
 
 class DyingBroadcastTask(Dying, BroadcastTask):
-    """Of a broadcast."""
+    """The task of a broadcast, on a worker that dies."""
 
 
 class DyingPartialTask(Dying, PartialTask):
-    """Of a broadcast in two steps."""
+    """The task of a broadcast in two steps, on a worker that dies."""
 
 
 class DyingCrossingTask(Dying, CrossingTask):
-    """Of border crossings."""
+    """The task of border crossings, on a worker that dies."""
 
 
 class DyingTransitionTask(Dying, TransitionTask):
-    """Of region transitions."""
+    """The task of region transitions, on a worker that dies."""
 
 
 class DiesAfterWriting(FileTask):

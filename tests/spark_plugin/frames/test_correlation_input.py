@@ -72,7 +72,7 @@ def bad_and_good(name: str) -> tuple[pa.Table, pa.Table, dict[str, Any]]:
 
 @pytest.mark.parametrize(("name", "side"), list(zip(BAD_ROWS, itertools.cycle(SIDES))))
 def test_invalid_rows_under_declared_statistics(spark: SparkSession, name: str, side: str) -> None:
-    """Nobody looked beforehand, so the join itself must refuse them."""
+    """No job counts the rows beforehand, so the join itself must refuse them."""
     bad, good, extra = bad_and_good(name)
     tables = {"left": good, "right": good, side: bad}
     frames = {key: frame(spark, table) for key, table in tables.items()}

@@ -1,4 +1,4 @@
-"""Of a match semi, anti and counts hand out nothing: its columns need not be there, on any way."""
+"""Semi, anti and counts return no column of the match: its columns may be missing, on any way."""
 
 from __future__ import annotations
 

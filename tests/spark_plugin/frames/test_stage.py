@@ -26,7 +26,7 @@ SCHEMA = T.StructType([T.StructField("id", T.LongType())])
 
 @dataclass(frozen=True)
 class Crossings(CountingTask):
-    """Hands out the odd numbers, and counts what it sees."""
+    """Returns the odd numbers, and counts what it sees."""
 
     counted: ClassVar[tuple[str, ...]] = ("segments", "crossings", "largest_rounded")
 

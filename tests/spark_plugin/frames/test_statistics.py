@@ -1,4 +1,4 @@
-"""One look at both sides: counts, lengths, a sample, and which rows are invalid."""
+"""One job reads both sides: counts, lengths, a sample, and which rows are invalid."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_few_rows_are_known_whole(spark: SparkSession) -> None:
             events("left", frame(spark, left).repartition(2), ["k"]),
             events("right", frame(spark, right), ["k"]),
         )
-    # One per exchange, of which one is the repartition's, and one that collects.
+    # One per exchange, one of them the repartition's, and one that collects.
     assert len(ran) <= 4
     assert found.counts == SideCounts(300, 0, {})
     lengths = left["max_time"].to_numpy() - low
@@ -81,7 +81,7 @@ def test_few_rows_are_known_whole(spark: SparkSession) -> None:
 
 
 def test_many_rows_are_sampled_evenly(spark: SparkSession) -> None:
-    """Samples stand for about as many events as there are, wherever in time one looks."""
+    """Samples represent about as many events as there are, at any time."""
     n = 200_000
     source = spark.range(0, n, 1, 2).select(
         F.col("id").alias("min_time"), (F.col("id") + 10).alias("max_time")
@@ -97,8 +97,8 @@ def test_many_rows_are_sampled_evenly(spark: SparkSession) -> None:
 
 
 def samples_of(spark: SparkSession, partitions: int, rows: int, of: int = 1) -> pa.Table:
-    """The sample that partitions of so many rows would give, each `of`-th of them: per partition its
-    samples, the rows for which most stand, and the first sample."""
+    """The sample that partitions of `rows` rows would give, each `of`-th of them: per partition its
+    samples, the rows of the largest weight, and the first sample."""
     made = spark.range(0, partitions // of * rows, 1, 2).selectExpr(
         f"shiftleft(id div {rows} * {of}, 33) + id % {rows} AS number"
     )

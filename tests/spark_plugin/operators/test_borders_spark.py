@@ -126,7 +126,7 @@ def test_integers_beyond_floats_are_refused_even_where_others_are_dropped(
 
 
 def test_integers_may_stand_beside_readings_that_are_left_out(spark: SparkSession) -> None:
-    """Of these one might be refused, and of those that are not no example is told."""
+    """One of these might be refused; those that are not refused give no example."""
     given = readings(stream_id=[1, None, 1, 1], value=[1, 2, 30, 4])
     options = BorderOptions(invalid="drop")
     found = border_crossings(frame(spark, given), QUERIES, options=options).toArrow()
@@ -228,7 +228,7 @@ def test_ranges_that_hold_other_ends_and_readings_of_one_stream(spark: SparkSess
 
 
 def test_why_no_crossing_is_found(spark: SparkSession) -> None:
-    """The same as of tables; by a look at the readings that only an empty answer takes."""
+    """The same as with tables; only an empty answer takes a job that reads the readings."""
     far = pa.table({"query_id": ["a", "b"], "lower": [300.0, 900.0], "upper": [400.0, None]})
     given = readings(stream_id=[1, 1, 1, 2], value=[20.0, None, 30.0, 28.0])
     report, expected = BorderReport(), BorderReport()

@@ -101,7 +101,7 @@ CHOSEN: list[Any] = [
 def test_chosen_effects_are_those_of_tables(
     spark: SparkSession, condition: CausalityCondition, way: dict[str, Any], shape: dict[str, Any]
 ) -> None:
-    """Of uncertain times; events that are alike in all that is handed out are alike in all."""
+    """Times are uncertain; events that are alike in all output columns are alike in all."""
     columns = ("id", "x", "y", "name")
     times = {f"{side}_time": ("time", "late") for side in ("cause", "effect")}
     sides = [
@@ -119,7 +119,7 @@ def test_chosen_effects_are_those_of_tables(
         *(frame(spark, side) for side in sides), condition, **given, options=options
     ).toArrow()
     assert found.column_names == wanted.column_names
-    if shape.get("matching") == "optimal":  # of several assignments that are as good either will do
+    if shape.get("matching") == "optimal":  # several may be equally good
         assert _worth(found) == _worth(wanted)
     else:
         assert repr(answer(found)) == repr(answer(wanted))
@@ -145,7 +145,7 @@ def test_one_stream_and_shifts(spark: SparkSession) -> None:
         "cause_place": ("x", "y"), "where": where, "by": "k1", "cause_columns": "id",
     }  # fmt: skip
     events = CAUSES.slice(0, 130)
-    times = [7 * i % 600 for i in range(130)]  # of simultaneous events either may be the cause
+    times = [7 * i % 600 for i in range(130)]  # either of two simultaneous events may be the cause
     events = events.set_column(1, "time", pa.array(times))
     wanted = causality_tables(events, None, NEAR, **given)
     rows, options = frame(spark, events), CorrelateOptions(slices=4)

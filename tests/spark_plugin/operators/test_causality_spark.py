@@ -133,7 +133,7 @@ def test_the_best_of_uncertain_times(
 ) -> None:
     """Tasks tell probabilities, too; without places no distance decides; of one stream from 0 on."""
     causes, effects = random_events(5, 90), random_events(6, 90)
-    if is_one_stream:  # of simultaneous events either may be the cause
+    if is_one_stream:  # either of two simultaneous events may be the cause
         times = np.random.default_rng(7).permutation(600)[:90]
         causes = causes.slice(0, 90).set_column(1, "time", pa.array(times))
     causes, effects = (

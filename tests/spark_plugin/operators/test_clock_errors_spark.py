@@ -48,7 +48,7 @@ pytestmark = pytest.mark.spark
 
 
 def keyed() -> tuple[pa.Table, pa.Table]:
-    """Three devices, of which c has nothing in common and d is on one side alone; and null rows."""
+    """Three devices and null rows; c has nothing in common, and d is on one side alone."""
     rng = np.random.default_rng(5)
     sides: list[list[tuple[Any, Any, str]]] = [[], []]
     for device, offset in (("a", 3.0), ("b", -11.0)):
@@ -225,7 +225,7 @@ def test_a_join_on_a_corrected_clock_with_a_width(
 
 
 def stays(table: pa.Table, seed: int, unit: str) -> pa.Table:
-    """With an end for each stamp, of which some are missing."""
+    """Each stamp has an end; some ends are missing."""
     lengths = np.random.default_rng(seed).integers(0, 60, table.num_rows)
     mask = np.random.default_rng(seed).random(table.num_rows) < 0.1
     ends = pc.add(table["t"], pa.array(lengths, mask=mask))
@@ -411,7 +411,7 @@ def test_stamps_put_right_by_what_spark_found(spark: SparkSession) -> None:
         wanted = correlate_tables(own, others, **given)
     assert in_order(found) == in_order(wanted)
     assert wanted.num_rows >= 175
-    assert report.summary().left.unmatchable >= 104  # of c and d, of no device, and of no time
+    assert report.summary().left.unmatchable >= 104  # c, d, no device, no time
 
 
 def test_what_a_corrected_time_may_not_be(spark: SparkSession) -> None:

@@ -126,7 +126,7 @@ def test_bad_rows(spark: SparkSession, engine: str) -> None:
         "right_time": around("t", before=513, after=-513),
         "options": CorrelateOptions(unit="s", tick="s", invalid="drop"),
     }  # fmt: skip
-    right = UNFIT.take([0, 4])  # of which the second ends up where Spark marks NaN
+    right = UNFIT.take([0, 4])  # the second one ends up where Spark marks NaN
     if engine == "Spark":
         tables = map(spark.createDataFrame, (UNFIT, right))
         rows = correlate(*tables, condition, **asked).toArrow()  # type: ignore[misc]

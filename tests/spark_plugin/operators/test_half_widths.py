@@ -32,7 +32,7 @@ ANY: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6, "probability": Tr
 
 
 def stamped(seed: int, size: int = 300) -> pa.Table:
-    """Stamps in ms and half-widths; some are none."""
+    """Stamps in ms and half-widths; some are missing."""
     random = np.random.default_rng(seed)
     times = np.sort(random.integers(0, 5000, size))
     own, others = (random.integers(0, 30, size).astype(float) for _ in range(2))

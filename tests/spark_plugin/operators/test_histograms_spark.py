@@ -79,7 +79,7 @@ def test_an_exchange_and_its_mirror_image_are_the_same_pairs(spark: SparkSession
 
 
 def mirrored() -> tuple[pa.Table, pa.Table, pa.Table]:
-    """An event per place, beside it two as likely ones of which one mirrors the other, and templates."""
+    """An event per place, two as likely ones of which one mirrors the other, and templates."""
     rng, rows, templates = np.random.default_rng(5), [], []
     for place in range(40):
         inner, masses = np.sort(rng.integers(1, 30, 5)), rng.dirichlet(np.ones(6))

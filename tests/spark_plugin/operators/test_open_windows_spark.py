@@ -41,7 +41,7 @@ def stamped(rng: np.random.Generator, size: int) -> pa.Table:
 
 
 def drawn(seed: int) -> tuple[list[pa.Table], dict[str, Any]]:
-    """Both sides, and what is asked of them."""
+    """Both sides, and the question."""
     rng = np.random.default_rng(seed)
     bound = int(rng.choice([-40, -1, 0, 1, 40]))
     is_backward = rng.random() < 0.5

@@ -155,7 +155,7 @@ def test_memory_is_that_of_live_events() -> None:
         stream.push("left", left)
         stream.push("right", right)
         held.append((sum(stream.summary().live), stream.summary().nbytes))
-    events, nbytes = np.array(held[:-3]).T  # at the end clocks stand still
+    events, nbytes = np.array(held[:-3]).T  # at the end clocks do not move
     # A tick brings 100 events a side; they can matter for some 500 ticks of 3,000.
     assert events[10:].max() < 200_000
     assert events[10:].max() <= 1.3 * events[5:10].max()
@@ -165,7 +165,7 @@ def test_memory_is_that_of_live_events() -> None:
 
 def test_it_pickles_and_copies() -> None:
     stream = deadlines()
-    stream.push("left", requests((0, "a")))  # nobody knows yet what the right side looks like
+    stream.push("left", requests((0, "a")))  # the right side's columns are not known yet
     stream = pickle.loads(pickle.dumps(stream))
     stream.push("right", answers((1, "x")))
     stream.push("left", requests((2, "b"), (0.5, "late")))

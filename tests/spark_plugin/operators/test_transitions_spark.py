@@ -111,7 +111,7 @@ def test_crossings_of_streams_that_pass_through(spark: SparkSession) -> None:
 
 
 def test_events_of_one_stream_that_are_told_twice(spark: SparkSession) -> None:
-    """Without a column of the stream; what is told as crossed and as stayed is counted."""
+    """Without a column of the stream; the reported crossings and stays are counted."""
     given = pa.table(
         {
             **{"query_id": [1, 1, 1], "event": ["I", "O", "I"]},

@@ -92,7 +92,7 @@ def test_rows_of_a_key_may_come_in_many_chunks(monkeypatch: pytest.MonkeyPatch) 
     wire = table.sort_by([("site", "ascending"), ("arrival", "ascending")])
     wire = wire.select(["site", "floor", "time", "arrival", "x", "y", "id"])
     monkeypatch.setattr(counting, "CHUNK_ROWS", 7)
-    monkeypatch.setattr(task, "_PAIRS_AT_ONCE", 120)  # of three tuples
+    monkeypatch.setattr(task, "_PAIRS_AT_ONCE", 120)  # three tuples
     arguments = WindowArguments(NEAR, columns=("id",), options=WindowOptions(40, "fifo"), **WHERE)
     names = ("site", "floor", "cause_id", "effect_id", "delta", "distance")
     columns = task.KeyedTuples(arguments, 2, tuple(wire.column_names[2:]))

@@ -246,7 +246,7 @@ def test_a_task_forgets_finders_that_would_read_their_archive_anew(tmp_path: Pat
 
 
 def test_what_is_ahead_is_said_of_the_median_of_a_part() -> None:
-    """Of two rows the lower one is the median; rows without a match have no time."""
+    """The lower one of two rows is the median; rows without a match have no time."""
     task = replace(pack_tasks()[0], ahead=5)
     for of, is_ahead in (
         ([10, 86_411, 20], [False, True, False]), ([86_411], [False]), ([7, 13], [False, True]),

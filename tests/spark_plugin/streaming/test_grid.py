@@ -13,7 +13,7 @@ from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.slice_plan import Places
 
 LONGEST = 40
-"""Of an event, half ticks, which is how far its max_time is from its midpoint at most."""
+"""Half ticks: the longest distance of an event's max_time from its midpoint."""
 
 
 def grid_of(random: np.random.Generator, *, keeps_right: bool, is_one_stream: bool) -> Grid:

@@ -123,7 +123,7 @@ def test_what_makes_rows_is_computed(spark: SparkSession, name: str) -> None:
 def test_bounds_hold_of_all_rows_that_are_computed(
     spark: SparkSession, most: tuple[int, int]
 ) -> None:
-    """Of 300 texts of 100 bytes, in 30 partitions."""
+    """These are 300 texts of 100 bytes, in 30 partitions."""
     table = pa.table({"id": range(300), "word": ["w" * 100] * 300})
     made = Wanted(frame(spark, table).repartition(30), ["id", "word"], is_computed=True)
     found = collected_rows(made, most)

@@ -52,7 +52,7 @@ def _fits_any(cases: Pack, how: str, emit: str) -> bool:
 
 
 def _fits_cells(cases: Pack, how: str, emit: str) -> bool:
-    """Of a lower confidence threshold, lengths that nobody has seen bound no pair."""
+    """With a lower confidence threshold, lengths that were not seen bound no pair."""
     return cases.condition.confidence >= 0.5
 
 
@@ -67,11 +67,11 @@ class Forced:
 
     is_it: Callable[[Correlation], bool]
     options: tuple[Options, ...]
-    """They go round with what is asked for."""
+    """They take turns with the questions."""
     limits: dict[str, Any] = field(default_factory=dict)
     constants: tuple[tuple[ModuleType, str, object], ...] = ()
     seed: Callable[[int], int] = int
-    """Of the pack of a shape: the first from there on that fits."""
+    """The first from there on that fits the pack of a shape."""
     fits: Callable[[Pack, str, str], bool] = _fits_any
     cases: int = 15
     quick: bool = True
@@ -79,7 +79,7 @@ class Forced:
 
 
 def _is_broadcast(small: str) -> Callable[[Correlation], bool]:
-    # Of right events the sides change places.
+    # The sides change places for right events.
     return lambda join: (
         isinstance(join.plan, BroadcastPlan) and ((join.plan.small == small) != join.is_swapped)
     )
@@ -269,7 +269,7 @@ MORE: dict[str, Options] = {"cells": {"left_longest": 20, "right_longest": 20}}
 
 
 def _asked() -> list[Any]:
-    """Each way with each question; every third one is quick, and all are of some way."""
+    """Each way with each question; every third one is quick, and each has a way."""
     return [
         pytest.param(
             way, asked, marks=[] if (i + j) % 3 == 0 else pytest.mark.slow, id=f"{way}-{asked}"

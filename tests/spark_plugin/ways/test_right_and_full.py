@@ -41,7 +41,7 @@ GIVEN: dict[str, Any] = {
 
 
 def events(n: int, seed: int, key: str, kind: pa.DataType) -> pa.Table:
-    """Long events beside short ones, so that slices have copies; times and keys that are missing."""
+    """Long events among short ones, so that slices have copies; times and keys that are missing."""
     rng = np.random.default_rng(seed)
     low = np.sort(rng.integers(0, 3000, n))
     return pa.table({

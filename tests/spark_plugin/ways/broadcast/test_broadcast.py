@@ -182,7 +182,7 @@ def test_declared_lengths_are_checked_on_the_way(spark: SparkSession) -> None:
 def test_events_that_match_nothing(
     spark: SparkSession, turned: bool, how: str, emit: str, rows: int
 ) -> None:
-    """Null times, null keys, and nobody there to match."""
+    """Null times, null keys, and no event there to match."""
     sides = itertools.cycle(SIDES[::-1] if turned else SIDES)
     some = frame(spark, pa.table({
         "min_time": pa.array([1, None, 3]), "max_time": pa.array([2, 5, None]),
@@ -203,7 +203,7 @@ def test_events_that_match_nothing(
 
 @pytest.mark.parametrize("emit", ["counts", "lists", "best"])
 def test_counters_do_not_fail_what_needs_no_matches(spark: SparkSession, emit: str) -> None:
-    """Spark leaves a join out whose columns nobody asks for, and what was observed in it."""
+    """Spark drops a join whose columns are not used, and what was observed in it."""
     join = planned(frame(spark, LEFT), frame(spark, RIGHT), "left", how="left", emit=emit)
     assert join.dataframe.count() == 300
     assert join.counters() is None
@@ -311,7 +311,7 @@ def test_columns_of_every_type_come_through(spark: SparkSession, emit: str) -> N
     assert len(rows["exchange"]) >= 40
     if emit != "lists":
         assert rows["broadcast-left"] == rows["broadcast-right"] == rows["exchange"]
-    else:  # the order within lists is nobody's
+    else:  # the order within lists is not defined
         assert [sorted(row) for row in rows["broadcast-left"]] == [
             sorted(row) for row in rows["exchange"]
         ]
@@ -346,7 +346,7 @@ def test_fields_of_any_name(spark: SparkSession) -> None:
 
 
 def test_a_shipment_needs_no_broadcast() -> None:
-    """Where there are none, as on Spark Connect, the bytes travel with the function."""
+    """Without broadcasts, as on Spark Connect, the bytes travel with the function."""
     layout = WireLayout((), ("slot0",), ())
     table = pa.table({
         "max_time": [50, 0, 10, 30], "coded": [0, UNMATCHED, 0, 0], "slot0": ["c", "d", "a", "b"],

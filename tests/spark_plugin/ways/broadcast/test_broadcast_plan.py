@@ -22,7 +22,8 @@ MB = 1_000_000
 
 
 def side(name: str, rows: int, size: int | None, *, partitions: int = 8, apart: int = 100):
-    """A side of so many rows and bytes, its events evenly apart and over its partitions."""
+    """A side with this number of rows and bytes, its events evenly apart and over its
+    partitions."""
     n = min(rows, 1000)
     midpoints = np.arange(n) * apart
     sample = Sample(midpoints, np.full(n, rows / max(n, 1)), np.zeros(n, np.int64), rows)

@@ -104,7 +104,7 @@ def test_rows_that_just_meet_pass(is_left: bool, longest: int | None) -> None:
         lo, hi = np.sort(rng.integers(-200, 200, 2)).tolist()
         cells = cells_of(small, is_left, lo, hi, longest)
         lengths = np.arange(71 if longest else 2 * cells.margin + 2)
-        # Of three cases this reaches each edge of a cell at some.
+        # Three cases: this reaches each edge of a cell at some.
         high = np.concatenate([small[0] + lo] * lengths.size)
         before = high - lengths.repeat(3), high
         begins = np.concatenate([small[1] + hi] * lengths.size)
@@ -124,7 +124,7 @@ def test_rows_far_off_do_not_pass() -> None:
 
 
 def test_known_lengths_need_no_margin() -> None:
-    """Of long events beside instants more is known where their length is declared."""
+    """Long events among instants: more is known where their length is declared."""
     times = np.arange(0, 10**8, 10**6)
     low = np.arange(0, 10**8, 10**4)
     high = low + 10**5
@@ -275,7 +275,7 @@ def test_all_that_qualify_pass_by_their_midpoints(is_left: bool, ct: float) -> N
 @pytest.mark.parametrize("ct", [0.4, 0.5, 1.0])
 @pytest.mark.parametrize("is_left", [True, False])
 def test_of_a_window_of_all_time_all_pass(is_left: bool, ct: float) -> None:
-    """As of causality without bounds on time: such windows are further than int64 tells."""
+    """As with causality without bounds on time: such windows are further than int64 tells."""
     times = np.array([0, 10**6])
     rows = np.array([1 - TIME_LIMIT, -1, 0, 10**9, TIME_LIMIT - 1])
     for lo, hi in ((-UNBOUNDED, UNBOUNDED), (-UNBOUNDED, 10**9), (0, UNBOUNDED)):

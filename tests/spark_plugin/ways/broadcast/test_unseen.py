@@ -1,4 +1,4 @@
-"""A small side beside one at which nobody looks: when it is so, and what is counted."""
+"""A small side and one without a planning job: when it is so, and what is counted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def planned(
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, **arguments)
     assert (found.plan.way, getattr(found.plan, "small", None)) == ("broadcast", seen or small)
-    # Of the side that streams nothing is known yet.
+    # Nothing is known yet about the side that streams.
     assert [found.left is None, found.right is None] == [small == "right", small == "left"]
     return found
 
@@ -167,7 +167,7 @@ def test_what_is_counted_where_nothing_is_found(spark: SparkSession, asked: str)
 
 
 def test_invalid_rows(spark: SparkSession) -> None:
-    """Of the small side they are found at once, of the other one by the job that meets them."""
+    """Those of the small side are found at once, the others by the job that meets them."""
     wrong = pa.table({"min_time": [5], "max_time": [4], "id": [-1], "word": [""]})
     large, small = (pa.concat_tables([each, wrong]) for each in (LARGE, SMALL))
     with pytest.raises(DataError, match=r"in 1 row .found min_time=5, max_time=4"):
@@ -291,7 +291,7 @@ def test_options(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, case: str
 
 
 def joined(spark: SparkSession) -> DataFrame:
-    """A few rows, of which Spark's estimate is the product of what they are joined of."""
+    """A few rows; Spark's estimate is the product of the inputs that they are joined from."""
     others = spark.range(300).withColumnRenamed("id", "other")
     return frame(spark, SMALL).join(others, F.col("id") == F.col("other"), "inner")
 
@@ -299,7 +299,8 @@ def joined(spark: SparkSession) -> DataFrame:
 def test_a_join_that_may_have_few_rows_is_computed_once(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is no reason to collect left; a look comes first where that alone tells how far pairs reach."""
+    """It is no reason to collect left; a planning job comes first where that alone tells how far
+    pairs reach."""
     left, right = frame(spark, LARGE), joined(spark)
     sizes = [estimates.estimated_bytes(event_frame(each)) for each in (left, right)]
     assert sizes[1] > 4 * sizes[0]  # type: ignore[operator]

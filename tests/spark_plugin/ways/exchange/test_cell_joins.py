@@ -1,4 +1,4 @@
-"""Large sides at which nobody looks: each read once, and which sides those are."""
+"""Large sides without a planning job: each is read once, and which sides those are."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_what_is_counted(spark: SparkSession) -> None:
 
 
 def test_nothing_is_found(spark: SparkSession) -> None:
-    """Which is told after an action, with why."""
+    """It is reported after an action, with why."""
     report = JoinReport()
     far = TimingCondition(within(10**9, 10**9 + 5), 0.5)
     found = correlate(frame(spark, LEFT), frame(spark, RIGHT), far, report=report)
@@ -168,7 +168,7 @@ def test_invalid_rows_fail_the_job_that_meets_them(spark: SparkSession) -> None:
 
 
 def test_a_source_that_gives_other_rows_each_time_needs_no_copy(spark: SparkSession) -> None:
-    """It is read once: lengths that nobody has seen before are as good as others."""
+    """It is read once: lengths that were not seen before are as good as others."""
     left, right = (
         frame(spark, side).withColumn(
             "max_time", F.expr("min_time + CAST(rand() * 3000 AS BIGINT)")
@@ -269,7 +269,8 @@ def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_filters_leave(
     spark: SparkSession, parted: Path, kept: tuple[str, str], how: str
 ) -> None:
-    """Of each side any part, and as much of the report as of other sides that nobody has looked at."""
+    """Any part of each side, and as much of the report as for other sides without a planning
+    job."""
     frames, tables = [], []
     for name, table, (text, mask) in zip(
         ("left", "right"), (LEFT, RIGHT), (FILTERS[each] for each in kept), strict=True

@@ -1,4 +1,5 @@
-"""Slices of cells: each left event in one, each right one in all that it reaches, nobody having looked."""
+"""Slices of cells without a planning job: each left event in one, each right one in all it
+reaches."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def test_every_pair_within_reach_is_in_one_slice(
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_slices_are_even_whatever_is_dense(keyed: bool) -> None:
-    """A second of a million events a second beside a year of one a minute."""
+    """A second with a million events a second, and a year with one a minute."""
     random = np.random.default_rng(4)
     plan = CellPlan(8, Reach(-100, 100), keyed)
     times = np.concatenate(
@@ -224,6 +225,6 @@ def cut(table: pa.Table) -> list[pa.Table]:
 
 
 def leans(sides: tuple[pa.Table, pa.Table]) -> list[tuple[pa.Table, np.ndarray]]:
-    """Lengths of the events of each side, beside them."""
+    """Lengths of the events of each side."""
     left, right = (side[CODED].to_numpy() for side in sides)
     return [(sides[0], np.where(left == UNMATCHED, 0, left)), (sides[1], -1 - right)]

@@ -126,7 +126,7 @@ def test_what_is_one_slice_anyway_is_read_once() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_each_pair_is_in_one_slice(seed: int) -> None:
-    """Of windows wide and narrow, and lengths of all sizes, or left events apart."""
+    """Windows wide and narrow, and lengths of all sizes, or left events apart."""
     rng = np.random.default_rng(seed)
     low = rng.integers(-1000, 1000, (2, 150))
     lengths = (10 ** rng.uniform(0, rng.choice([1.5, 3, 4]), (2, 150))).astype(np.int64)
@@ -231,7 +231,7 @@ def test_long_spans_apart_give_the_answer_of_tables(
     expected = correlate_tables(*tables, **given)
     assert expected.num_rows > 0
     assert answer(rows_of(found)) == answer(expected.to_pylist())
-    if seed == 3:  # of few rows a sample does not always show how rare the long ones are
+    if seed == 3:  # a sample of few rows does not always show how rare the long ones are
         assert ("apart" in str(report.summary().why)) == (asked["condition"] != inside())
 
 

@@ -62,7 +62,7 @@ def plan_of(shape: Shape, rng: np.random.Generator) -> SlicePlan:
 
 
 def events(plan: SlicePlan, rng: np.random.Generator) -> pa.Table:
-    """Midpoints on, beside and between the cuts as either side sees them, and far away."""
+    """Midpoints on, next to and between the cuts as either side sees them, and far away."""
     ends = np.array([-(2**62) + 2, 2**62 - 2, 0])
     cuts = rng.permutation(plan.cuts)[:20]
     near = np.concatenate([cuts, *(np.clip(c, -(2**61), 2**61) for c in plan.seen_cuts)])
@@ -225,6 +225,6 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_numbers_take_no_more_bits_than_they_need(name: str) -> None:
-    """Of values, or of the steps between them where these are fewer."""
+    """Values, or the steps between them where these are fewer."""
     (blob,) = packed(pa.table({"value": COLUMNS[name]}))
     assert pa.ipc.open_stream(blob).read_next_batch().schema.field(0).type == KINDS[name]

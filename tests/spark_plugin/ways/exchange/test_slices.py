@@ -18,7 +18,7 @@ from spark_plugin.ways.exchange.planning import plan_slices
 
 PAIRS = OUTPUT_ROWS["pairs"].pair_work
 EVENTS = 1000.0
-"""Events for which each sample of these tests stands, so that work is large and arrays small."""
+"""The number of events that each sample of these tests represents: much work, small arrays."""
 
 
 def sample(midpoints: Any, hashes: Any = 0, weight: float = EVENTS, shapes: Any = 0) -> Sample:
@@ -59,7 +59,7 @@ def right_slices(plan: SlicePlan, midpoint: int, key_hash: int, shape: int = 0) 
     edges = [-math.inf, *(int(cut) for cut in plan.cuts), math.inf]
     first, last = plan.reach.first, plan.reach.last
     if plan.reach.own:
-        # Of a shape that is not planned for an event comes to one slice, which refuses it.
+        # An event whose shape is not planned comes to one slice, which refuses it.
         first = last = plan.reach.middle
     for step in plan.reach.own:
         if step.lowest <= shape <= step.highest:
@@ -89,7 +89,7 @@ def work_of(plan: SlicePlan, left: Sample, right: Sample, pair_work: float = PAI
         matches = right.weights[mine][(near >= plan.reach.first) & (near <= plan.reach.last)].sum()
         cell = left_slice(plan, int(midpoint), int(key_hash), 0)
         count = int(plan.left_parts[plan.first_slices == cell][0])
-        # The salt deals the events for which a sample stands evenly.
+        # The salt deals the events that a sample represents evenly.
         work[cell : cell + count] += left.weights[i] * (1 + pair_work * matches) / count
     return work
 
@@ -442,7 +442,7 @@ FAR = 2**62 - 2
     ],
 )  # fmt: skip
 def test_far_midpoints_and_reaches(reach: Reach) -> None:
-    """The plan's own arithmetic must not overflow: neither its estimate nor what Spark is told."""
+    """The plan's own arithmetic must not overflow: neither its estimate nor what Spark gets."""
     spots = np.array([-FAR, -(2**61), -5, 0, 5, 2**61, FAR])
     left = right = sample(np.repeat(spots, 12))
     plan = plan_for(left, right, reach, slices=6)

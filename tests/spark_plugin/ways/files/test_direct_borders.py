@@ -43,7 +43,7 @@ def planned(place: Path, arguments: BorderArguments, tasks: int = 2) -> StreamFi
 def found_by_parts(
     case: WaysCase, files: StreamFiles, order: Sequence[int], name: str
 ) -> tuple[Rows, dict[str, Any]]:
-    """What the task tells of all parts, in some order: rows as of `expected`, and counts."""
+    """What the task reports for all parts, in some order: rows like `expected`, and counts."""
     queries, ids, _ = collected_queries(case.queries, files.columns.arguments)
     shipped = ShippedQueries(name, Shipment(as_stream(as_table(queries, ids))))
     names = tuple(f"out{i}" for i in range(len(files.columns.arguments.made)))

@@ -352,7 +352,7 @@ def test_wild_times(tmp_path: Path, wild: str, column: str, place: str, side: st
 
 
 def ordered(path: Path, count: int, wild: dict[int, int], column: str = "max_time") -> Path:
-    """Row groups of 10 rows in order of time, of which some hold a wild time."""
+    """Row groups of 10 rows in order of time; some hold a wild time."""
     times = np.arange(count * 10) * 10
     table = {"id": times, "min_time": times, "max_time": times + 5}
     for group, value in wild.items():

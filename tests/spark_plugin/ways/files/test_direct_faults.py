@@ -265,8 +265,8 @@ def open_folders() -> Iterator[list[Path]]:
 def as_nobody(parent: Path) -> None:
     """In a process of its own: do all that is denied without root's rights."""
     if os.geteuid() == 0:
-        # As root first, whom no permission binds: nobody may be unable to enter the folder of a
-        # module that is loaded late, such as a clone below a home of mode 0700.
+        # As root first, whom no permission binds: the user `nobody` may be unable to enter the
+        # folder of a module that is loaded late, such as a clone below a home of mode 0700.
         for name, (action, _, _) in DENIED.items():
             with suppress(DataError):
                 action(parent / name)
@@ -461,7 +461,7 @@ def join_with(task: str, folder: Path) -> None:
 def test_two_attempts_that_both_finish(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with speculation, of which Spark takes one result; it makes no copies on one machine."""
+    """As with speculation, where Spark takes one result; it makes no copies on one machine."""
 
     class Twice(FileTask):
         """As its base, but another attempt has written each slice before."""

@@ -33,7 +33,7 @@ def write(path: Path, data: pa.Table, **how: Any) -> Path:
 
 
 def spans(path: Path, unit: str | None = None) -> list[tuple[int, int] | None]:
-    """When the events of each row group are; None: there are none."""
+    """When the events of each row group are; None: there are no events."""
     read = read_footers(find_files("left", path), ["min_time", "max_time"])
     schema = read[0].schema
     plan = plan_tables(schema, schema, CONDITION, options=CorrelateOptions(unit=unit))
@@ -143,7 +143,7 @@ OLD_TIMES = {"use_deprecated_int96_timestamps": True}
 
 @pytest.mark.parametrize("name", ["min_time", "seen", "visits"])
 def test_int96_is_left_to_dataframes(tmp_path: Path, name: str) -> None:
-    """It counts years that PyArrow's nanoseconds do not, also where it is only handed out."""
+    """It counts years that PyArrow's nanoseconds do not, also where it is only an output column."""
     data = table(pa.int64(), [1, 2], [1, 2])
     times = pa.array([0, 1], pa.timestamp("us", "UTC"))
     if name == "min_time":
@@ -161,7 +161,7 @@ def test_int96_is_left_to_dataframes(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("mark", ["legacyDateTime", "legacyINT96"])
 def test_the_old_calendar_is_left_to_dataframes(tmp_path: Path, mark: str) -> None:
-    """Spark reads times before 1900 of such files otherwise than anyone else."""
+    """Spark reads times before 1900 of such files differently from all others."""
     data = table(pa.timestamp("us"), [0, 1], [0, 1])
     days = pa.array([{"on": 0}, {"on": 1}], pa.struct([("on", pa.date32())]))
     other = table(pa.int64(), [0, 1], [0, 1]).append_column("seen", days)

@@ -126,7 +126,7 @@ def test_command(
 
 
 def test_content_that_only_the_store_tells_apart(bucket: Bucket) -> None:
-    """Of one length and one footer, and perhaps of one second: what is left is the ETag."""
+    """One length and one footer, and perhaps one second: what is left is the ETag."""
     filesystem, _ = fs.FileSystem.from_uri(bucket.uri(""))
 
     def write(table: pa.Table) -> tuple[bytes, int]:

@@ -247,7 +247,7 @@ def test_a_slice_that_cannot_be_read(spark: SparkSession, sides: tuple[Path, Pat
 def test_a_slice_gives_the_gpu_back(
     sides: tuple[Path, Path], batches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When it is done, and also when nobody wants the rest of it."""
+    """When it is done, and also when the rest of it is not read."""
     released = []
     monkeypatch.setattr(source, "release_gpu", lambda: released.append(True))
     options = {

@@ -63,7 +63,7 @@ def test_every_shape_against_the_reference(spark: SparkSession, tmp_path: Path, 
 
 
 def test_columns_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
-    """What is handed out is what Spark itself reads from the files, types and values."""
+    """Output columns are what Spark itself reads from the files, types and values."""
     rows = {
         "byte": pa.array([1, None], pa.int8()),
         "flag": pa.array([True, None]),
@@ -119,7 +119,7 @@ def test_files_out_and_a_summary(
 def test_more_pairs_than_are_allowed_leave_no_output(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path, way: Any
 ) -> None:
-    """Of all tasks together: each has fewer."""
+    """All tasks together have these: each has fewer."""
     pairs, out = expected(sides).num_rows, tmp_path / "out"
     few = CorrelateOptions(max_pairs=pairs - 1, slices=7, way=way)
     with pytest.raises(
@@ -177,7 +177,7 @@ def test_what_spark_writes_by_default_goes_as_dataframes(
 
 
 LAST_SECOND = (2**63 - 1) // 10**6
-"""Of those that Spark can count in microseconds; Parquet keeps seconds as milliseconds."""
+"""Only those that Spark can count in microseconds; Parquet keeps seconds as milliseconds."""
 INSTANTS = {"left_time": "time", "right_time": "time", "options": CorrelateOptions(invalid="drop")}
 SAME_TIME = TimingCondition(within("0s", "0s"), 1.0)
 

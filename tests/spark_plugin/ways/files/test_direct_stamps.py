@@ -50,7 +50,7 @@ def write(path: Path, content: pa.Table) -> None:
 
 
 def test_footers_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many row groups that takes longer than reading what a slice needs of them."""
+    """Many row groups take longer to read than what a slice needs of them."""
     parsed = []
     parse = pq.read_metadata
     monkeypatch.setattr(pq, "read_metadata", lambda source: parsed.append(1) or parse(source))

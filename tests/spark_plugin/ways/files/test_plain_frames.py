@@ -307,8 +307,8 @@ def test_a_named_way_is_gone(spark: SparkSession, sides: tuple[Path, Path], way:
 def test_what_is_dropped_unseen_is_counted_by_a_look(
     spark: SparkSession, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a report nobody asks the direct way how many rows were invalid."""
-    set_limits(monkeypatch, both_bytes=-1)  # whose plan is of a range, too
+    """Without a report the direct way does not count invalid rows."""
+    set_limits(monkeypatch, both_bytes=-1)  # whose plan has a range, too
     left, right = read(spark, sides)
     drop = CorrelateOptions(invalid="drop")
     plan = correlate(left, right, CONDITION, options=drop)._jdf.queryExecution().toString()

@@ -1,4 +1,4 @@
-"""Plain reads of Parquet whose columns are called otherwise than in the files."""
+"""Plain reads of Parquet whose columns have other names in the files."""
 
 from __future__ import annotations
 
