@@ -76,7 +76,7 @@ SPARK_SETTINGS = {
 
 @pytest.fixture(scope="session")
 def java_home() -> str:
-    """Where Spark's Java is. Skips only if there is none at all."""
+    """Where Spark's Java is. Skips only if there is no Java."""
     from spark_plugin.cluster.session import Java, installed_java, java_or_fault
 
     java = java_or_fault()
@@ -175,7 +175,8 @@ _OF_LARGE_SIDES = ("cluster", "frames", "ways/broadcast", "ways/exchange")
 
 @pytest.fixture(autouse=True)
 def _sides_pass_for_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is collected by itself where the look, the exchange and broadcasts are tested."""
+    """Nothing is collected by itself where planning jobs, the exchange and broadcasts are
+    tested."""
     here = Path(__file__).parent / "spark_plugin"
     if any(request.path.is_relative_to(here / folder) for folder in _OF_LARGE_SIDES):
         from tests.helpers.planning import set_limits

@@ -79,7 +79,7 @@ def assert_results(folder: Path, name: str) -> dict:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: a session's settings stand from its start."""
+    """In a process of its own: a session's settings are fixed when it starts."""
     command = [sys.executable, "-m", "bench", "run", *words, "--quick", "--out", str(folder)]
     return subprocess.run(
         command, cwd=ROOT, env=spark_environment(), capture_output=True, text=True, check=False

@@ -108,7 +108,7 @@ def test_histograms_mean_what_the_page_says():
 
 
 def test_a_wrong_match_of_histograms_is_told():
-    """Of two matches of one time and template either is due; the third is less probable."""
+    """Either of two matches of one time and template is due; the third is less probable."""
     right = Side((INT64,) * 2, seen((40, "a"), (40, "a"), (44, "b")), True, DELAYS)
     data = replace(data_of(rows((0, 40)), []), right=right, lo=-40, hi=15, confidence=0.1)
     job = Job("inner", "best", False)
@@ -160,7 +160,7 @@ def test_probabilities_of_histograms_err_by_what_their_sums_may(off: float, is_r
 
 
 def test_a_quick_hunt_reports(tmp_path: Path):
-    # Of any result: what is known to be wrong elsewhere has tests of its own.
+    # Any result: what is known to be wrong elsewhere has tests of its own.
     run(tmp_path, "--cases", "8", "--seed", "5")
     result = json.loads((tmp_path / "hunt-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["cases"] == 8

@@ -1,4 +1,4 @@
-"""Steps of the pipe: what is told of each way, and how it is drawn."""
+"""Steps of the pipe: what is reported for each way, and how it is drawn."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ GOOD = table([0, 10, 20])
 
 def refused(error: type[CoincideError], *words: str, left: pa.Table = GOOD, right: pa.Table = GOOD,
             condition: Any = CONDITION, **arguments: Any) -> str:  # fmt: skip
-    """The message of the refusal; all `words` (regular expressions) must stand in it."""
+    """The message of the refusal; all `words` (regular expressions) must match in it."""
     with pytest.raises(error) as caught:
         correlate_tables(left, right, condition, **arguments)
     assert type(caught.value) is error

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 FAR = pa.table({"query_id": ["far out"], "lower": [math.nextafter(4, 5)], "upper": [None]})
 WINDOW = TimingCondition(within("-1h", "1h"), 0.5)
 COLUMNS = ("query_id", "series", "event")
-"""Of a crossing."""
+"""The columns of a crossing."""
 
 
 def check_pipeline(spark: SparkSession, readings: pa.Table, windows: pa.Table) -> BorderReport:
@@ -65,7 +65,7 @@ def test_readings_to_windows(spark: SparkSession) -> None:
 @pytest.mark.slow
 @pytest.mark.nab
 def test_the_nab_series_to_windows(spark: SparkSession, nab_series: pa.Table) -> None:
-    """Of each series |z| > 4, with the sample's standard deviation; the windows are NAB's own."""
+    """In each series |z| > 4, with the sample's standard deviation; the windows are NAB's own."""
     from bench.nab import read_windows
 
     table = nab_series.to_pandas()

@@ -1,4 +1,5 @@
-"""Sources that give other rows to the join than to the look before it: the right answer or an error."""
+"""Sources that give other rows to the join than to the planning job before it: the right answer or
+an error."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def pairs_of(left: pa.Table, right: pa.Table) -> list[tuple[int, int]]:
 
 
 class Changing:
-    """A DataFrame that gives what stands in a file whenever it is computed."""
+    """A DataFrame that gives what is in a file whenever it is computed."""
 
     def __init__(self, spark: SparkSession, path: Path, table: pa.Table) -> None:
         self._path = str(path)
@@ -91,14 +92,14 @@ def test_declared_lengths_are_planned_for(spark: SparkSession, tmp_path: Path) -
 
 
 def test_rows_of_other_times(spark: SparkSession, tmp_path: Path) -> None:
-    """The look only steers the cuts: rows that come and go cost no pair."""
+    """The planning job only steers the cuts: rows that come and go cost no pair."""
     left, right = (Changing(spark, tmp_path / f"{i}.parquet", stream(i)) for i in (1, 2))
     found = correlate(left.frame, right.frame, CONDITION, options=EXCHANGE)
     after = [
         stream(seed, n).set_column(2, "id", pa.array(np.arange(n) + seed * 10**6))
         for seed, n in ((3, 900), (4, 300))
     ]
-    # Of the lengths that were seen.
+    # As long as the events that were seen.
     ends = [stream(i) for i in (1, 2)]
     for source, table, seen in zip((left, right), after, ends, strict=True):
         lengths = seen["max_time"].to_numpy() - seen["min_time"].to_numpy()
@@ -135,7 +136,7 @@ def test_rows_that_have_become_invalid(
 
 
 def test_open_events_end_now(spark: SparkSession) -> None:
-    """Each query has its own now: the join's events are longer than those that the look measured."""
+    """Each query has its own now: the join's events are longer than the planning job measured."""
     now = datetime.datetime.now(datetime.UTC)
     starts = [now - datetime.timedelta(seconds=i) for i in range(400)]
     right = frame(
@@ -206,7 +207,7 @@ def test_small_slices_that_meet_in_one_partition(
     monkeypatch: pytest.MonkeyPatch,
     emit: Any,
 ) -> None:
-    """Left events that match nothing are told of once, wherever they come."""
+    """Left events that match nothing are reported once, wherever they come."""
     sides = [stream(seed).slice(0, 30) for seed in (1, 2)]
     null = pa.table({"min_time": pa.array([None]), "max_time": [5], "id": [10**6]})
     left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])

@@ -17,7 +17,7 @@ CONDITION = coincide.TimingCondition(coincide.within(-2, 2), 0.5)
 
 
 class Stream:
-    """A stream that can be read but once, of a class that nobody knows."""
+    """A stream that can be read only once, of an unknown class."""
 
     def __init__(self, table: pa.Table) -> None:
         self._reader = table.to_reader(max_chunksize=1)

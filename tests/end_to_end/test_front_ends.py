@@ -39,7 +39,7 @@ WORDS = ("--within", "-12", "15", "--confidence", "0.5")
 
 
 class Feature(NamedTuple):
-    """What is asked for, and the words with which a front end refuses it; None: it works there."""
+    """The question, and the words with which a front end refuses it; None: it works there."""
 
     given: dict[str, Any]
     by_files: str | None = None

@@ -50,7 +50,7 @@ def kafka(connector: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def environment() -> dict[str, str]:
-    """Of processes that find our commands and packages."""
+    """The environment of processes that find our commands and packages."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
 
@@ -195,7 +195,7 @@ COLUMNS = "id BIGINT, min_time BIGINT, max_time BIGINT, key BIGINT"
 
 def test_runs_that_are_killed_lose_no_row(kafka: Broker, connector: str, tmp_path: Path) -> None:
     moments = random.Random(KILLS)
-    sides = [events(seed, 3_000 * KILLS) for seed in (1, 2)]  # of which each run takes some
+    sides = [events(seed, 3_000 * KILLS) for seed in (1, 2)]  # each run takes some events
     command = Command(kafka, connector, tmp_path, "killed")
     for topic, side in zip(command.topics, sides, strict=False):
         kafka.write(topic, map(json.dumps, side.to_pylist()))

@@ -122,7 +122,7 @@ S_AFTER_P = TimingCondition(within("0s", "30s"), 0.5)
 
 
 def test_the_first_s_after_each_p(seismic: SeismicPicks) -> None:
-    """Of exact instants it is an as-of join, which pandas knows as well."""
+    """With exact instants it is an as-of join, which pandas knows as well."""
     p, s = (
         seismic.phasenet.filter(pc.equal(seismic.phasenet["phase"], phase)) for phase in ("P", "S")
     )

@@ -50,7 +50,7 @@ def one_stream(events: pa.Table) -> pa.Table:
 
 
 def drawn_words(random: np.random.Generator, right_key: str, is_one: bool) -> dict[str, Any]:
-    """What is asked of a join of such events."""
+    """The question of a join of such events."""
     lo, width = int(random.integers(-60, 40)), int(random.integers(1, 90))
     closed = str(random.choice(["both", "both", "left", "right"]))
     words: dict[str, Any] = {

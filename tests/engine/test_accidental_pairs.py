@@ -227,7 +227,7 @@ def test_causality_counts_what_the_reference_does_at_length(
 
 
 def check_causality(case: Case, beyond: list[int], is_one_stream: bool) -> None:
-    """Shifts of both directions, so many ticks longer than they must be."""
+    """Shifts of both directions, longer by this many ticks than they must be."""
     bound = Temporal(-12, 18), reference.temporal(-12, 18)
     try:
         condition = CausalityCondition([*case.predicates, bound[0]])
@@ -252,7 +252,7 @@ def check_causality(case: Case, beyond: list[int], is_one_stream: bool) -> None:
 
 @pytest.mark.parametrize("is_one_stream", [False, True])
 def test_chance_alone(is_one_stream: bool) -> None:
-    """Of events that have nothing to do with each other all pairs are accidental."""
+    """All pairs of events that have nothing to do with each other are accidental."""
     rng = np.random.default_rng(8)
     own, others = (
         pa.table({"id": np.arange(n), "time": rng.integers(0, 400_000, n), "x": rng.random(n)})

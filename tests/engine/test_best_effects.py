@@ -98,7 +98,7 @@ def test_by_hand() -> None:
     assert (
         best_of(near, time=[6, 4, 4], x=[2.0, -2.0, 2.0]) == 1
     )  # the earlier; then the smaller id
-    # Of each pair its own window: at a distance of 8 from 4 to 8, at 2 from 1 to 2.
+    # Each pair has its own window: at a distance of 8 from 4 to 8, at 2 from 1 to 2.
     speeds = CausalityCondition([SpeedRange(1, 2, per=None), Spatial(9)])
     assert best_of(speeds, time=[7, 2], x=[8.0, 2.0]) == 1
     assert best_of(speeds, time=[6, 2], x=[8.0, 2.0]) == 0
@@ -142,7 +142,7 @@ def test_batches_threads_and_the_order_of_rows_do_not_matter(space: Any) -> None
 
 
 def test_distances_are_compared_as_they_are_handed_out() -> None:
-    """Of squares that differ the roots may be one: by every way the same effect is chosen then."""
+    """Different squares may have one root: by every way the same effect is chosen then."""
     far = 2.0**30
     causes = pa.table({"id": [1], "time": [0], "x": [0.0], "y": [0.0]})
     effects = pa.table({"id": [1, 2], "time": [5, 5], "x": [far, far], "y": [16.0, 0.0]})

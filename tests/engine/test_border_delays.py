@@ -29,7 +29,7 @@ def table(rows: list[tuple[str, int, float]]) -> pa.Table:
 
 
 def test_a_push_gives_crossings_in_order_of_time() -> None:
-    """Of ten streams, whose crossings a stream of tables takes without any delay."""
+    """Ten streams, whose crossings a stream of tables takes without any delay."""
     walks = [(f"s{k}", t, 30.0 * ((t + k) % 2)) for k in range(10) for t in range(k, 40, 3)]
     monitor = BorderMonitor(QUERIES, options=BorderOptions(interpolate=True, batch_events=7))
     found = monitor.push(table(walks))
@@ -59,7 +59,8 @@ ARRIVALS = st.lists(
 def test_with_a_delay_all_that_is_not_late_counts(
     rows: list[tuple[str, int, float]], cuts: list[int], is_near: bool
 ) -> None:
-    """As of one table of it, whatever the cuts; crossings in order of time over all pushes."""
+    """Like the answer of one table, whatever the cuts; crossings in order of time over all
+    pushes."""
     if is_near:
         rows = [(who, t // 12 + k, v) for k, (who, t, v) in enumerate(rows)]
     clock, taken, late = -1, [], []
@@ -106,7 +107,7 @@ def test_late_readings_are_warned_of_and_given_out() -> None:
 
 
 def test_late_readings_without_a_delay_are_warned_of() -> None:
-    """The delay that is told takes all readings."""
+    """The delay that is reported takes all readings."""
     rows = [("a", 100, 10.0), ("b", 60, 10.0), ("a", 95, 30.0), ("b", 61, 30.0)]
     monitor = BorderMonitor(QUERIES)
     with pytest.warns(

@@ -219,7 +219,7 @@ def test_events_of_one_stream_are_described_without_one() -> None:
         )
 
 
-# Of no crossing what is said: values, queries, arguments, words.
+# Questions without a crossing, and what is said: values, queries, arguments, words.
 HOT = {"query_id": ["warm", "hot"], "lower": [200.0, 300.0], "upper": [250.0, None]}
 NONE: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], str]] = {
     "far": (

@@ -124,7 +124,7 @@ TWICE = pa.table(
         "value": [0.0, 5.0, 30.0, None, 0.0, 10.0],
     }
 )
-"""Of stream 1 two readings at one time, and a gap: 30 is hot, and comes later."""
+"""Stream 1 has two readings at one time, and a gap: 30 is hot, and comes later."""
 SKIPPED = r"6 rows: skipped 1 that repeat a time of their stream\. Name the column.*stream"
 
 
@@ -417,7 +417,7 @@ def test_who_is_inside_what() -> None:
 
 @pytest.mark.nab
 def test_the_nab_series(nab_series: pa.Table) -> None:
-    """Of each series |z| > 4, with the sample's standard deviation; one series starts inside."""
+    """In each series |z| > 4, with the sample's standard deviation; one series starts inside."""
     frame = nab_series.to_pandas()
     groups = frame.groupby("series")["value"]
     frame["z"] = ((frame["value"] - groups.transform("mean")) / groups.transform("std")).abs()

@@ -102,7 +102,7 @@ def test_one_bucket_is_an_interval(emit: Any) -> None:
         for a in kinds
         for b in kinds
     ]
-    # Of histograms delta is between the times seen, of intervals between midpoints.
+    # With histograms delta is between the times seen, with intervals between midpoints.
     alike = [each.select([n for n in each.column_names if n != "delta"]) for each in found]
     assert all(answer(each) == answer(alike[-1]) for each in alike)
     assert found[-1].num_rows > 20

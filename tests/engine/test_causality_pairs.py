@@ -261,7 +261,7 @@ def test_expressions_shifts_and_counters() -> None:
     told = report.summary()
     assert told.counters is not None
     assert told.counters.pairs == 2
-    # By 94 the third cause has effects near it, of which none is nearer than 5.
+    # By 94 the third cause has effects near it, the nearest at 5.
     chance = accidental_pair_tables(causes(), effects(), NEAR, **asked, shifts=[20, -94])
     assert chance.counts == (0, 0)
 

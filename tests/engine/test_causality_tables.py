@@ -256,7 +256,7 @@ def test_an_empty_answer_says_why(predicates: Any, own: Any, others: Any, words:
     ],
 )
 def test_uncertain_times_that_are_not_likely_enough(predicates: Any, words: list[str]) -> None:
-    """Of pairs in all no probability is worked out to say why none was found."""
+    """No probability of pairs in all is worked out to say why none was found."""
     own, others = (
         table.append_column("last", pa.array([t + 10 for t in table["time"].to_pylist()]))
         for table in (causes(), effects(time=[0, 5, 100]))
@@ -314,7 +314,7 @@ def test_other_units_are_told_in_the_words_of_causality() -> None:
     "bounds", [Spatial(80), SpeedRange(0.1, 80, 0, per=None)], ids=["radius", "speed"]
 )
 def test_far_apart_on_a_sphere(bounds: Any) -> None:
-    """As of a latitude and a longitude that changed places."""
+    """As with a latitude and a longitude that changed places."""
     condition = CausalityCondition([Temporal(0, 1), bounds], Sphere())
     report = JoinReport()
     own, others = causes(x=[42.0] * 3, y=[12.0] * 3), effects(x=[12.0] * 3, y=[42.0] * 3)

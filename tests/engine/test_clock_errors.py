@@ -110,7 +110,7 @@ def test_units_change_nothing() -> None:
 
 
 def keyed() -> tuple[pa.Table, pa.Table, dict[str, float]]:
-    """Three devices, of which c has nothing in common and d is on one side alone."""
+    """Three devices; c has nothing in common, and d is on one side alone."""
     offsets = {"a": 3.0, "b": -11.0}
     rng = np.random.default_rng(5)
     sides: list[list[tuple[str, int]]] = [[], []]
@@ -389,7 +389,7 @@ def test_what_is_found_has_a_line(name: str) -> None:
 
 
 def test_no_key_is_no_clock() -> None:
-    """Of errors without a key, as a table made by hand may have them, nothing is put right."""
+    """Errors without a key, as a table made by hand may have them, correct nothing."""
     errors = error_rows(device=[None, None, "b", "c"])
     own = pa.table({"id": [1, 2], "t": [150, 150], "device": pa.array([None, "b"])})
     clock = corrected_clock("t", errors, by="device")

@@ -54,7 +54,7 @@ def test_each_status_has_its_charts(answers: ClockAnswers) -> None:
     assert comb.offsets.second[1] > 0.9 * comb.offsets.peak[1]
     assert none.offsets.peak[1] < 6
     best, second = jump.offsets.peak, jump.offsets.second
-    # Of all the time the later segment has most pairs.
+    # The later segment of all the time has most pairs.
     assert best[0] == pytest.approx(-0.42 * SECOND, abs=0.1 * SECOND)
     assert best[1] > 5 * second[1]
     assert jump.offsets.heights.max() == pytest.approx(best[1], rel=0.3)

@@ -45,7 +45,7 @@ def test_a_connection_acknowledges_at_once_and_stays_open() -> None:
     with sender, receiver:
         hold_back(receiver.fileno())
         assert not is_prompt(receiver.fileno())
-        # Of a socket object that is made of it then, the connection would no longer block.
+        # If a socket object were made from it, the connection would no longer block.
         socket.setdefaulttimeout(5.0)
         try:
             acknowledge(receiver.fileno())

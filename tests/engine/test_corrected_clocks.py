@@ -47,7 +47,7 @@ def test_a_width_makes_the_intervals_that_the_lines_say(seed: int) -> None:
 
 
 def test_drawn_cases_have_pairs() -> None:
-    """Of the test above: joins have pairs, and some times are between two segments."""
+    """The inputs of the test above: joins have pairs, and some times are between two segments."""
     between, pairs = 0, 0
 
     def counted(*given: Any, **asked: Any) -> pa.Table:

@@ -120,9 +120,9 @@ def test_what_is_no_secret_is_told() -> None:
 
 
 def assert_hidden(text: str, *secrets: str, ordinary: str = "") -> None:
-    """No part of a secret of four or more characters stands in a text.
+    """No part of a secret of four or more characters is in a text.
 
-    Unless it stands in what is `ordinary`, which is said without any secret: our name, lines of code.
+    Unless it is in what is `ordinary`, which is said without any secret: our name, lines of code.
     """
     for secret in secrets:
         for form in {secret, unquote(secret)}:
@@ -137,7 +137,7 @@ SECRET = st.text(PRINTABLE, min_size=4, max_size=24)
 
 @st.composite
 def uris_with_secrets(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A URI, and the secrets in it as they stand there."""
+    """A URI, and the secrets in it as they are written there."""
     parts = [draw(SECRET) for _ in range(3)]
     user, password, token = (quote(p, safe="") if draw(st.booleans()) else p for p in parts)
     query = draw(st.sampled_from(["", f"?token={token}", f"?region=us-east-1&x={token}"]))

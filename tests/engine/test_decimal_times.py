@@ -1,4 +1,4 @@
-"""Times that are decimals: columns of that type, and text of CSV, of which no digit is lost."""
+"""Times that are decimals: columns of that type, and text of CSV, which loses no digit."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_what_is_too_large_for_decimals_is_left_out(far: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("unit", ["s", "min"])
 def test_what_is_not_finite_is_told_from_what_is_too_large(unit: str, tmp_path: Path) -> None:
-    """Beside times that only decimals tell apart, which have neither NaN nor infinity."""
+    """Next to times that only decimals tell apart, which have neither NaN nor infinity."""
     texts = ["1700000000.30512345678", "NaN", "-inf", "+Infinity", "1e300", "9" * 400, "", "inf"]
     path = written(tmp_path / "a.csv", texts)
     options = CorrelateOptions(unit=unit, tick="s", invalid="drop")

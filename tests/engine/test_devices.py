@@ -53,7 +53,7 @@ def test_a_gpu_that_cuda_does_not_see(
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """GPU kernels that run nowhere; the list takes the devices that they are told to use."""
+    """GPU kernels that run nowhere; the list takes the devices that they get."""
     told: list[int] = []
     package, device = ModuleType("gpu_kernels"), ModuleType("gpu_kernels.device.usable")
     device.use_device = told.append

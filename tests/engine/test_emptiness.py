@@ -109,7 +109,7 @@ def test_typical_lengths_are_told_where_they_are_known() -> None:
     assert (
         "half of the timestamps" in explain_emptiness(known, known, JoinSpec(window), None).hints[0]
     )
-    # Of nine events at least five are as long as the typical one.
+    # At least five of nine events are as long as the typical one.
     times = np.arange(9)
     lengths = [0, 0, 0, 0, 3, 9, 9, 9, 9]
     side = interval_side(times, times + lengths)
@@ -231,7 +231,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found is not None
     assert found.reasons[0].endswith("Widen it, or lower the confidence")
     assert "differ only in case" in found.reasons[1]
-    # Of a part of the rows nothing is certain.
+    # A part of the rows makes nothing certain.
     monkeypatch.setattr("coincide.engine.files.planning._MOST_ROWS", 1000)
     job = local_files_join(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []

@@ -141,7 +141,7 @@ def test_a_second_column_comes_before_rows(first: str, second: str, px: int) -> 
 
 @pytest.mark.parametrize(("second", "px"), [("px", 98), ("-px", 100)])
 def test_a_second_column_of_spans(second: str, px: int) -> None:
-    """Of those that have as much time in common, or none and one gap, or come next of all."""
+    """Events that have as much time in common, or none and one gap, or come next of all."""
     trade = pa.table({"id": [0], "t": [10]})
     spans_ = pa.table({"t": [8, 8, 5], "px": [98, 100, 99]})
     given: dict[str, Any] = {"emit": "best", "right_columns": "px", **INSTANTS}
@@ -163,7 +163,7 @@ def test_a_second_column_of_spans(second: str, px: int) -> None:
 def test_commands_read_rows_in_the_order_of_files(
     tmp_path: Path, kind: str, threads: str, prefer: str, best: int
 ) -> None:
-    """Of three files of ten rows, all of one time, in row groups of three."""
+    """Three files of ten rows, all of one time, in row groups of three."""
     quotes = pa.table({"t": [1] * 30, "x": [*range(15, 0, -1)] * 2, "px": range(30)})
     trades = pa.table({"id": [0, 1], "t": [1, 1]})
     folders = tmp_path / "trades", tmp_path / "quotes"

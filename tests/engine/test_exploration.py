@@ -198,7 +198,7 @@ def test_numbers_are_those_of_the_join(arguments: dict[str, Any], is_one: bool) 
         assert found.pairs_at(confidence) == joined.num_rows > 100
         own, others = (joined[name].to_numpy() for name in ("left_id", "right_id"))
         events = {"left": own, "right": others}
-        if is_one:  # of each event all others count
+        if is_one:  # all others count for each event
             lists = correlate_tables(*sides, condition=condition, emit="lists", **arguments)
             own = np.repeat(
                 lists["left_id"].to_numpy(), list(map(len, lists["right_id"].to_pylist()))
@@ -213,7 +213,7 @@ def test_numbers_are_those_of_the_join(arguments: dict[str, Any], is_one: bool) 
 
 
 def test_a_sample_of_one_stream_knows_its_order() -> None:
-    """Of instants that are all simultaneous, the lower row is the earlier event."""
+    """If all instants are simultaneous, the lower row is the earlier event."""
     table = pa.table({"t": [5] * 60})
     given: dict[str, Any] = {"within": (0, 1), "left_time": "t", "most_pairs": 600}
     found = explore_tables(table, **given)
@@ -272,7 +272,7 @@ def test_a_great_many_candidates_take_little_memory(monkeypatch: pytest.MonkeyPa
     condition = TimingCondition(within(-500, 500), 0.8)
     exact = correlate_tables(left, right, condition, left_columns="min_time", emit="counts")
     assert found.pairs_at(0.8) == pytest.approx(sum(exact["matches"].to_pylist()), rel=0.1)
-    # Of all events, not of the sample:
+    # For all events, not for the sample:
     assert match_counts(found, "right", 0.5) == {**dict.fromkeys(LABELS, 0), "> 1000": 2000}
     assert "100 of 3,000 left events" in dict(head_of(found))["sample"]
     assert "A sample" in found.to_html()

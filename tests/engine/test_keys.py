@@ -1,4 +1,4 @@
-"""Keys: called otherwise on the right, integers of other widths, texts in another case."""
+"""Keys: with another name on the right, integers of other widths, texts in another case."""
 
 from __future__ import annotations
 

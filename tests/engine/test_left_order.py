@@ -1,4 +1,4 @@
-"""With ``how="left"`` rows come in the order of left, whatever is handed out of an event."""
+"""With ``how="left"`` rows come in the order of left, whatever the output columns are."""
 
 from __future__ import annotations
 

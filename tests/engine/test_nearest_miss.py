@@ -85,7 +85,7 @@ def test_no_pair_of_one_stream_is_nearer(
 
 
 def sides(kind: pa.DataType = NANOSECONDS) -> tuple[pa.Table, pa.Table]:
-    """Of equal keys 33.333 µs apart at least; of others 5 µs."""
+    """Equal keys are 33.333 µs apart at least; others are 5 µs apart."""
     left, right = (
         pa.table({"t": pa.array(times, kind), "id": range(3), "key": ["a", "b", "a"]})
         for times in ([0, 1_000_000, 2_000_000], [33_333, 5_000, 2_090_000])

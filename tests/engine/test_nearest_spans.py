@@ -28,7 +28,7 @@ def nearest(
     left: tuple[list[Span], list[int]], right: tuple[list[Span], list[int]], name: str, k: int
 ) -> list[tuple[int, int]]:
     """For each left span the k nearest of a relation; of equally near ones those that end first."""
-    row = -1 if name == "after" else 1  # of alike ones the last row is the last one before
+    row = -1 if name == "after" else 1  # the last row of alike ones is the last one before
     pairs = []
     for i, (own, key) in enumerate(zip(*left, strict=True)):
         found = [
@@ -83,7 +83,7 @@ def test_one_stream(name: Any) -> None:
 
 
 def test_the_next_one_costs_no_look_at_others() -> None:
-    """One span long before all others, of which a bound would have to reach the last."""
+    """One span long before all others; a bound would have to reach its last."""
     start = np.concatenate([[0], np.arange(10**9, 10**9 + 40_000)])
     side = pa.table({"id": np.arange(start.size), "start": start, "end": start})
     report = coincide.JoinReport()

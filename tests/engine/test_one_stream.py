@@ -213,7 +213,7 @@ def test_a_stream_by_hand() -> None:
 
 
 def test_detections_with_no_other() -> None:
-    """Of the same tag, within an hour to both sides; and the first read of each burst."""
+    """With the same tag, within an hour to both sides; and the first read of each burst."""
     minutes = {"id": ["a", "b", "c", "d"], "tag": ["A", "A", "A", "B"], "at": [0, 10, 300, 300]}
     given: dict[str, Any] = {"by": "tag", "left_time": "at", "confidence": 1.0}
     table = pa.table(minutes)
@@ -333,7 +333,7 @@ def test_a_matching_has_each_event_once(seed: int, shape: tuple[str, ...]) -> No
 
 
 def test_floats_that_differ_by_order_decide_no_matching() -> None:
-    """P of a and b is 2/3, of which the float is another one in the other order."""
+    """P of a and b is 2/3; its float differs in the other order."""
     table = pa.table({"id": ["a", "b", "c"], "min_time": [6, 10, 11], "max_time": [9, 10, 14]})
     found = correlate_tables(table, within=3, confidence=0.5, matching="mutual")
     assert found.to_pylist() == [{"left_id": "a", "right_id": "b"}]

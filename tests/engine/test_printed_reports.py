@@ -96,7 +96,7 @@ def test_before_anything_was_told_and_in_a_notebook() -> None:
 
 
 def test_of_a_result_that_is_computed_later() -> None:
-    """It does not wait: what is known is told, and how to learn the rest."""
+    """It does not wait: it reports what is known, and how to learn the rest."""
     report, asked = c.JoinReport(), []
     c.correlate_tables(LEFT.slice(0, 2), RIGHT, report=report, **NEAR)
     planned = report.summary()

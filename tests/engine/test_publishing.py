@@ -129,7 +129,7 @@ def test_after_a_killed_run(tmp_path: Path, moment: str, is_folder: bool, stands
 
 
 def check_next_run(out: Path, is_folder: bool, stands: int, next_run: str) -> None:
-    """Whatever the next run does, an output stands, and nothing is left of the killed one."""
+    """Whatever the next run does, an output is there, and nothing is left of the killed one."""
     if next_run == "fails":
         with suppress(ZeroDivisionError), publication(out, is_folder) as output:
             fill(output, is_folder, 3)
@@ -238,7 +238,7 @@ def test_one_that_must_not_overwrite_tells_that_another_was_faster(
 
 
 def test_what_another_run_has_published_keeps_its_files(tmp_path: Path) -> None:
-    """Even where that comes between a rename and the look for late files."""
+    """Even where that comes between a rename and the search for late files."""
 
     class Overtaken(DiesAt):
         """Another run publishes as soon as this one has."""

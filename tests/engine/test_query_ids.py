@@ -70,7 +70,7 @@ def test_what_is_made_of_ids_is_not_pickled() -> None:
 
 
 def test_ids_of_one_run_are_found_without_a_sort() -> None:
-    """Of each number there are its row and its id, and no order and places."""
+    """Each number has its row and its id, and no order and places."""
     ids, numbers = QueryIds(pa.int64()), np.arange(100_000)
     ids.runs = ids.runs_with(pa.array(numbers), 0)
     ids.runs = ids.runs_with(pa.array([-1]), numbers.size)

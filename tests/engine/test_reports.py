@@ -319,7 +319,7 @@ def test_files_as_a_dataframe(spark: SparkSession, paths: tuple[str, str], slice
     assert (done.left, done.right, done.way) == (COUNTS, COUNTS, "files")
     assert done.counters is not None
     assert done.counters.pairs == N - 4
-    # Without a report nobody counts; who drops rows is told so.
+    # Without a report there is no count; who drops rows learns so.
     with told(DroppedRowsWarning) as texts:
         correlate_files(spark, *paths, CONDITION, options=replace(options, way="files"))
     assert "give report=JoinReport()" in texts[0]
@@ -461,7 +461,7 @@ def test_streams_on_spark_tell_what_is_too_long(spark: SparkSession, tmp_path: P
 @pytest.mark.parametrize("way", ["broadcast", "broadcast-both", "exchange", "broadcast-left"])
 def test_every_way_tells_what_is_too_long(spark: SparkSession, way: Any) -> None:
     report = JoinReport()
-    # Lengths that are declared leave no reason for a look.
+    # Lengths that are declared leave no reason for a planning job.
     longest = {"right_longest": "60s"} if way == "broadcast-left" else {}
     options = replace(MILLISECONDS, way=way, **longest)
     found = correlate(

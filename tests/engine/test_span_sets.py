@@ -38,7 +38,7 @@ EVENTS = st.lists(
     ),
     max_size=9,
 )
-"""Starts, lengths and keys; null lengths are of what goes on, if ends may be open."""
+"""Starts, lengths and keys; null lengths are spans that go on, if ends may be open."""
 CLOSED = st.sampled_from(get_args(Closed))
 MOVED = st.sampled_from([(1, 0), (1000, 1_700_000_000_000), (10**9 + 7, -(2**58))])
 Events = list[tuple[int | None, int | None, int | None]]
@@ -82,7 +82,7 @@ class Drawn:
 
     @property
     def keys(self) -> list[int]:
-        """Of spans that hold a moment, in the order in which keys first come."""
+        """Spans that hold a moment, in the order in which keys first come."""
         first = [key for key in dict.fromkeys(self.table["key"].to_pylist()) if key is not None]
         return [key for key in first if any(span.points for span in self.of(key))]
 

@@ -121,7 +121,7 @@ def test_other_units_and_epochs_change_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", RELATIONS)
 def test_one_stream_gives_each_pair_once(name: str) -> None:
-    """The earlier of two spans is left if both orders qualify; counts are of all others."""
+    """The earlier of two spans is left if both orders qualify; counts cover all others."""
     asked, test = RELATIONS[name]
     for number in range(12):
         rng = np.random.default_rng([number, *name.encode()])

@@ -102,7 +102,7 @@ def test_how_long_events_last(name: str) -> None:
 
 
 def test_events_that_all_go_on() -> None:
-    """Of lists of dicts, and of pandas, a column of nothing has no type."""
+    """A column of nothing has no type in lists of dicts, and in pandas."""
     left = [{"id": 0, "start": 5, "end": None}]
     right = [{"id": 0, "start": 0, "end": 5}, {"id": 1, "start": 0, "end": 4}]
     found = correlate_tables(
@@ -208,7 +208,7 @@ def test_spans_say_one_end() -> None:
     ):
         with pytest.raises(ConditionError, match=message):
             spans("t", **given)  # type: ignore[arg-type]
-    assert shared("0.3", "0")  # of a side that ends a share is one
+    assert shared("0.3", "0")  # the share of a side that ends is one
     side = pa.table({"id": [0], "start": [0], "end": [9]})
     going = pa.table({"id": [0], "start": [6], "end": pa.array([None], pa.int64())})
     found = correlate_tables(

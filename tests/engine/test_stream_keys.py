@@ -73,7 +73,7 @@ def test_marks_tell_most_keys_apart() -> None:
         found = marks.marks_of([values], len(values))
         assert len(set(found.tolist())) >= len(values) - 1, name
     texts = pa.array([f"device-{i:05d}" for i in range(20_000)])
-    # Of 20,000 at random among 65,536, some 17,240 differ.
+    # Some 17,240 of 20,000 at random among 65,536 differ.
     assert len(set(marks.marks_of([texts], 20_000).tolist())) > 15_000
 
 

@@ -208,7 +208,7 @@ def test_a_mutual_pair_goes_out_when_neither_can_find_a_better_one() -> None:
 
 
 def test_a_best_match_is_kept_while_another_one_waits() -> None:
-    """b is alone for good, although y, which has nobody else, is decided about much later."""
+    """b is alone for good, although y, which has no other match, is decided about much later."""
     stream = stream_tables(
         within=(-10, 10), confidence=1.0, prefer="nearest", how="left", left_delay=0, right_delay=0,
         left_time="t", right_time="t", **MUTUAL,

@@ -272,7 +272,7 @@ def test_spark_gives_the_same_ticks(spark: SparkSession, kind: pa.DataType) -> N
         assert counts.rounded == found[f"r{i}"].to_numpy()[valid].max()
 
 
-# --- what rounding loses is told ---
+# --- what rounding loses is reported ---
 
 ROUNDED = {
     "grid": ([0.1, 0.2, 0.3, 1e6 + 0.7, 1.7e9 + 0.123456], pa.float64(), "s", None, 0.0),

@@ -192,7 +192,7 @@ WRONG = [FIRST_FAULT, FIRST_NULL + 1, FIRST_FAULT, FIRST_NULL + 2, FIRST_FAULT +
 
 
 def with_wrong(events: Sequence[Event], size: int, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
-    """Events behind wrong ones on the wire, of which a chunk holds `size`."""
+    """Events behind wrong ones on the wire; a chunk holds `size` events."""
     monkeypatch.setattr(counting, "CHUNK_ROWS", size)
     valid = on_the_wire(events)
     wrong = pa.table(

@@ -122,7 +122,7 @@ def test_every_shape_in_batches_of_bounded_bytes(
     arguments = dict(how=how, emit=emit, probability=probability, by="key", **COLUMNS)
     want = correlate_tables(table, table, CONDITION, **arguments).to_batches()
     monkeypatch.setattr(row_sizes, "BATCH_BYTES", 800)
-    if emit != "lists":  # of which a single one may be too long
+    if emit != "lists":  # a single list may be too long
         monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 1000)
     for threads in (1, 3):
         job = table_join(
@@ -217,7 +217,7 @@ def test_encoded_columns(tight: None) -> None:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.large_string()], ids=str)
 def test_keys(kind: pa.DataType, tight: None) -> None:
-    """Of which one side's fit short offsets and the other's, or both together, do not."""
+    """One side's keys fit short offsets and the other's, or both together, do not."""
     long, short = some(kind), some(kind)[:8]
     sides = [
         interval_side([0] * len(key), [0] * len(key), keys=[array])
@@ -281,7 +281,7 @@ def check_task(
 ) -> list[pa.RecordBatch]:
     found = list(task(batches))
     assert len(found) > 3
-    # All of one schema, as one Arrow stream needs, which Spark takes whatever it is told.
+    # All have one schema, as one Arrow stream needs, which Spark takes in any case.
     assert {str(batch.schema) for batch in found} == {str(found[0].schema)}
     for batch in found:
         batch.validate(full=True)

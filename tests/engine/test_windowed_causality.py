@@ -161,7 +161,7 @@ def test_a_window_of_everything_finds_everything():
 
 @pytest.mark.parametrize(("lo", "hi"), [(-300_000, 100_000), (-400_000, -1), (-100_000, 300_000)])
 def test_a_pair_is_found_if_either_order_qualifies(lo: int, hi: int) -> None:
-    """Of one stream, as `causality_tables` has it; if both orders do, the earlier is the cause."""
+    """In one stream, as `causality_tables` has it; if both orders do, the earlier is the cause."""
     stream = sensor_stream(6, each=20)
     condition = CausalityCondition([Temporal(lo, hi), Spatial(0.3)])
     expected = causality_tables(stream, None, condition, cause_place=("x", "y"))

@@ -42,7 +42,7 @@ _ENDS = [5e-324, -5e-324, -0.0, 0.0, 2.0, 4.0, float(np.finfo(float).max)]
 _NEAR = st.sampled_from(
     [v for end in _ENDS for v in (np.nextafter(end, -9), end, np.nextafter(end, 9))]
 )
-"""Borders, and the floats beside them."""
+"""Borders, and the floats next to them."""
 
 
 @st.composite

@@ -18,7 +18,7 @@ ALL = (True, True, True)
 
 
 def joined(chunks: list[PointCrossings]) -> list[np.ndarray]:
-    """The columns of chunks, of which each begins where the one before stops."""
+    """The columns of chunks; each chunk begins where the one before stops."""
     assert all(one.stop == other.start for one, other in pairwise(chunks))
     return [np.concatenate(columns) for columns in list(zip(*chunks, strict=True))[2:]]
 
@@ -61,7 +61,7 @@ class BothSearches:
 def drawn_index(rng: np.random.Generator, queries: int, dimensions: int) -> BorderIndex:
     """Ranges between whole numbers below 100, narrow and wide."""
     lower = rng.integers(0, 90, (queries, dimensions)).astype(np.float64)
-    # Of many dimensions few narrow ranges hold anything.
+    # Few narrow ranges of many dimensions hold anything.
     upper = lower + rng.choice([1, 3, 30] if dimensions < 3 else [30, 90], lower.shape)
     return BorderIndex.of(lower, upper, np.arange(queries))
 

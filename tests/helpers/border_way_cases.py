@@ -32,7 +32,7 @@ NAMES = {"stream": "who", "time": "at", "query": "area"}
 
 @dataclass(frozen=True)
 class WaysCase:
-    """Readings in order of arrival, queries, and what is asked."""
+    """Readings in order of arrival, queries, and the question."""
 
     readings: pa.Table
     queries: pa.Table
@@ -49,12 +49,12 @@ class WaysCase:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Of `border_crossing_tables`."""
+        """The arguments of `border_crossing_tables`."""
         return {**self.names, "values": self.values, "options": self.options}
 
     @property
     def words(self) -> list[str]:
-        """Of `coincide borders`."""
+        """The words of `coincide borders`."""
         options = self.options
         margins = (
             options.hysteresis if isinstance(options.hysteresis, tuple) else (options.hysteresis,)

@@ -48,7 +48,7 @@ def expected(case: WaysCase, pushes: list[Push] | None = None, *, on_spark: bool
     changes = {} if pushes is None else {push.start: push for push in pushes}
     readings = list(enumerate(_ticks_and_points(case)))
     if pushes is None:
-        # Of a time the last row counts; on Spark, where rows have no order, the least values.
+        # The last row of a time counts; on Spark, where rows have no order, the least values.
         readings.reverse()
         readings.sort(key=lambda each: _place_in_time(*each[1], on_spark))
     found: Rows = []
@@ -166,7 +166,7 @@ def numbers_by(summary: BorderSummary | dict[str, Any]) -> dict[str, Any]:
 
 
 def _ticks(text: str | None) -> int | None:
-    """Of a time as a command tells it."""
+    """The ticks of a time as a command prints it."""
     if text is None or text.lstrip("-").isdigit():
         return None if text is None else int(text)
     when = dt.datetime.fromisoformat(text)

@@ -33,7 +33,7 @@ class DeferredLink:
         return len(self._queue) - self._done
 
     def kernel_writes(self) -> None:
-        """Something was launched, or memory taken, for which copies have not been told to wait."""
+        """Something was launched, or memory taken, for which copies do not wait yet."""
         self._behind_kernels = False
 
     def pinned(self, size: int) -> np.ndarray:

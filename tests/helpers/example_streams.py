@@ -37,5 +37,5 @@ def declared(**more: Any) -> CorrelateOptions:
 
 
 def unseen(**more: Any) -> CorrelateOptions:
-    """Options of a join that is planned without a look at the data."""
+    """Options of a join without a planning job."""
     return declared(**{"slices": None, "way": "broadcast-left"} | more)

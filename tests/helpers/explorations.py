@@ -19,7 +19,7 @@ from tests.helpers.strategies import JoinCase, Row
 
 LEAST = 1e-9
 CONFIDENCES = [LEAST, *(i / 100 for i in range(1, 101))]
-"""Of the curve, the first for all candidates."""
+"""The confidences of the curve, the first for all candidates."""
 
 
 class TriedPair(NamedTuple):

@@ -68,7 +68,7 @@ class Cost(NamedTuple):
 
 
 class MachineCode(NamedTuple):
-    """Of one kernel."""
+    """The machine code of one kernel."""
 
     opcodes: Counter[int]
     cost: Cost
@@ -91,7 +91,7 @@ def _device_of(capability: tuple[int, int]) -> Iterator[None]:
 def _forget_functions_of_another(capability: tuple[int, int]) -> None:
     """What kernels call is compiled anew for another capability, and once for all kernels of one."""
     for o in gc.get_objects():
-        # Asked of the type: a weak proxy, of which the referent may be gone, is among them, too.
+        # Asked of the type: a weak proxy whose referent may be gone is among them, too.
         if issubclass(type(o), CUDADispatcher) and o.targetoptions.get("device"):
             o.overloads.clear()
 
@@ -135,7 +135,8 @@ def _linked(linker: Any, *options: str) -> MachineCode:
 
 
 _OPCODE_BITS = 0x1FF
-"""Of the first 16 bytes of an instruction, since Volta; what is above says where operands are."""
+"""The opcode's bits in the first 16 bytes of an instruction, since Volta; what is above says where
+operands are."""
 
 
 def _opcodes(image: bytes) -> Counter[int]:

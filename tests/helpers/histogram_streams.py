@@ -38,7 +38,7 @@ class ShapedStream:
         return self.max_time[rows], self.shape[rows]
 
     def declared(self, side: str) -> dict[str, Any]:
-        """What the correlator is told of this side."""
+        """What the correlator knows about this side."""
         found: dict[str, Any] = {f"{side}_delay": self.delay}
         if self.table is not None:
             return found | {f"{side}_templates": self.table}

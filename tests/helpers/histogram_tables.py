@@ -62,7 +62,7 @@ def by_device(templates: pa.Table) -> Histograms:
 
 
 def histograms_of(table: pa.Table, templates: pa.Table) -> list[list[Bucket]]:
-    """Of each row its buckets: what was seen at t took place at t less its delay."""
+    """The buckets of each row: what was seen at t took place at t less its delay."""
     buckets: dict[str, list[tuple[int, int, float]]] = {}
     for row in templates.to_pylist():
         delays = row["delay_lower"], row["delay_upper"], row["mass"]

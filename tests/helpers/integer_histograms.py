@@ -1,8 +1,9 @@
 """Probabilities of pairs of templates as one integer over another: an oracle for a great many of them.
 
-Of X with buckets a = [low, high] of mass m, P(lo <= Y - X <= hi) is the sum over a of m times the mean,
-over x in a, of F(x + hi) - F(x + lo), where F is Y's distribution function; its integral is a sum over
-Y's buckets. `cpu_fallback.reference.join` says the same by areas of rectangles, with fractions.
+If X has buckets a = [low, high] of mass m, P(lo <= Y - X <= hi) is the sum over a of m times the
+mean, over x in a, of F(x + hi) - F(x + lo), where F is Y's distribution function; its integral is a
+sum over Y's buckets. `cpu_fallback.reference.join` says the same by areas of rectangles, with
+fractions.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class Reader(ArrowInput):
     """An input of JSON lines."""
 
     def file_schema(self, file: str) -> pa.Schema:
-        """Of all rows."""
+        """The schema of all rows."""
         return self._table(file).schema
 
     def whole_table(self, schema: pa.Schema) -> pa.Table:

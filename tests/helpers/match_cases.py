@@ -91,7 +91,7 @@ def tables_of(asked: Asked) -> tuple[pa.Table, pa.Table]:
 
 
 def answer(asked: Asked, batch: int | None = None, **arguments: Any) -> pa.Table:
-    """Of `correlate_tables`, in batches of so many pairs."""
+    """The answer of `correlate_tables`, in batches of `batch` pairs."""
     options = CorrelateOptions(batch_pairs=batch, threads=1)
     given = {"by": asked.by, "options": options, **arguments}
     return correlate_tables(*tables_of(asked), condition_of(asked), **given)

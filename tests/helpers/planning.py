@@ -54,7 +54,7 @@ class Session:
 
 
 def known(mebibytes: float, *, is_filtered: bool = False, **facts: Any) -> Known:
-    """A side of so many MiB, all of them in needed columns of 8 bytes a row."""
+    """A side with this number of MiB, all of them in needed columns of 8 bytes a row."""
     size = int(mebibytes * MIB)
     return Known(size, Estimate(size, size // 8, is_filtered), **facts)
 

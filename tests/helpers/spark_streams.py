@@ -35,7 +35,7 @@ SHAPES_OF_PAIRS = ("inner", "pairs", True)
 
 @dataclass(frozen=True)
 class Streams:
-    """A case: what comes when, and what is asked of it."""
+    """A case: what comes when, and its question."""
 
     files: tuple[list[pa.Table], list[pa.Table]]
     join: dict[str, Any]

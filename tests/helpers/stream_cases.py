@@ -38,7 +38,7 @@ class Stream:
         return IntervalEvents(self.low, self.high)
 
     def limits(self, side: str) -> dict[str, int]:
-        """What the correlator is told of this side."""
+        """What the correlator knows about this side."""
         return {
             f"{side}_delay": self.delay,
             f"{side}_longest": int(self.lengths.max(initial=0)),
@@ -208,7 +208,7 @@ def mixed(case: StreamCase, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         for name in ("low", "high", "arrival")
     ]
     order = np.lexsort((rng.random(sides.size), arrays[-1]))
-    # Within a side the order of arrival stands.
+    # Within a side the order of arrival stays.
     for side in (0, 1):
         places = np.flatnonzero(sides[order] == side)
         order[places] = np.flatnonzero(sides == side)

@@ -35,7 +35,7 @@ GARAGE = [
 
 
 class Case(NamedTuple):
-    """Events in order of their midpoints, and what is asked of them."""
+    """Events in order of their midpoints, and the question."""
 
     events: list[Event]
     within: int
@@ -65,7 +65,7 @@ def transition_cases(draw: Any) -> Case:
         last[where] = word
         low = clocks[where] + gap * step
         high = low if kind == "instants" else low + length * step
-        if kind == "overlapping":  # of one place in order of midpoints, whatever the lengths
+        if kind == "overlapping":  # events of one place in order of midpoints, whatever the lengths
             low, high = low - length * step, low + length * step
         clocks[where] = high if kind == "successive" else max(clocks[where], (low + high) // 2)
         events.append((*where, word, low, high))
@@ -80,7 +80,7 @@ def transition_cases(draw: Any) -> Case:
 
 
 def _probabilities(events: Sequence[Event], within: int) -> list[float]:
-    """Of transitions and stays, as exactly as floats can be."""
+    """The probabilities of transitions and stays, as exactly as floats can be."""
     found: dict[Any, Event] = {}
     values = []
     for event in events:

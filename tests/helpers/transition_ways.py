@@ -34,7 +34,7 @@ COLUMNS = ["area", "who", "what", "from", "to"]
 
 @dataclass(frozen=True)
 class WaysCase:
-    """Events of one query and stream in order, and what is asked of them; `until` in ticks."""
+    """Events of one query and stream in order, and the question; `until` in ticks."""
 
     events: pa.Table
     within: int
@@ -61,7 +61,7 @@ class WaysCase:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Of `TransitionMonitor`."""
+        """The arguments of `TransitionMonitor`."""
         return {
             **self.names, "time": ("from", "to"), "within": self.window, "repeated": self.repeated,
             "confidence": self.confidence,
@@ -77,7 +77,7 @@ class WaysCase:
 
     @property
     def words(self) -> list[str]:
-        """Of `coincide transitions`."""
+        """The words of `coincide transitions`."""
         window = str(self.window)
         given = {**self.names, **self.units, "time": "from,to", "within": window,
                  "invalid": "drop", "confidence": str(self.confidence),

@@ -48,7 +48,7 @@ _WINDOWS: dict[str, Any] = {"time": "at", "arrival": "at", "place": ("x", "y")}
 
 
 def rows(random: np.random.Generator, n: int) -> pa.Table:
-    """What the operators are given, in the order in which it comes; no two rows are of one time."""
+    """What the operators are given, in the order in which it comes; no two rows have one time."""
     at = BEGIN + random.permutation(SPAN)[:n]
     order = np.argsort(at + random.integers(0, DELAY, n), kind="stable")
     table = pa.table({

@@ -22,7 +22,7 @@ Pairs = list[tuple[int, int]]
 
 
 class WindowCase(NamedTuple):
-    """Tuples, what is asked of pairs, and how large the window is."""
+    """Tuples, the question about pairs, and how large the window is."""
 
     tuples: list[reference.Tuple]
     predicates: list[Any]

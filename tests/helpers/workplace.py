@@ -95,7 +95,7 @@ def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess
 
 
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals of which a process may have been told to take no notice."""
+"""Signals that a process may have been set to ignore."""
 
 
 def interrupted(
@@ -119,5 +119,5 @@ def interrupted(
     try:
         _, err = process.communicate(timeout=100)
     finally:
-        process.kill()  # nothing of one that does not end goes on beside other tests
+        process.kill()  # nothing of one that does not end goes on during other tests
     return process.returncode, err

@@ -1,4 +1,4 @@
-"""Streams of template histograms on a GPU, and of intervals beside them: pairs and counters of the CPU's.
+"""Streams of template histograms and of intervals on a GPU: pairs and counters of the CPU's.
 
 Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which
 `test_gpu_simulator` runs it.

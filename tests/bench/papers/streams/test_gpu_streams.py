@@ -176,7 +176,7 @@ def test_a_copy_goes_on_by_itself(algorithm: str, copied: Any) -> None:
 
 
 def test_classes_that_nothing_falls_into() -> None:
-    """Classes are told by their ends alone, and sides may have different numbers of them."""
+    """Classes differ by their ends alone, and sides may have different numbers of them."""
     times = np.arange(20)
     events = LiveEvents(2 * times, times % 5, times, np.array([0, 20]))
     nothing = LiveEvents(*[times[:0]] * 3, np.array([0, 0]))

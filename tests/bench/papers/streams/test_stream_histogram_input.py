@@ -118,7 +118,7 @@ def test_arrivals_that_go_back() -> None:
         DataError, match=r"of template 1 at 4, arrives at 7, before an earlier .* at 8"
     ):
         made.push("left", ([4], [1]), arrival=[7])
-    # Of two things that are wrong the first is told.
+    # The first of two things that are wrong is reported.
     with pytest.raises(DataError, match=r"event 0 .* arrives at 7"):
         made.push("left", ([4, 5], [1, 9]), arrival=[7, 9])
     with pytest.raises(DataError, match=r"event 0 .* not in left_templates"):

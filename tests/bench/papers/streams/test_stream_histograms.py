@@ -1,4 +1,4 @@
-"""Streams of template histograms, and of intervals beside them: the pairs of exact arithmetic."""
+"""Streams of template histograms and of intervals: the pairs of exact arithmetic."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_pairs_are_those_of_exact_arithmetic(kinds: str, block: int) -> None:
 @pytest.mark.parametrize("algorithm", ANY)
 @pytest.mark.parametrize("kinds", ["ti", "it"])
 def test_one_bucket_is_an_interval(algorithm: str, kinds: str) -> None:
-    """A mixed pair, of which the templates are intervals too: the answer of intervals alone."""
+    """A mixed pair whose templates are intervals too: the answer of intervals alone."""
     for seed in range(6):
         case = drawn_case(seed, kinds, size=80)
         plain, mixed = [], []
@@ -168,7 +168,7 @@ def test_a_pickle_goes_on(algorithm: str, kinds: str) -> None:
 
 
 def test_another_order_of_lengths_gives_the_same_rule() -> None:
-    """New lengths are put beside the old ones: gaps of narrow windows keep to their pairs."""
+    """New lengths are put next to the old ones: gaps of narrow windows keep to their pairs."""
     table = template_table({"far": Template([-90, -89, -2, 0], [0.5, 0.0, 0.5])})
     case_window = Window(-3, 3, 0.2)
     for side in ("left", "right"):

@@ -1,4 +1,4 @@
-"""Events that come later than their side's delay: counted, handed out, never paired, no harm done."""
+"""Events that come later than their side's delay: counted, returned, never paired, no harm done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals beside templates, as streams declare them: bounds, and lengths that get numbers."""
+"""Intervals and templates, as streams declare them: bounds, and lengths that get numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coincide.model.templates.template import Template, template_table
 @pytest.mark.parametrize("base_side", [LEFT, RIGHT])
 @pytest.mark.parametrize("longest", [30, 2 * LIMIT])
 def test_bands_of_mixed_streams_in_the_widest_window(base_side: int, longest: int) -> None:
-    """The longest intervals beside templates: bounds that leave int64 are cut, and do not wrap."""
+    """The longest intervals, with templates: bounds that leave int64 are cut, and do not wrap."""
     templates = template_table({"a": Template([0, 3, 2**60 - 1], [0.5, 0.5])})
     model = MixedStreams(Window(-LIMIT, LIMIT, 0.5), LEFT, (0, longest), templates, 10)
     one = ShapeClasses.one(0, 0)
