@@ -231,7 +231,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found is not None
     assert found.reasons[0].endswith("Widen it, or lower the confidence")
     assert "differ only in case" in found.reasons[1]
-    # A part of the rows makes nothing certain.
+    # A sample of the rows makes nothing certain.
     monkeypatch.setattr("coincide.engine.files.planning._MOST_ROWS", 1000)
     job = local_files_join(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []

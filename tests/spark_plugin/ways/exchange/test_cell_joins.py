@@ -269,8 +269,7 @@ def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_filters_leave(
     spark: SparkSession, parted: Path, kept: tuple[str, str], how: str
 ) -> None:
-    """Any part of each side, and as much of the report as for other sides without a planning
-    job."""
+    """Filters keep any part of each side. The report says as much as for other sides."""
     frames, tables = [], []
     for name, table, (text, mask) in zip(
         ("left", "right"), (LEFT, RIGHT), (FILTERS[each] for each in kept), strict=True

@@ -139,7 +139,7 @@ def test_a_right_row_group_weighs_where_it_lies() -> None:
     """It is as long as all left ones together, each of which reaches a tenth of it."""
     left: list[Group] = [(100, 1000 * i, 1000 * i + 999) for i in range(10)]
     found = plan(left, [(10_000, 0, 4999)], 2)
-    # Out of 11,000 rows of work the first three left row groups have 6,600 less 1,100, about half.
+    # The first three left row groups have 6,600 less 1,100 of 11,000 rows of work, about half.
     first = sum(stop - start for _, start, stop in parts(found)[0])
     assert 240 <= first <= 300
 

@@ -119,7 +119,7 @@ def test_files_out_and_a_summary(
 def test_more_pairs_than_are_allowed_leave_no_output(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path, way: Any
 ) -> None:
-    """All tasks together have these: each has fewer."""
+    """The limit is for the pairs of all tasks together: each task has fewer."""
     pairs, out = expected(sides).num_rows, tmp_path / "out"
     few = CorrelateOptions(max_pairs=pairs - 1, slices=7, way=way)
     with pytest.raises(

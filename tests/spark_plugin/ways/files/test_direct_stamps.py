@@ -50,7 +50,7 @@ def write(path: Path, content: pa.Table) -> None:
 
 
 def test_footers_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many row groups take longer to read than what a slice needs of them."""
+    """A footer of many row groups takes longer to parse than a slice takes to read."""
     parsed = []
     parse = pq.read_metadata
     monkeypatch.setattr(pq, "read_metadata", lambda source: parsed.append(1) or parse(source))
