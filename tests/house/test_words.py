@@ -94,5 +94,10 @@ def test_docstrings_help_and_messages_of_the_product_are_read() -> None:
 
 def test_every_page_and_module_is_checked() -> None:
     named = {path.relative_to(ROOT).as_posix() for path in every_file()}
-    assert {"README.md", "docs/meaning.md", "coincide/model/errors.py"} <= named
+    inner = {
+        "tests/engine/test_keys.py",
+        "bench/hunt/intervals.py",
+        "spark_plugin/tasks/slice_plan.py",
+    }
+    assert {"README.md", "docs/meaning.md", "coincide/model/errors.py"} | inner <= named
     assert len(BANNED) > 15
