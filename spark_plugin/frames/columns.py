@@ -320,11 +320,6 @@ def _fields_of(frame: DataFrame) -> dict[str, list[T.StructField]]:
     return known
 
 
-def can_be_named(name: str, lowered: Sequence[str]) -> bool:
-    """Whether SQL can name a column, among columns whose names in lower case are given."""
-    return "${" not in name and lowered.count(name.lower()) == 1
-
-
 _ZONE: dict[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 )

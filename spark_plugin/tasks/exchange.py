@@ -66,9 +66,9 @@ class SliceTask(WireTask):
 
     def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
         """The joins of the partition."""
-        for left, right, label in self.slices(batches):
+        for left, right, _ in self.slices(batches):
             _check_shapes((left, right), self.shapes)
-            yield self.joined_slice(left, right, label)
+            yield self.joined(left, right)
 
     def slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Side, Side, int]]:
         """Left and right events of each slice, or of a part of one, with its label."""
@@ -98,10 +98,6 @@ class SliceTask(WireTask):
         if self.room is None or count == 1:
             return [packs]
         return _divided(packs, self.room.plan.finer(count), self.schemas, self.spec.models)
-
-    def joined_slice(self, left: Side, right: Side, label: int) -> Emission:
-        """The join of one slice."""
-        return self.joined(left, right)
 
 
 def _check_shapes(

@@ -307,8 +307,8 @@ def check_room(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> Non
     if plan.fill > _TOO_FULL:
         problem = (
             f"a task would hold {plan.fill:,.1f} times what {argument('slice_rows', options.slice_rows)}"
-            f" and {argument('slice_bytes', options.slice_bytes)} allow, since so many right events are"
-            " within reach of each other. Narrow the window, raise the confidence, join by keys, or"
+            f" and {argument('slice_bytes', options.slice_bytes)} allow, since these right events are"
+            " all within reach of each other. Narrow the window, raise the confidence, join by keys, or"
             " allow slices more rows and workers more memory."
         )
         if plan.fill > _FAR_TOO_FULL:
