@@ -15,7 +15,7 @@ MAX_CLASSES = 16
 """More would save hardly a probe: lengths that differ little have nearly the same bands."""
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
-Emit = Literal["pairs", "lists", "counts", "best"]
+Emit = Literal["pairs", "lists", "counts", "best", "aggregates"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
 SideName = Literal["left", "right"]
@@ -202,6 +202,7 @@ class OutputRow:
     is_best: bool = False  # the matches of an event that are chosen
     holds_matches: bool = True  # what a match has, such as a probability
     totals: tuple[str, ...] = ()  # columns of whole numbers that add up over matches, from 0
+    is_aggregated: bool = False  # columns that all matches of an event have together
 
     @property
     def holds_all_pairs(self) -> bool:
@@ -221,6 +222,7 @@ OUTPUT_ROWS: dict[Emit, OutputRow] = {
         OutputRow("lists", 0.1, in_lists=True),
         OutputRow("counts", 0.02, holds_matches=False, totals=("matches",)),
         OutputRow("best", 0.1, is_best=True),
+        OutputRow("aggregates", 0.02, holds_matches=False, is_aggregated=True),
     )
 }
 """All words that say what a row is: what rows need, and what refuses them, is asked here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.threads import run_tasks, step, tally_of_blocks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
+from cpu_fallback.aggregates.kernels import Found, Prepared, aggregate_block, found_of
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
@@ -92,17 +93,24 @@ class EventJoin(CountedJoin):
         # Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
         best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
-        # In steps, between which it can be interrupted: a burst has a great many candidates.
-        a, size = start, _FIRST_STEP
-        while a < stop:
-            b, begun = min(a + size, stop), time.perf_counter()
+        for a, b in _in_steps(start, stop, _LAST_STEP):
             found = best[a - start : b - start], merits[a - start : b - start]
             tally += self._kernels.best_block(a, b, self._sides, ranks, *found)
-            step(b - a)
-            is_quick = time.perf_counter() - begun < _STEP_SECONDS
-            size = min(2 * size, _LAST_STEP) if is_quick else max(1, size // 2)
-            a = b
         return best, merits, JoinCounters.of_tally(*tally.tolist())
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether `aggregated` may be asked for: not of a scan of starts."""
+        return self._kernels is kernels
+
+    def aggregated(self, start: int, stop: int, prepared: Prepared) -> tuple[Found, JoinCounters]:
+        """Aggregates of the matches of the base positions start ... stop. Needs no counts."""
+        found = found_of(stop - start, prepared.before.shape[1], prepared.codes.shape[0])
+        tally = np.zeros(3, np.int64)
+        for a, b in _in_steps(start, stop, stop - start):
+            part = Found(*(each[a - start : b - start] for each in found))
+            tally += aggregate_block(a, b, self._sides, prepared, part)
+        return found, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool
@@ -113,6 +121,18 @@ class EventJoin(CountedJoin):
         values = (left_values, right_values, left_out, right_out)
         self._kernels.fill_block(start, stop, self._sides, self.offsets, origin, *values)
         return left_out, right_out
+
+
+def _in_steps(start: int, stop: int, largest: int) -> Iterator[tuple[int, int]]:
+    """Runs between which work can be interrupted: a burst has a great many candidates."""
+    a, size = start, _FIRST_STEP
+    while a < stop:
+        b, begun = min(a + size, stop), time.perf_counter()
+        yield a, b
+        step(b - a)
+        is_quick = time.perf_counter() - begun < _STEP_SECONDS
+        size = min(2 * size, largest) if is_quick else max(1, size // 2)
+        a = b
 
 
 def banded_sides(

@@ -127,6 +127,11 @@ class CausalityArguments(PairArguments):
                 f" or remove {self.choice.word.option}."
             )
 
+    @property
+    def pair_values(self) -> tuple[str, ...]:
+        """As in `PairArguments`: also the distance in space."""
+        return (*super().pair_values, *["distance"] * bool(self.places[0]))
+
     def _take_from_causes(self) -> None:
         """Take times and places from causes, as one stream names them once."""
         for name in ("time", "place"):

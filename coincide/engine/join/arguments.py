@@ -283,6 +283,14 @@ class JoinArguments(PairArguments):
         return [*super()._names_of_output, "pair_columns"]
 
     @property
+    def pair_values(self) -> tuple[str, ...]:
+        """As in `PairArguments`."""
+        if not self.is_of_spans:
+            return super().pair_values
+        has_none = self.condition.confidence is None
+        return (OVERLAP,) if has_none else (OVERLAP, "probability")
+
+    @property
     def is_of_spans(self) -> bool:
         """Whether events last, and pairs have a relation."""
         return isinstance(self.condition, SpanRelation)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.sides import Side, without_payload
+from coincide.engine.join.aggregate_rows import Aggregates
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.spec import AnySpec
@@ -329,6 +330,7 @@ _SHAPES: dict[Emit, type[Emission]] = {
     "lists": Lists,
     "counts": Counts,
     "best": Best,
+    "aggregates": Aggregates,
 }
 _MATCHINGS: dict[Matching, type[Emission]] = {
     "mutual": Mutual,

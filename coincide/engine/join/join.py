@@ -27,6 +27,7 @@ from coincide.engine.events.sides import Side, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns, longest_matches
+from coincide.engine.join.aggregate_types import check_pair_values
 from coincide.engine.join.arguments import JoinArguments, MirroredArguments
 from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.derived_joins import ROW_NUMBERS
@@ -52,6 +53,7 @@ from coincide.engine.reports.emptiness import (
 )
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.room import Expected, PairLimit
+from coincide.model.aggregates import Aggregates
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
@@ -409,6 +411,7 @@ def resolved(
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, all_cores(), _BATCH_PAIRS)
+    check_pair_values(spec.aggregates, arguments.sides[1], right.names)
     own, others = _kinds_tested(schemas, arguments)
     if count := len(arguments.choice.columns):
         named = arguments.sides[1], arguments.tested[1][-count:], others[-count:]
@@ -501,6 +504,7 @@ def correlate_tables(
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
     ties: Ties = "order",
+    aggregates: Aggregates | None = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -542,11 +546,12 @@ def correlate_tables(
     how : {"inner", "left", "right", "full", "semi", "anti"}
         ``left`` keeps left events without a match, ``right`` right ones, ``full`` both; ``semi`` and
         ``anti`` give one row per left event that has, or lacks, a match.
-    emit : {"pairs", "lists", "counts", "best"}
+    emit : {"pairs", "lists", "counts", "best", "aggregates"}
         One row a pair; or one row per left event with arrays (in no particular order), with the number
-        of its ``matches``, or with its most probable match. The output has no events without a match
-        with ``how="inner"``. With ``how="left"`` they have empty arrays, 0, or nulls. ``best`` with
-        ``how="right"`` is a row per right event with its best left match.
+        of its ``matches``, with its most probable match, or with `aggregates` of its matches. The
+        output has no events without a match with ``how="inner"``. With ``how="left"`` they have empty
+        arrays, 0, or nulls. ``best`` with ``how="right"`` is a row per right event with its best left
+        match.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     pair_columns : str or sequence of str
@@ -592,6 +597,12 @@ def correlate_tables(
         each left event has at most `k`, and docs/meaning.md says which. ``"all"``: those equal to the last
         of the `k` are there, too, and equal ones have one ``rank``. Spans are equal that have as much time
         in common, or none and one gap.
+    aggregates : dict, optional
+        With ``emit="aggregates"``, columns of the output by name: ``"count"``, or a column of right and a
+        function of its values in the matches of an event, ``{"n": "count", "energy": ("amp", "sum")}``.
+        Functions are count, sum, mean, std, min, max, first, last and any. Missing values do not count.
+        ``"delta"``, ``"probability"`` and for spans ``"overlap"`` are what pairs have. docs/aggregates.md
+        says what each gives: sums are exact.
 
     Returns
     -------
@@ -623,7 +634,7 @@ def correlate_tables(
         how=how, emit=emit, probability=probability,
         pair_columns=pair_columns, backend=backend,
         options=options, is_one_stream=right is None, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group, ties=ties,
+        matching=matching, largest_group=largest_group, ties=ties, aggregates=aggregates,
     )  # fmt: skip
     return joined(TableJoin, left, right, arguments, report)
 

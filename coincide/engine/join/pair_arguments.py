@@ -30,6 +30,9 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
 from coincide.engine.join.spec import AnySpec
+from coincide.model.aggregates import EXAMPLE as AGGREGATES_EXAMPLE
+from coincide.model.aggregates import OPTION as AGGREGATES
+from coincide.model.aggregates import Aggregate, Aggregates, aggregates_of, columns_of
 from coincide.model.condition import (
     Confidence,
     TimingCondition,
@@ -43,6 +46,7 @@ from coincide.model.options import (
     LARGEST_GROUP,
     MATCHINGS,
     MOST_PROBABLE,
+    OUTPUT_ROWS,
     Backend,
     CorrelateOptions,
     Emit,
@@ -96,6 +100,7 @@ class PairArguments(Output, ABC):
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
     ties: Ties = "order"
+    aggregates: Aggregates | None = None
 
     def check_pairs(self) -> None:
         """Refuse what makes no sense of any join."""
@@ -107,6 +112,7 @@ class PairArguments(Output, ABC):
         check_options(self.options, CorrelateOptions)
         check_where(self.where, self.where_columns)
         self._check_emission()
+        self._check_aggregates()
         self.choice.check_output(self)
         check_backend(self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
@@ -136,6 +142,30 @@ class PairArguments(Output, ABC):
                 f"{self._said_output} gives no pairs, so there is no probability. Remove"
                 f" {argument('probability', True)}."
             )
+
+    def _check_aggregates(self) -> None:
+        """Refuse aggregates for rows that have none, and rows of aggregates without any."""
+        if self.aggregates is None and self.row.is_aggregated:
+            raise ConditionError(
+                f"{self.row.said} needs {argument(AGGREGATES)} (found none). Name them, such as"
+                f" {AGGREGATES_EXAMPLE}."
+            )
+        if self.aggregates is not None and not self.row.is_aggregated:
+            raise ConditionError(
+                f"{argument(AGGREGATES)} applies to {OUTPUT_ROWS['aggregates'].said} alone (found"
+                f" {self.row.said}). Use that, or remove {argument(AGGREGATES)}."
+            )
+        _ = self.asked_aggregates
+
+    @remembered
+    def asked_aggregates(self) -> tuple[Aggregate, ...]:
+        """The aggregates that are asked for, in their order."""
+        return aggregates_of(self.aggregates, self.pair_values)
+
+    @property
+    def pair_values(self) -> tuple[str, ...]:
+        """What pairs have that can be aggregated."""
+        return ("delta", "probability")
 
     @property
     def _said_output(self) -> str:
@@ -231,6 +261,7 @@ class PairArguments(Output, ABC):
         names = ("probability", "backend", "is_one_stream", "pairs_once", "choice")
         own, others = times
         return {name: getattr(self, name) for name in names} | {
+            "aggregates": self.asked_aggregates,
             "emit": self.emit if self.choice.one_to_one is None else "pairs",
             "threads": self.options.threads or threads,
             "batch_pairs": self.options.batch_pairs or batch_pairs,
@@ -346,7 +377,7 @@ class PairArguments(Output, ABC):
         """The output columns, left and right; none of right for semi, anti and counts."""
         left, right = self.given_columns
         if not self.outputs_matches:
-            right = ()
+            right = columns_of(self.asked_aggregates)
         own, others = (() if is_all_columns(each) else each for each in (left, right))
         return names_of(own), names_of(others)
 
@@ -423,7 +454,7 @@ class PairArguments(Output, ABC):
         none: dict[str, Any] = dict.fromkeys(self._names_of_output, ())
         return replace(
             self, how="inner", emit="counts", probability=False, prefer="probability", k=1,
-            ties="order", **none,
+            ties="order", aggregates=None, **none,
         )  # fmt: skip
 
     def of_times(self) -> Self:

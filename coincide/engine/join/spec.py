@@ -14,16 +14,18 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side, row_ranks, tie_ranks
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
+from coincide.engine.join.aggregate_types import aggregate_fields
 from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.pairs.best import BestMatches
-from coincide.engine.pairs.source import MeasuredSource, PairSource, Rows
+from coincide.engine.pairs.source import MeasuredSource, PairSource, RangedSource, Rows
+from coincide.model.aggregates import Aggregate, columns_of
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError
 from coincide.model.options import MOST_PROBABLE, Emit, How, MatchChoice, Output
 from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
-from coincide.model.sides import LEFT, SIDES
+from coincide.model.sides import LEFT, RIGHT, SIDES
 
 C = TypeVar("C")
 
@@ -41,6 +43,7 @@ class AnySpec(Output, ABC):
 
     how: How = "inner"
     emit: Emit = "pairs"
+    aggregates: tuple[Aggregate, ...] = ()
     probability: bool = False
     delta_name: str | None = None  # the column of delta; None: the output has none
     overlap_name: str | None = None  # the column of the time in common, likewise
@@ -197,6 +200,8 @@ class Pairing(ABC):
     join: PairSource
     measuring: MeasuredSource | None = None
     """The join, where it tells delta and distance of its pairs as it finds them."""
+    ranged: RangedSource | None = None
+    """The join, where it aggregates matches without making pairs."""
 
     def __init__(self, left: Side, right: Side, spec: AnySpec) -> None:
         self.left, self.right, self.spec = left, right, spec
@@ -245,7 +250,7 @@ class Pairing(ABC):
         spec, rows = self.spec, (left_rows, right_rows)
         found = {} if spec.delta_name is None else {spec.delta_name: self.deltas(*rows)}
         if spec.overlap_name is not None:
-            found[spec.overlap_name] = np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
+            found[spec.overlap_name] = self.value_of(OVERLAP, *rows)
         return found | self._ends_of_overlaps(*rows)
 
     def of_condition(
@@ -285,9 +290,30 @@ class Pairing(ABC):
 
     def deltas(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """T_right - T_left between stamps, or midpoints, half a tick left off: int64 array, ticks."""
-        left, right = self._stamps
-        doubled = right[right_rows] - left[left_rows] + 2 * self.not_moved
+        return self.deltas_to(left_rows, self.stamps[RIGHT][right_rows])
+
+    def deltas_to(self, left_rows: np.ndarray, stamps: np.ndarray) -> np.ndarray:
+        """The same of left events and right stamps, half ticks."""
+        doubled = stamps - self.stamps[LEFT][left_rows] + 2 * self.not_moved
         return (doubled + (doubled < 0)) >> 1
+
+    def value_of(self, name: str, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        """One of `PAIR_VALUES` of pairs: int64, of which `NO_NUMBER` is none, or float64 array."""
+        rows = left_rows, right_rows
+        if name == DELTA:
+            return self.deltas(*rows)
+        if name == OVERLAP:
+            return np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
+        return self.probabilities(*rows) if name == "probability" else self.measured(*rows)[name]
+
+    def places_in_time(self) -> np.ndarray:
+        """Places of right events, from the earliest midpoint on, of spans start: int64 array, by row."""
+        right, is_of_spans = self.right, isinstance(self.spec.widest, SpanWindow)
+        ranks = row_ranks(right, latest_first=False) if self.spec.ties_by_rows else tie_ranks(right)
+        time = 2 * right.min_time if is_of_spans else right.min_time + right.max_time
+        places = np.empty(len(right), np.int64)
+        places[np.lexsort((ranks, time))] = np.arange(len(right))
+        return places
 
     @property
     def not_moved(self) -> int:
@@ -301,7 +327,7 @@ class Pairing(ABC):
         return ends - np.maximum(left.min_time[left_rows], right.min_time[right_rows])
 
     @remembered
-    def _stamps(self) -> Rows:
+    def stamps(self) -> Rows:
         """Stamps, or midpoints, of both sides: int64 arrays, half ticks."""
         left, right = (
             2 * side.max_time - side.model.before_ends(side.shapes)
@@ -331,6 +357,9 @@ def output_schema(
     fields = [*by, *left]
     if not spec.one_row_per_event:
         fields += [pa.field(name, pa.int64(), nullable=False) for name in spec.row.totals]
+    if spec.row.is_aggregated:
+        columns = zip(columns_of(spec.aggregates), (each.type for each in right), strict=True)
+        fields += aggregate_fields(spec.aggregates, dict(columns))
     if spec.outputs_matches:
         wrap = pa.list_ if spec.row.in_lists else lambda kind: kind
         measures = [pa.field(name, kind) for name, kind in spec.measures.items()]

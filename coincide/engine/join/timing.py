@@ -30,6 +30,7 @@ from coincide.model.sides import RIGHT
 from coincide.model.timestamps import IntervalPairs
 from coincide.model.timestamps.spans import SpanPairs
 from cpu_fallback import event_decisions, event_merits, event_probabilities
+from cpu_fallback.join.event_join import EventJoin
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
 from cpu_fallback.join.nearest import NearestJoin
 
@@ -71,7 +72,9 @@ class TimingPairing(Pairing):
             right = replace(right, max_time=right.max_time + spec.shift)
             spec = spec.but(window=spec.window.moved(spec.shift))
         super().__init__(left, right, spec)
-        self._backend = load_task_backend(spec.backend)
+        # The CPU aggregates ranges of matches, a GPU the pairs that it makes, to the same bits.
+        is_quicker_here = spec.row.is_aggregated and spec.backend == "auto"
+        self._backend = load_task_backend("cpu" if is_quicker_here else spec.backend)
         events = grouped_events(left, right)
         self._model, *self._events = spec.pairs.for_events(*events)
         window, is_enough = spec.window, False
@@ -109,6 +112,8 @@ class TimingPairing(Pairing):
             join = ranked = FilteredJoin(self, join, selection)
         # Last: what a copy of it is part of, as tests of pairs are, must not lead back to the join.
         self.join, self._ranked, self._is_filtered = join, ranked, selection is not None
+        if isinstance(join, EventJoin) and join.has_ranges:
+            self.ranged = join
 
     @property
     def not_moved(self) -> int:

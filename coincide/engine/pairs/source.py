@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from coincide.model.counters import JoinCounters
+from cpu_fallback.aggregates.kernels import Found, Prepared
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
@@ -71,6 +72,15 @@ class RankedSource(PairSource, Protocol):
         ``ranks`` order targets that are equal in all else: int64, by target position. Without a match
         a position is -1 and a merit NaN.
         """
+
+
+class RangedSource(PairSource, Protocol):
+    """Pairs of runs of targets, which are aggregated without making them."""
+
+    def aggregated(
+        self, start: int, stop: int, prepared: Prepared, /
+    ) -> tuple[Found, JoinCounters]:
+        """Counts, sums and least values of the matches of the base positions start ... stop."""
 
 
 class MeasuredSource(PairSource, Protocol):

@@ -1,0 +1,98 @@
+"""The types of aggregates, and the columns that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from coincide.engine.events.rows import is_string
+from coincide.engine.events.schemas import plain_type, storage_type
+from coincide.model.aggregates import FUNCTIONS, Aggregate
+from coincide.model.errors import SchemaError
+
+
+def output_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
+    """The type of an aggregate of a column of a type; raises SchemaError where it has no meaning."""
+    function, kind = aggregate.function, readable_type(kind)
+    if function == "count":
+        return pa.int64()
+    if function in ("first", "last"):
+        return kind
+    takes = {
+        "sum": _is_number(kind) or pa.types.is_duration(kind),
+        "mean": _is_number(kind),
+        "std": _is_number(kind),
+        "any": pa.types.is_boolean(kind),
+    }
+    if not takes.get(function, _has_order(kind)):
+        raise SchemaError(
+            f"{function!r} takes {FUNCTIONS[function].takes} (found {aggregate.column!r}, which is"
+            f" {kind}, in {aggregate.said}). Cast it, or choose another function."
+        )
+    if function in ("mean", "std"):
+        return pa.float64()
+    return type_of_sum(kind) if function == "sum" else kind
+
+
+def readable_type(kind: pa.DataType) -> pa.DataType:
+    """A column without a type has nulls alone, which may be of any."""
+    kind = plain_type(kind)
+    return pa.int64() if pa.types.is_null(kind) else kind
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_decimal(kind):
+        return bool(kind.scale >= 0)
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    types, kind = pa.types, storage_type(kind)
+    is_bytes = types.is_binary(kind) or types.is_large_binary(kind)
+    is_bytes |= types.is_fixed_size_binary(kind)
+    is_time = types.is_temporal(kind) and not types.is_interval(kind)
+    return bool(_is_number(kind) or is_time or is_string(kind) or is_bytes)
+
+
+def type_of_sum(kind: pa.DataType) -> pa.DataType:
+    """The type of sums of numbers, or durations, of a type."""
+    types = pa.types
+    if types.is_floating(kind):
+        return pa.float64()
+    if types.is_decimal256(kind):
+        return pa.decimal256(76, kind.scale)
+    if types.is_decimal(kind):
+        return pa.decimal128(38, kind.scale)
+    if types.is_unsigned_integer(kind):
+        return pa.uint64()
+    return kind if types.is_duration(kind) else pa.int64()
+
+
+_OF_PAIRS = {"delta": pa.int64(), "overlap": pa.int64()}
+"""Types of what pairs have; all else is a float."""
+
+
+def aggregate_fields(
+    aggregates: Sequence[Aggregate], columns: Mapping[str, pa.DataType]
+) -> list[pa.Field]:
+    """The columns of the output, of columns of these types."""
+    found = []
+    for each in aggregates:
+        name = each.column or ""
+        of_pairs = _OF_PAIRS.get(name, pa.float64())
+        kind = of_pairs if each.is_of_pairs else columns.get(name, pa.int64())
+        is_count = each.function == "count"
+        found.append(pa.field(each.name, output_type(each, kind), nullable=not is_count))
+    return found
+
+
+def check_pair_values(aggregates: Sequence[Aggregate], side: str, names: Sequence[str]) -> None:
+    """Refuse names that pairs and columns of a side both have."""
+    for each in aggregates:
+        if each.is_of_pairs and each.column in names:
+            raise SchemaError(
+                f"{each.column!r} is what a pair has, and a column of {side} (found both in"
+                f" {each.said}). Rename the column."
+            )

@@ -1,0 +1,154 @@
+"""Aggregates of matches, as they are asked for: names, columns and functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from coincide.model.errors import ConditionError, argument, brief
+
+Function = Literal["count", "sum", "mean", "std", "min", "max", "first", "last", "any"]
+"""What becomes of the values of an event's matches."""
+GivenAggregate = str | tuple[str, str]
+"""The word "count", or the column of a match and a function."""
+Aggregates = Mapping[str, GivenAggregate]
+"""Aggregates by the names of their output columns."""
+PAIR_VALUES = ("delta", "probability", "distance", "overlap")
+"""What pairs have, besides the columns of their events."""
+
+
+@dataclass(frozen=True)
+class FunctionWord:
+    """A word for a function: what it gives, and what it takes."""
+
+    word: Function
+    gives: str  # in words
+    takes: str  # types, in words
+    needs_events: bool = False  # the times of right events, so that values of pairs are refused
+
+
+FUNCTIONS: dict[str, FunctionWord] = {
+    each.word: each
+    for each in (
+        FunctionWord("count", "how many values are there", "any column"),
+        FunctionWord("sum", "the sum", "numbers, durations and truth values"),
+        FunctionWord("mean", "the mean, a float64", "numbers and truth values"),
+        FunctionWord("std", "the sample standard deviation", "numbers and truth values"),
+        FunctionWord("min", "the least value", "numbers, times, texts and truth values"),
+        FunctionWord("max", "the greatest value", "numbers, times, texts and truth values"),
+        FunctionWord("first", "the value of the earliest match", "any column", needs_events=True),
+        FunctionWord("last", "the value of the latest match", "any column", needs_events=True),
+        FunctionWord("any", "whether one is true", "truth values", needs_events=True),
+    )
+}
+"""All functions: refusals and help come from here."""
+OPTION = "aggregates"
+EXAMPLE = argument(OPTION, {"n": "count", "energy": ("amp", "sum")})
+"""What messages show."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One column of the output: a function of a column of the matches of an event."""
+
+    name: str
+    function: Function
+    column: str | None = None  # None: matches themselves are counted
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether it is of what pairs have, whatever columns there are."""
+        return self.column in PAIR_VALUES
+
+    @property
+    def said(self) -> str:
+        """What messages call it."""
+        given = "count" if self.column is None else (self.column, self.function)
+        return f"{argument(OPTION)}: {self.name!r}: {given!r}"
+
+
+def columns_of(aggregates: Sequence[Aggregate]) -> list[str]:
+    """The columns of the match that aggregates are of, each once."""
+    asked = (each for each in aggregates if each.column is not None and not each.is_of_pairs)
+    return list(dict.fromkeys(str(each.column) for each in asked))
+
+
+def aggregates_of(given: Aggregates | None, values: tuple[str, ...]) -> tuple[Aggregate, ...]:
+    """The aggregates that are asked for; pairs have these values."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping) or not given:
+        raise ConditionError(
+            f"{argument(OPTION)} takes a dict of names and (column, function) (found"
+            f" {brief(given)}). Give one, such as {EXAMPLE}."
+        )
+    return tuple(_aggregate(name, each, values) for name, each in given.items())
+
+
+def _aggregate(name: object, given: object, values: tuple[str, ...]) -> Aggregate:
+    if not isinstance(name, str) or not name:
+        raise ConditionError(
+            f"{argument(OPTION)} names columns of the output by texts (found {brief(name)}). Use"
+            " a text."
+        )
+    if given == "count":
+        return Aggregate(name, "count")
+    if not isinstance(given, (tuple, list)) or [*map(type, given)] != [str, str]:
+        raise ConditionError(
+            f"{argument(OPTION)} takes 'count', or a column and a function for each name (found"
+            f" {brief(given)} for {name!r}). Write it as in {EXAMPLE}."
+        )
+    column, function = given
+    if function not in FUNCTIONS:
+        meant = get_close_matches(function, FUNCTIONS, 1)
+        if column in FUNCTIONS:
+            cure = f"The column comes first: ({function!r}, {column!r})"
+        else:
+            cure = f"Did you mean {meant[0]!r}?" if meant else "Use one of them"
+        raise ConditionError(
+            f"the functions of {argument(OPTION)} are {', '.join(FUNCTIONS)} (found {function!r}"
+            f" for {name!r}). {cure.removesuffix('?')}{'?' if cure.endswith('?') else '.'}"
+        )
+    found = Aggregate(name, FUNCTIONS[function].word, column)
+    if found.is_of_pairs:
+        _check_pair_value(found, values)
+    return found
+
+
+def _check_pair_value(aggregate: Aggregate, values: tuple[str, ...]) -> None:
+    word = FUNCTIONS[aggregate.function]
+    if aggregate.column not in values:
+        raise ConditionError(
+            f"pairs of this join have {', '.join(values)} (found {aggregate.column!r} in"
+            f" {aggregate.said}). Use one of them, or rename a column of that name."
+        )
+    if word.needs_events:
+        raise ConditionError(
+            f"{word.word!r} takes a column of the match (found {aggregate.said}). Use 'min' or"
+            " 'max'."
+        )
+
+
+_TEXT = re.compile(r"(?P<function>\w+)\s*(?:\(\s*(?P<column>.*?)\s*\))?", re.DOTALL)
+
+
+def aggregate_of_text(text: str) -> tuple[str, GivenAggregate]:
+    """The name and the aggregate of ``energy=sum(amp)`` or ``n=count``, as commands take them."""
+    name, equals, rest = (part.strip() for part in text.partition("="))
+    found = _TEXT.fullmatch(rest)
+    if not (name and equals and found) or (found["column"] == ""):
+        raise ConditionError(
+            f"{argument(OPTION)} takes NAME=FUNCTION(COLUMN) or NAME=count (found {text!r})."
+            " Write it as in energy=sum(amp)."
+        )
+    if found["column"] is None:
+        if found["function"] != "count":
+            raise ConditionError(
+                f"{argument(OPTION)} needs a column for {found['function']} (found {text!r})."
+                f" Write {name}={found['function']}(COLUMN)."
+            )
+        return name, "count"
+    return name, (found["column"], found["function"])

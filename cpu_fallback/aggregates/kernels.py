@@ -1,0 +1,169 @@
+"""The kernels of aggregates: count, add up and compare the matches of a base event. Numba, no GIL.
+
+Sums are differences of sums before each target (`cpu_fallback.aggregates.digits`). Least values are
+looked up in sparse tables over blocks of targets. So the targets between the inner cursors of
+`cpu_fallback.join.kernels` cost the same however many they are; those in the shell are probed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.model.compiled import compiled
+from coincide.model.timestamps.protocol import difference
+from cpu_fallback.join.buffers import group_of, new_scratch, next_group, place_run
+from cpu_fallback.join.kernels import PROBED, PROBED_PAIRS, SURE
+
+_BITS = 5
+_BLOCK = 1 << _BITS
+NOTHING = np.iinfo(np.int64).max
+"""The least value of no target."""
+
+
+class Prepared(NamedTuple):
+    """What is prepared of targets, in their order, for all aggregates.
+
+    ``before``, shape (n + 1, lanes): sums before each target. ``codes``, (columns, n): numbers of which
+    the least is sought. ``tables``, (columns, levels, blocks): the least of 2 ** level blocks.
+    """
+
+    before: np.ndarray
+    codes: np.ndarray
+    tables: np.ndarray
+
+
+class Found(NamedTuple):
+    """What is found of n base events.
+
+    ``counts``, shape (n,), ``sums``, (n, lanes), and ``least``, (n, columns).
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    least: np.ndarray
+
+
+def found_of(rows: int, lanes: int, columns: int) -> Found:
+    """Room for a run, in which nothing has been found yet."""
+    least = np.full((rows, columns), NOTHING)
+    return Found(np.zeros(rows, np.int64), np.zeros((rows, lanes), np.int64), least)
+
+
+def tables_of(codes: np.ndarray) -> np.ndarray:
+    """Tables of the least codes: int64 array, shape (columns, levels, blocks)."""
+    blocks = -(-codes.shape[1] // _BLOCK)
+    tables = np.full((codes.shape[0], max(1, blocks.bit_length()), blocks), NOTHING)
+    for column, table in zip(codes, tables, strict=True):
+        _fill_table(column, table)
+    return tables
+
+
+@compiled
+def _fill_table(codes, table):
+    n, blocks = codes.size, table.shape[1]
+    for b in range(blocks):
+        least = NOTHING
+        for t in range(b << _BITS, min(n, (b + 1) << _BITS)):
+            least = min(least, codes[t])
+        table[0, b] = least
+    for k in range(1, table.shape[0]):
+        half = 1 << (k - 1)
+        for b in range(blocks - 2 * half + 1):
+            table[k, b] = min(table[k - 1, b], table[k - 1, b + half])
+
+
+@compiled
+def _least_between(codes, table, start, stop):
+    """The least of the codes start ... stop."""
+    least = NOTHING
+    first, last = (start + _BLOCK - 1) >> _BITS, stop >> _BITS
+    if first >= last:
+        for t in range(start, stop):
+            least = min(least, codes[t])
+        return least
+    for t in range(start, first << _BITS):
+        least = min(least, codes[t])
+    for t in range(last << _BITS, stop):
+        least = min(least, codes[t])
+    level = 0
+    while (2 << level) <= last - first:
+        level += 1
+    return min(least, min(table[level, first], table[level, last - (1 << level)]))
+
+
+@compiled(allocates=True)
+def aggregate_block(start, stop, sides, prepared, found):
+    """Aggregate the matches of the base events start ... stop; the tally is that of `count_block`."""
+    tally = np.zeros(3, np.int64)
+    base, scratch = sides.base, new_scratch(sides.bands)
+    group, i = group_of(base, start), start
+    while i < stop:
+        group = next_group(base, group, i)
+        if group == base.offsets.size - 1:
+            break
+        end = place_run(sides, scratch, group, i, stop)
+        for e in range(i, end):
+            row = e - start
+            for k2 in range(sides.bands.shape[1]):
+                first, inner, shell, last = scratch.spans[e - i, k2]
+                if shell > inner:
+                    _take_range(prepared, inner, shell, found, row)
+                met = _take_probed(sides, prepared, e, first, inner, found, row)
+                met += _take_probed(sides, prepared, e, shell, last, found, row)
+                tally[SURE] += shell - inner
+                tally[PROBED] += inner - first + last - shell
+                tally[PROBED_PAIRS] += met
+        i = end
+    return tally
+
+
+@compiled(forceinline=True)
+def _take_range(prepared, start, stop, found, row):
+    """Take the targets start ... stop, which qualify unseen."""
+    before, codes = prepared.before, prepared.codes
+    found.counts[row] += stop - start
+    for c in range(before.shape[1]):
+        found.sums[row, c] += before[stop, c] - before[start, c]
+    for c in range(codes.shape[0]):
+        least = _least_between(codes[c], prepared.tables[c], start, stop)
+        found.least[row, c] = min(found.least[row, c], least)
+
+
+@compiled(forceinline=True)
+def _take_probed(sides, prepared, i, start, stop, found, row):
+    """Take those of the targets start ... stop that qualify with base event i: how many do."""
+    rule, base, targets = sides.rule, sides.base, sides.targets
+    before, codes = prepared.before, prepared.codes
+    met = np.int64(0)
+    for t in range(start, stop):
+        s = difference(rule, base.keys[i], base.shapes[i], targets.keys[t], targets.shapes[t])
+        if rule.qualifies(s, base.shapes[i], targets.shapes[t]):
+            met += 1
+            for c in range(before.shape[1]):
+                found.sums[row, c] += before[t + 1, c] - before[t, c]
+            for c in range(codes.shape[0]):
+                found.least[row, c] = min(found.least[row, c], codes[c, t])
+    found.counts[row] += met
+    return met
+
+
+@compiled
+def aggregate_pairs(offsets, start, stop, before, codes, found):
+    """Take the pairs start ... stop of base events whose pairs begin at `offsets` into what was found."""
+    # `before` and `codes` are of these pairs alone.
+    row = np.searchsorted(offsets, start, side="right") - 1
+    at = start
+    while at < stop:
+        while offsets[row + 1] <= at:
+            row += 1
+        end = min(stop, offsets[row + 1])
+        a, b = at - start, end - start
+        found.counts[row] += b - a
+        for c in range(before.shape[1]):
+            found.sums[row, c] += before[b, c] - before[a, c]
+        for c in range(codes.shape[0]):
+            for p in range(a, b):
+                found.least[row, c] = min(found.least[row, c], codes[c, p])
+        at = end
