@@ -22,6 +22,7 @@ from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import EVENT, PairArguments
 from coincide.engine.join.text_options import (
     CLOCKS,
+    aggregated,
     check_one_stream,
     duration,
     keys,
@@ -120,6 +121,7 @@ def request(**words: Any) -> CausalityRequest:
     is_one_stream = words["effects"] is None
     own = {name: words[name] for name in _ASKED}
     own["prefer"] = preference(words["prefer"])
+    own |= aggregated(words)
     if is_one_stream:
         check_one_stream(words, CAUSE_AND_EFFECT, "EFFECTS", ("unit", "longest"))
     words = _with_effect_times(words)

@@ -34,7 +34,7 @@ class Flag(NamedTuple):
 
 _NAMES = {
     "--format": "file_format", "--json": "as_json", "--time-format": "csv_time_format",
-    "--repeated-hour": "csv_repeated_hour",
+    "--repeated-hour": "csv_repeated_hour", "--aggregate": "aggregates",
 }  # fmt: skip
 """What options are called inside, where that is not as they are typed."""
 

@@ -7,6 +7,7 @@ from inspect import Parameter
 
 from coincide.command_line.flags import LIST, TWO, Flag, group, input_of, switch
 from coincide.command_line.problems import in_options
+from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES
 from coincide.model.options import MATCHINGS, OUTPUT_ROWS, PREFERENCES, EffectChoice, MatchChoice
 
 _CSV = [
@@ -388,8 +389,17 @@ def _results(
             "--emit",
             "|".join(OUTPUT_ROWS),
             f"A row is {row}; or a {event} with arrays of its"
-            f" {matches}, with their number, or with the best one, as --prefer says.",
+            f" {matches}, with their number, with the best one, as --prefer says, or with what"
+            " --aggregate says.",
             default="pairs",
+        ),
+        Flag(
+            "--aggregate",
+            "NAME=FUNCTION(COLUMN),…",
+            f"A column of the output that the {matches} of a {event} have together:"
+            f" [cyan]n=count[/cyan], [cyan]energy=sum(amp)[/cyan] of a column of {right}, or of"
+            f" {PAIR_VALUES[0]} and such. Functions: {', '.join(FUNCTIONS)}.",
+            LIST,
         ),
         switch("--probability", "Add the probability of each pair."),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -27,9 +26,11 @@ class FunctionWord:
     word: Function
     gives: str  # in words
     takes: str  # types, in words
-    needs_events: bool = False  # the times of right events, so that values of pairs are refused
+    gives_values: bool = False  # one of those that there are
+    needs_events: bool = False  # columns of right events, and not what pairs have
 
 
+_ORDERED = "numbers, times, texts and truth values"
 FUNCTIONS: dict[str, FunctionWord] = {
     each.word: each
     for each in (
@@ -37,10 +38,22 @@ FUNCTIONS: dict[str, FunctionWord] = {
         FunctionWord("sum", "the sum", "numbers, durations and truth values"),
         FunctionWord("mean", "the mean, a float64", "numbers and truth values"),
         FunctionWord("std", "the sample standard deviation", "numbers and truth values"),
-        FunctionWord("min", "the least value", "numbers, times, texts and truth values"),
-        FunctionWord("max", "the greatest value", "numbers, times, texts and truth values"),
-        FunctionWord("first", "the value of the earliest match", "any column", needs_events=True),
-        FunctionWord("last", "the value of the latest match", "any column", needs_events=True),
+        FunctionWord("min", "the least value", _ORDERED, gives_values=True),
+        FunctionWord("max", "the greatest value", _ORDERED, gives_values=True),
+        FunctionWord(
+            "first",
+            "the value of the earliest match",
+            "any column",
+            gives_values=True,
+            needs_events=True,
+        ),
+        FunctionWord(
+            "last",
+            "the value of the latest match",
+            "any column",
+            gives_values=True,
+            needs_events=True,
+        ),
         FunctionWord("any", "whether one is true", "truth values", needs_events=True),
     )
 }
@@ -62,6 +75,11 @@ class Aggregate:
     def is_of_pairs(self) -> bool:
         """Whether it is of what pairs have, whatever columns there are."""
         return self.column in PAIR_VALUES
+
+    @property
+    def gives_values(self) -> bool:
+        """Whether it is one of the values, so that their type is its own."""
+        return FUNCTIONS[self.function].gives_values
 
     @property
     def said(self) -> str:
@@ -130,25 +148,3 @@ def _check_pair_value(aggregate: Aggregate, values: tuple[str, ...]) -> None:
             f"{word.word!r} takes a column of the match (found {aggregate.said}). Use 'min' or"
             " 'max'."
         )
-
-
-_TEXT = re.compile(r"(?P<function>\w+)\s*(?:\(\s*(?P<column>.*?)\s*\))?", re.DOTALL)
-
-
-def aggregate_of_text(text: str) -> tuple[str, GivenAggregate]:
-    """The name and the aggregate of ``energy=sum(amp)`` or ``n=count``, as commands take them."""
-    name, equals, rest = (part.strip() for part in text.partition("="))
-    found = _TEXT.fullmatch(rest)
-    if not (name and equals and found) or (found["column"] == ""):
-        raise ConditionError(
-            f"{argument(OPTION)} takes NAME=FUNCTION(COLUMN) or NAME=count (found {text!r})."
-            " Write it as in energy=sum(amp)."
-        )
-    if found["column"] is None:
-        if found["function"] != "count":
-            raise ConditionError(
-                f"{argument(OPTION)} needs a column for {found['function']} (found {text!r})."
-                f" Write {name}={found['function']}(COLUMN)."
-            )
-        return name, "count"
-    return name, (found["column"], found["function"])

@@ -203,6 +203,7 @@ class OutputRow:
     holds_matches: bool = True  # what a match has, such as a probability
     totals: tuple[str, ...] = ()  # columns of whole numbers that add up over matches, from 0
     is_aggregated: bool = False  # columns that all matches of an event have together
+    adds_up: bool = True  # rows of an event that tasks make of some of its matches each
 
     @property
     def holds_all_pairs(self) -> bool:
@@ -222,7 +223,7 @@ OUTPUT_ROWS: dict[Emit, OutputRow] = {
         OutputRow("lists", 0.1, in_lists=True),
         OutputRow("counts", 0.02, holds_matches=False, totals=("matches",)),
         OutputRow("best", 0.1, is_best=True),
-        OutputRow("aggregates", 0.02, holds_matches=False, is_aggregated=True),
+        OutputRow("aggregates", 0.02, holds_matches=False, is_aggregated=True, adds_up=False),
     )
 }
 """All words that say what a row is: what rows need, and what refuses them, is asked here."""

@@ -330,6 +330,14 @@ def arrow_type(kind: T.DataType) -> pa.DataType:
     return to_arrow_type(kind, **_ZONE)
 
 
+def arrow_or_null(kind: T.DataType) -> pa.DataType:
+    """The Arrow type of a Spark type; of one that Arrow has none for, null."""
+    try:
+        return arrow_type(kind)
+    except PySparkException:
+        return pa.null()
+
+
 def arrow_schema(schema: T.StructType) -> pa.Schema:
     """The Arrow schema of a Spark schema; raises as `arrow_type`."""
     return to_arrow_schema(schema, **_ZONE)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.sides import like_width
+from coincide.engine.join.aggregate_types import aggregate_fields
 from coincide.engine.join.spec import (
     AnySpec,
     check_output_names,
     swapped_sides,
     unmatched_right,
 )
+from coincide.model.aggregates import Aggregate
 from coincide.model.errors import ConditionError
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.frames import columns as frames
@@ -66,6 +68,8 @@ def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[
     if spec.one_row_per_event:
         return columns
     columns += [OutputColumn(name, T.LongType()) for name in spec.row.totals]
+    if spec.row.is_aggregated:
+        columns += _aggregated(spec.aggregates, dict(right))
     if not spec.outputs_matches:
         return columns
     in_lists = spec.row.in_lists
@@ -75,6 +79,20 @@ def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[
         for name, kind in spec.measures.items()
     ]
     return columns
+
+
+def _aggregated(
+    aggregates: Sequence[Aggregate], kinds: Mapping[str, T.DataType]
+) -> list[OutputColumn]:
+    """The columns of aggregates of columns of these types."""
+    arrow = {name: frames.arrow_or_null(kind) for name, kind in kinds.items()}
+    found = []
+    for each, field in zip(aggregates, aggregate_fields(aggregates, arrow), strict=True):
+        given = kinds.get(each.column or "")
+        if given is None or not each.gives_values:
+            given = frames.spark_type(each.name, field.type)
+        found.append(OutputColumn(each.name, given))
+    return found
 
 
 def wire_schema(columns: Sequence[OutputColumn]) -> T.StructType:

@@ -14,6 +14,7 @@ from coincide.engine.join.join import correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.reports.join_report import JoinReport
+from coincide.model.aggregates import Aggregates
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, SchemaError, argument
@@ -62,6 +63,7 @@ def correlate(
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
     ties: Ties = "order",
+    aggregates: Aggregates | None = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -97,7 +99,7 @@ def correlate(
         As in `coincide.correlate_tables`.
     report : JoinReport, optional
         Receives what the rows were and, once the DataFrame was computed, what was found.
-    where, prefer, k, matching, largest_group, ties
+    where, prefer, k, matching, largest_group, ties, aggregates
         As in `coincide.correlate_tables`.
 
     Returns
@@ -137,7 +139,7 @@ def correlate(
         by=by, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
         options=options, is_one_stream=right is None, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group, ties=ties,
+        matching=matching, largest_group=largest_group, ties=ties, aggregates=aggregates,
     )  # fmt: skip
     for side, given in (("left", left), ("right", right)):
         if (side, given) != ("right", None):

@@ -209,8 +209,9 @@ class Question:
         return None if self.shuffles_pairs(small) else small
 
     def shuffles_pairs(self, small: SideFacts) -> bool:
-        """Whether all pairs would be shuffled, though they may be many."""
-        shuffles = is_two_step(small.side, self.spec) and self.spec.row.holds_all_pairs
+        """Whether all pairs would be shuffled, though they may be many, or would have to be."""
+        row = self.spec.row
+        shuffles = is_two_step(small.side, self.spec) and (row.holds_all_pairs or not row.adds_up)
         return shuffles and not self.spec.one_row_per_event
 
     @remembered
@@ -342,11 +343,22 @@ def check_told_apart(sides: Sides, spec: AnySpec) -> None:
         )
 
 
+def check_whole(spec: AnySpec, options: CorrelateOptions) -> None:
+    """Refuse to send left events everywhere where a task must see all matches of each."""
+    if options.small_side == "left" and not spec.row.adds_up:
+        raise ConditionError(
+            f"{spec.row.said} needs all matches of a left event in one task, but"
+            f" {argument('way', options.way)} shows each task some of them. Use"
+            f" {argument('way', 'broadcast-right')}, or {argument('way', 'exchange')}."
+        )
+
+
 def plan_way(
     sides: Sides, spec: AnySpec, options: CorrelateOptions, limits: PlannerLimits
 ) -> Planned:
     """What is known of the rows of both sides, and how events meet. Runs eagerly what has to run."""
     check_told_apart(sides, spec)
+    check_whole(spec, options)
     facts = _FrameFacts(sides[0]), _FrameFacts(sides[1])
     question = Question(facts, _SparkFacts(sides), spec, options, limits)
     planned = (rule.plan(question, sides) for rule in rules_for(question))

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import check_keys, check_present_keys
 from coincide.engine.events.timestamps import longest_matches
+from coincide.engine.join.aggregate_types import check_aggregates
 from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
@@ -20,7 +19,7 @@ from coincide.engine.join.spec import AnySpec
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import OUTPUT_ROWS, CorrelateOptions, SideName
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import arrow_type, field_of
+from spark_plugin.frames.columns import arrow_or_null, field_of
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import ResultColumns
 from spark_plugin.frames.stage import Stage
@@ -174,8 +173,12 @@ def check_payload(sides: Sides) -> None:
 
 def with_filter(spec: Spec, sides: Sides, where: object) -> Spec:
     """What is computed, with the condition on pairs, if there is one."""
+    if spec.aggregates:
+        right = sides[1].plain.schema.fields
+        kinds = {each.name: arrow_or_null(each.dataType) for each in right}
+        check_aggregates(spec.aggregates, sides[1].called, kinds)
     own, others = (
-        [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]
+        [arrow_or_null(field_of(side.source, side.called, name).dataType) for name in side.tested]
         for side in sides
     )
     if count := len(spec.choice.columns):
@@ -188,12 +191,4 @@ def with_filter(spec: Spec, sides: Sides, where: object) -> Spec:
 
 
 def _arrow_schema(frame: DataFrame) -> pa.Schema:
-    return pa.schema([(field.name, _arrow_kind(field)) for field in frame.schema.fields])
-
-
-def _arrow_kind(field: T.StructField) -> pa.DataType:
-    """The Arrow type of a column; of one that Arrow has none for, null."""
-    try:
-        return arrow_type(field.dataType)
-    except PySparkException:
-        return pa.null()
+    return pa.schema([(each.name, arrow_or_null(each.dataType)) for each in frame.schema.fields])

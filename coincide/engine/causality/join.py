@@ -21,6 +21,7 @@ from coincide.engine.join.join import TableJoin, TablePlan, joined
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
 from coincide.engine.reports.join_report import JoinReport
+from coincide.model.aggregates import Aggregates
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.options import (
     LARGEST_GROUP,
@@ -93,6 +94,7 @@ def causality_tables(
     k: int = 1,
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
+    aggregates: Aggregates | None = None,
 ) -> pa.Table:
     """Find all pairs of a cause and its effect in two tables, in this process.
 
@@ -191,6 +193,6 @@ def causality_tables(
         effect_place=effect_place, by=by, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group, probability=probability,
+        matching=matching, largest_group=largest_group, probability=probability, aggregates=aggregates,
     )  # fmt: skip
     return joined(TableCausality, causes, effects, arguments, report)

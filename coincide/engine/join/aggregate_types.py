@@ -7,32 +7,37 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from coincide.engine.events.rows import is_string
-from coincide.engine.events.schemas import plain_type, storage_type
-from coincide.model.aggregates import FUNCTIONS, Aggregate
+from coincide.engine.events.schemas import check_name, plain_type, storage_type
+from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES, Aggregate
 from coincide.model.errors import SchemaError
 
 
 def output_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
-    """The type of an aggregate of a column of a type; raises SchemaError where it has no meaning."""
-    function, kind = aggregate.function, readable_type(kind)
-    if function == "count":
+    """The type of an aggregate of a column of a type."""
+    kind = readable_type(kind)
+    if aggregate.function == "count":
         return pa.int64()
-    if function in ("first", "last"):
-        return kind
-    takes = {
+    if aggregate.function in ("mean", "std"):
+        return pa.float64()
+    return type_of_sum(kind) if aggregate.function == "sum" else kind
+
+
+def check_type(aggregate: Aggregate, kind: pa.DataType) -> None:
+    """Refuse an aggregate of a type for which it has no meaning."""
+    word, kind = FUNCTIONS[aggregate.function], readable_type(kind)
+    is_taken = {
         "sum": _is_number(kind) or pa.types.is_duration(kind),
         "mean": _is_number(kind),
         "std": _is_number(kind),
+        "min": _has_order(kind),
+        "max": _has_order(kind),
         "any": pa.types.is_boolean(kind),
     }
-    if not takes.get(function, _has_order(kind)):
+    if not is_taken.get(word.word, True):
         raise SchemaError(
-            f"{function!r} takes {FUNCTIONS[function].takes} (found {aggregate.column!r}, which is"
-            f" {kind}, in {aggregate.said}). Cast it, or choose another function."
+            f"{word.word!r} takes {word.takes} (found {aggregate.column!r}, which is {kind}, in"
+            f" {aggregate.said}). Cast it, or choose another function."
         )
-    if function in ("mean", "std"):
-        return pa.float64()
-    return type_of_sum(kind) if function == "sum" else kind
 
 
 def readable_type(kind: pa.DataType) -> pa.DataType:
@@ -74,25 +79,36 @@ _OF_PAIRS = {"delta": pa.int64(), "overlap": pa.int64()}
 """Types of what pairs have; all else is a float."""
 
 
+def kinds_of(
+    aggregates: Sequence[Aggregate], columns: Mapping[str, pa.DataType]
+) -> list[pa.DataType]:
+    """The types of what aggregates are of, of columns of these types."""
+    kinds = {**columns, **{name: _OF_PAIRS.get(name, pa.float64()) for name in PAIR_VALUES}}
+    return [pa.int64() if each.column is None else kinds[each.column] for each in aggregates]
+
+
 def aggregate_fields(
     aggregates: Sequence[Aggregate], columns: Mapping[str, pa.DataType]
 ) -> list[pa.Field]:
     """The columns of the output, of columns of these types."""
-    found = []
-    for each in aggregates:
-        name = each.column or ""
-        of_pairs = _OF_PAIRS.get(name, pa.float64())
-        kind = of_pairs if each.is_of_pairs else columns.get(name, pa.int64())
-        is_count = each.function == "count"
-        found.append(pa.field(each.name, output_type(each, kind), nullable=not is_count))
-    return found
+    named = zip(aggregates, kinds_of(aggregates, columns), strict=True)
+    return [
+        pa.field(each.name, output_type(each, kind), nullable=each.function != "count")
+        for each, kind in named
+    ]
 
 
-def check_pair_values(aggregates: Sequence[Aggregate], side: str, names: Sequence[str]) -> None:
-    """Refuse names that pairs and columns of a side both have."""
+def check_aggregates(
+    aggregates: Sequence[Aggregate], side: str, columns: Mapping[str, pa.DataType]
+) -> None:
+    """Refuse names that pairs and columns of a side both have, and types that have no meaning."""
     for each in aggregates:
-        if each.is_of_pairs and each.column in names:
+        if each.is_of_pairs and each.column in columns:
             raise SchemaError(
                 f"{each.column!r} is what a pair has, and a column of {side} (found both in"
                 f" {each.said}). Rename the column."
             )
+        if each.column is not None and not each.is_of_pairs:
+            check_name(side, each.column, list(columns))
+    for each, kind in zip(aggregates, kinds_of(aggregates, columns), strict=True):
+        check_type(each, kind)

@@ -27,7 +27,7 @@ from coincide.engine.events.sides import Side, like_width, read_side
 from coincide.engine.events.time_columns import TimeColumn
 from coincide.engine.events.timestamp_names import GivenTimes, arrow_clocks
 from coincide.engine.events.timestamps import TimestampColumns, longest_matches
-from coincide.engine.join.aggregate_types import check_pair_values
+from coincide.engine.join.aggregate_types import check_aggregates
 from coincide.engine.join.arguments import JoinArguments, MirroredArguments
 from coincide.engine.join.chosen_pairs import emission_of
 from coincide.engine.join.derived_joins import ROW_NUMBERS
@@ -411,7 +411,8 @@ def resolved(
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, all_cores(), _BATCH_PAIRS)
-    check_pair_values(spec.aggregates, arguments.sides[1], right.names)
+    if spec.aggregates:
+        check_aggregates(spec.aggregates, arguments.sides[1], {f.name: f.type for f in right})
     own, others = _kinds_tested(schemas, arguments)
     if count := len(arguments.choice.columns):
         named = arguments.sides[1], arguments.tested[1][-count:], others[-count:]

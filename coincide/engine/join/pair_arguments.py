@@ -30,7 +30,6 @@ from coincide.engine.events.timestamps import TimestampColumns
 from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
 from coincide.engine.join.spec import AnySpec
-from coincide.model.aggregates import EXAMPLE as AGGREGATES_EXAMPLE
 from coincide.model.aggregates import OPTION as AGGREGATES
 from coincide.model.aggregates import Aggregate, Aggregates, aggregates_of, columns_of
 from coincide.model.condition import (
@@ -147,8 +146,8 @@ class PairArguments(Output, ABC):
         """Refuse aggregates for rows that have none, and rows of aggregates without any."""
         if self.aggregates is None and self.row.is_aggregated:
             raise ConditionError(
-                f"{self.row.said} needs {argument(AGGREGATES)} (found none). Name them, such as"
-                f" {AGGREGATES_EXAMPLE}."
+                f"{self.row.said} needs {argument(AGGREGATES)} (found none). Give a name, a"
+                " function and a column for each."
             )
         if self.aggregates is not None and not self.row.is_aggregated:
             raise ConditionError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +16,8 @@ from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import are_exact, check_open_exact
 from coincide.model import condition
+from coincide.model.aggregates import OPTION as AGGREGATES
+from coincide.model.aggregates import GivenAggregate
 from coincide.model.condition import Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
 from coincide.model.options import MOST_PROBABLE, CorrelateOptions, check_choice
@@ -54,7 +57,7 @@ TEXTS = (
     "prefer", "ties", "relation", "min_overlap", "share", "gap", "slack", "left_duration", "right_duration",
     "left_duration_unit", "right_duration_unit",
 )  # fmt: skip
-LISTS = ("by", "left_columns", "right_columns", "pair_columns")
+LISTS = ("by", "left_columns", "right_columns", "pair_columns", "aggregates")
 WHOLES = ("slices", "classes", "batch_pairs", "max_pairs", "threads", "k")
 TRUTHS = ("probability", "open_ends")
 """Options of the data source, by what their values are."""
@@ -85,7 +88,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         options=options_of(words),
         is_one_stream=is_one_stream,
         prefer=preference(words.get("prefer", MOST_PROBABLE.prefer)),
-        **{name: words[name] for name in _AS_GIVEN if name in words},
+        **{name: words[name] for name in _AS_GIVEN if name in words} | aggregated(words),
     )
 
 
@@ -103,6 +106,44 @@ def preference(text: str) -> str | list[str]:
     """What says which match is the best one, and after a comma the column that does so among equals."""
     found = names("prefer", [text])
     return found if len(found) > 1 else found[0]
+
+
+_FUNCTION = re.compile(r"(?P<function>\w+)\s*(?:\(\s*(?P<column>.+?)\s*\))?", re.DOTALL)
+
+
+def aggregated(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The aggregates that are asked for, for which rows need not be named."""
+    entries = _entries(AGGREGATES, words.get(AGGREGATES))
+    if not entries:
+        return {}
+    found = dict(map(_aggregate, entries))
+    if len(found) < len(entries):
+        raise ConditionError(
+            f"{argument(AGGREGATES)} names a column of the output twice (found"
+            f" {', '.join(entries)}). Give each another name."
+        )
+    is_open = words.get("emit", "pairs") == "pairs"
+    return {AGGREGATES: found} | ({"emit": "aggregates"} if is_open else {})
+
+
+def _aggregate(entry: str) -> tuple[str, GivenAggregate]:
+    """The name and the aggregate of ``energy=sum(amp)``, or of ``n=count``."""
+    name, *rest = (part.strip() for part in parted(entry, "="))
+    found = _FUNCTION.fullmatch(rest[0]) if name and len(rest) == 1 else None
+    if found is None:
+        raise ConditionError(
+            f"{argument(AGGREGATES)} takes NAME=FUNCTION(COLUMN), or NAME=count (found {entry!r})."
+            " Write it as in energy=sum(amp)."
+        )
+    function, column = found["function"], found["column"]
+    if function == "count" and column in (None, "*"):
+        return plain(name), "count"
+    if column is None:
+        raise ConditionError(
+            f"{argument(AGGREGATES)} needs a column for {function} (found {entry!r}). Write"
+            f" {name}={function}(COLUMN)."
+        )
+    return plain(name), (plain(column), function)
 
 
 def keys(words: Sequence[str] | None, option: str = "by") -> list[Key]:
