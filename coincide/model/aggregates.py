@@ -16,7 +16,7 @@ GivenAggregate = str | tuple[str, str]
 Aggregates = Mapping[str, GivenAggregate]
 """Aggregates by the names of their output columns."""
 PAIR_VALUES = ("delta", "probability", "distance", "overlap")
-"""What pairs have, besides the columns of their events."""
+"""What pairs have that none of their events has."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Aggregate:
 
     @property
     def is_of_pairs(self) -> bool:
-        """Whether it is of what pairs have, whatever columns there are."""
+        """Whether what pairs have is aggregated, whatever columns there are."""
         return self.column in PAIR_VALUES
 
     @property
@@ -89,7 +89,7 @@ class Aggregate:
 
 
 def columns_of(aggregates: Sequence[Aggregate]) -> list[str]:
-    """The columns of the match that aggregates are of, each once."""
+    """The columns of the match that are aggregated, each once."""
     asked = (each for each in aggregates if each.column is not None and not each.is_of_pairs)
     return list(dict.fromkeys(str(each.column) for each in asked))
 

@@ -47,7 +47,7 @@ class Digits(NamedTuple):
 def digits_for(
     lowest: int, highest: int, terms: int, *, has_squares: bool, is_decimal: bool
 ) -> Digits:
-    """Digits for sums of so many terms of bits ``lowest`` ... ``highest``, the latter not included."""
+    """Digits for sums of this many terms of bits ``lowest`` ... ``highest``, the latter not included."""
     width = min(_WIDEST, 62 - max(1, terms.bit_length()))
     if is_decimal:
         width = min(width, _WIDTH_OF_TENS)
@@ -276,7 +276,7 @@ def quotients(sums, width, first, divisors, tens, out):
 
 @compiled(allocates=True)
 def deviations(sums, width, first, numbers, tens, out):
-    """Sample standard deviations of so many numbers each, of sums with squares; NaN of fewer than 2."""
+    """Sample standard deviations of this many numbers each, of sums with squares; NaN of fewer than 2."""
     n, count = sums.shape[0], sums.shape[1] // 3
     # (N * sum of squares - square of sum) / (N * (N - 1)): the numerator needs no rounding.
     more = 1 + (160 + 31 * tens.size) // width

@@ -152,7 +152,7 @@ def _take_probed(sides, prepared, i, start, stop, found, row):
 @compiled
 def aggregate_pairs(offsets, start, stop, before, codes, found):
     """Take the pairs start ... stop of base events whose pairs begin at `offsets` into what was found."""
-    # `before` and `codes` are of these pairs alone.
+    # `before` and `codes` have these pairs alone.
     row = np.searchsorted(offsets, start, side="right") - 1
     at = start
     while at < stop:

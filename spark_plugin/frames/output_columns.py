@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.sides import like_width
-from coincide.engine.join.aggregate_types import aggregate_fields
+from coincide.engine.join.aggregate_types import aggregate_fields, check_aggregates
 from coincide.engine.join.spec import (
     AnySpec,
     check_output_names,
@@ -187,6 +187,10 @@ class ResultColumns:
         left, right = sides
         if spec.overlap_ends:
             frames.check_microseconds(left.times.scales[0])
+        if spec.aggregates:
+            fields = right.plain.schema.fields
+            kinds = {each.name: frames.arrow_or_null(each.dataType) for each in fields}
+            check_aggregates(spec.aggregates, right.called, kinds)
         keys, mine, theirs = (
             [(name, side.kind_of(name)) for name in names]
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))

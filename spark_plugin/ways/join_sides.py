@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 
 from coincide.engine.events.schemas import check_keys, check_present_keys
 from coincide.engine.events.timestamps import longest_matches
-from coincide.engine.join.aggregate_types import check_aggregates
 from coincide.engine.join.emission import check_preferred
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.pair_filter import PairFilter, Where
@@ -173,10 +172,6 @@ def check_payload(sides: Sides) -> None:
 
 def with_filter(spec: Spec, sides: Sides, where: object) -> Spec:
     """What is computed, with the condition on pairs, if there is one."""
-    if spec.aggregates:
-        right = sides[1].plain.schema.fields
-        kinds = {each.name: arrow_or_null(each.dataType) for each in right}
-        check_aggregates(spec.aggregates, sides[1].called, kinds)
     own, others = (
         [arrow_or_null(field_of(side.source, side.called, name).dataType) for name in side.tested]
         for side in sides

@@ -112,12 +112,12 @@ def test_words_of_how_are_one_table() -> None:
 
 def test_words_of_emit_are_one_table() -> None:
     assert get_args(Emit) == tuple(OUTPUT_ROWS)
-    assert {*EMITS} == {*OUTPUT_ROWS}
+    assert {*EMITS, "aggregates"} == {*OUTPUT_ROWS}, "aggregates have a reference of their own"
     for word, row in OUTPUT_ROWS.items():
-        kinds = row.is_a_pair, row.in_lists, row.is_best, bool(row.totals)
+        kinds = row.is_a_pair, row.in_lists, row.is_best, bool(row.totals), row.is_aggregated
         assert row.word == word
         assert sum(kinds) == 1, "tasks put parts of an event together by one of these"
-        assert row.holds_matches == (not row.totals)
+        assert row.holds_matches == (not row.totals and not row.is_aggregated)
 
 
 def test_words_of_matching_are_one_table() -> None:

@@ -161,6 +161,9 @@ def causality_tables(
         ``how="left"`` adds the causes without a pair.
     largest_group : int
         Most events, of both sides, that an optimal assignment takes together.
+    aggregates : dict, optional
+        With ``emit="aggregates"``, columns of the output that the effects of a cause have together, as in
+        `coincide.correlate_tables`. ``"delta"``, ``"distance"`` and ``"probability"`` are what pairs have.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One row per left event with aggregates of its matches, of which no pair leaves."""
+"""One row per left event with aggregates of its matches, whose pairs need not be made."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class _Ranges:
 
 
 def _is_end(aggregate: Aggregate) -> bool:
-    """Whether it is of the first or last match alone, though pairs have a value each."""
+    """Whether the first or last match alone tells it, though pairs have a value each."""
     return aggregate.column == DELTA and aggregate.function in ("min", "max")
 
 

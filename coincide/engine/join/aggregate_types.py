@@ -1,4 +1,4 @@
-"""The types of aggregates, and the columns that they are of."""
+"""The types of aggregates, and what they take."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _OF_PAIRS = {"delta": pa.int64(), "overlap": pa.int64()}
 def kinds_of(
     aggregates: Sequence[Aggregate], columns: Mapping[str, pa.DataType]
 ) -> list[pa.DataType]:
-    """The types of what aggregates are of, of columns of these types."""
+    """The types of what is aggregated, where columns have these types."""
     kinds = {**columns, **{name: _OF_PAIRS.get(name, pa.float64()) for name in PAIR_VALUES}}
     return [pa.int64() if each.column is None else kinds[each.column] for each in aggregates]
 

@@ -285,7 +285,7 @@ class Work:
     def least(
         self, column: str, codes: np.ndarray, word: str, nulls: np.ndarray | None
     ) -> Callable[[Found], np.ndarray]:
-        """The least of codes, of which some do not count: int64 array."""
+        """The least of codes, without those where values are missing: int64 array."""
         if nulls is not None:
             codes = np.where(nulls, _NOT_NEGATIVE, codes)
         _, at = self._codes.setdefault((column, word), (codes, len(self._codes)))
@@ -328,9 +328,9 @@ class Answer(ABC):
     """An aggregate of runs of left events."""
 
     kind: np.dtype
-    """Of the numbers that are kept for each."""
+    """What numbers are kept for each event."""
     words: int
-    """How many these are."""
+    """How many of them there are."""
 
     @abstractmethod
     def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

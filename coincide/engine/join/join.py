@@ -392,6 +392,9 @@ def plan_tables(
 ) -> TablePlan:
     """Resolve the arguments of a join against two schemas."""
     spec, times = resolved(left, right, arguments)
+    if spec.aggregates:
+        kinds = {each.name: each.type for each in right}
+        check_aggregates(spec.aggregates, arguments.sides[1], kinds)
     by = arguments.keys, arguments.right_keys
     keys, own, others = _fields((left, right), arguments, arguments.payload)
     rest = arguments.tested
@@ -411,8 +414,6 @@ def resolved(
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, all_cores(), _BATCH_PAIRS)
-    if spec.aggregates:
-        check_aggregates(spec.aggregates, arguments.sides[1], {f.name: f.type for f in right})
     own, others = _kinds_tested(schemas, arguments)
     if count := len(arguments.choice.columns):
         named = arguments.sides[1], arguments.tested[1][-count:], others[-count:]

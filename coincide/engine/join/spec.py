@@ -298,7 +298,7 @@ class Pairing(ABC):
         return (doubled + (doubled < 0)) >> 1
 
     def value_of(self, name: str, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        """One of `PAIR_VALUES` of pairs: int64, of which `NO_NUMBER` is none, or float64 array."""
+        """One of `PAIR_VALUES` of pairs: int64 array, where `NO_NUMBER` is null, or float64 array."""
         rows = left_rows, right_rows
         if name == DELTA:
             return self.deltas(*rows)
