@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
@@ -154,12 +155,13 @@ def plain(duration: Duration) -> int | str:
         fitting = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
         unit = fitting[-1] if nanoseconds else "ns"
         return f"{nanoseconds // NANOSECONDS_PER_UNIT[unit]}{unit}"
-    if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
-        raise ConditionError(
-            "a duration is an int (ticks), a string such as '500ms', or a timedelta (found"
-            f" {brief(duration)} of type {type(duration).__name__})."
-        )
-    return duration.__index__()
+    if isinstance(duration, SupportsIndex) and not isinstance(duration, bool):
+        with suppress(TypeError):  # arrays have the method, too
+            return duration.__index__()
+    raise ConditionError(
+        "a duration is an int (ticks), a string such as '500ms', or a timedelta (found"
+        f" {brief(duration)} of type {type(duration).__name__})."
+    )
 
 
 def size_of(duration: Duration) -> Fraction | int:

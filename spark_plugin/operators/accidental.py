@@ -69,7 +69,7 @@ def accidental_pairs(
         condition, within, confidence, shifts, arguments, is_one_stream=right is None
     )
     for called, given in (("left", left), ("right", right)):
-        if (called, given) != ("right", None):
+        if called == "left" or given is not None:
             must_be_frame(given, called, "accidental_pair_tables")
     found, rows = count_accidental(left, right, asked)
     JoinReport.tell(rows, None)

@@ -142,7 +142,7 @@ def correlate(
         matching=matching, largest_group=largest_group, ties=ties, aggregates=aggregates,
     )  # fmt: skip
     for side, given in (("left", left), ("right", right)):
-        if (side, given) != ("right", None):
+        if side == "left" or given is not None:
             must_be_frame(given, side, "correlate_tables")
     direct = plan_plain_frames(left, right, arguments, counts=report is not None)
     if direct is not None:

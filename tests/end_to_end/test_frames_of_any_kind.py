@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import coincide
 
@@ -102,3 +103,26 @@ def test_a_frame_with_columns_of_one_name() -> None:
 def test_a_missing_column_is_named_beside_those_there(kind: str) -> None:
     with pytest.raises(coincide.SchemaError, match=r"left has no column 'nope' .found 'id', 'min"):
         coincide.correlate_tables(KINDS[kind](TABLE), TABLE, CONDITION, left_columns="nope")
+
+
+class StreamOfSpark(Stream):
+    """A DataFrame of Spark 4.2, which has a stream as well."""
+
+    def toArrow(self) -> pa.Table:
+        raise AssertionError
+
+
+@pytest.mark.spark
+def test_a_spark_dataframe_is_no_table(spark: SparkSession) -> None:
+    for given in (spark.createDataFrame(TABLE), StreamOfSpark(TABLE)):
+        with pytest.raises(coincide.SchemaError, match=r"Use .*\.toArrow\(\) of a Spark DataFrame"):
+            coincide.correlate_tables(given, TABLE, CONDITION)
+
+
+@pytest.mark.spark
+def test_a_table_is_no_right_dataframe(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(TABLE)
+    with pytest.raises(coincide.SchemaError, match="right must be a"):
+        coincide.correlate(frame, TABLE.to_pandas(), CONDITION)
+    with pytest.raises(coincide.SchemaError, match="right must be a"):
+        coincide.accidental_pairs(frame, TABLE.to_pandas(), CONDITION, shifts=["30s"])

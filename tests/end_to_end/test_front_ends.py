@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,20 +13,25 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from coincide import (
     CoincideError,
     CorrelateOptions,
     TimingCondition,
     correlate,
+    correlate_streams,
     correlate_tables,
     stream_tables,
     within,
 )
 from spark_plugin.ways.files.source import CoincideSource
+from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.joins import local_files_join
 from tests.helpers.rows import lists_in_order
 from tests.helpers.spark_cases import frame
+from tests.helpers.spark_streams import as_json, stream_of, streamed, write_files
 from tests.helpers.workplace import Workplace, events
 
 LEFT = events(
@@ -35,6 +43,8 @@ RIGHT = events(
     key=["a", "a", "b", "b", "c"],
 )  # fmt: skip
 CONDITION = TimingCondition(within(-12, 15), 0.5)
+SCHEMA = "id bigint, min_time bigint, max_time bigint, key string"
+IN_MILLISECONDS = CorrelateOptions(unit="ms", left_longest=20, right_longest=20)
 WORDS = ("--within", "-12", "15", "--confidence", "0.5")
 
 
@@ -45,11 +55,14 @@ class Feature(NamedTuple):
     by_files: str | None = None
     by_streams: str | None = None
     by_source: str | None = None
+    by_queries: str | None = None
 
 
 WHOLE = "needs whole tables. In streams swap the sides"
 SLICES = "compares pairs of different slices of files. Use a broadcast"
 SOURCE = "the data source reads slices one by one"
+STATE = "compares pairs of several slices, which are closed one after the other"
+AGGREGATES = {"n": "count", "sum": ("id", "sum"), "last": ("key", "last"), "soon": ("delta", "min")}
 NEAREST = {"emit": "best", "prefer": "nearest"}
 FEATURES = {
     "keys": Feature({"by": "key"}),
@@ -63,16 +76,27 @@ FEATURES = {
     "emit='best'": Feature(NEAREST),
     "k": Feature(NEAREST | {"k": 2}),
     "ties": Feature(NEAREST | {"ties": "all"}, by_streams="unexpected keyword argument 'ties'"),
-    "best of right": Feature(NEAREST | {"how": "right"}, by_streams=WHOLE),
+    "best of right": Feature(
+        NEAREST | {"how": "right"},
+        by_streams=WHOLE,
+        by_queries="asks for right ones. Swap the sides",
+    ),
+    "aggregates": Feature({"emit": "aggregates", "how": "left", "aggregates": AGGREGATES}),
+    "aggregates of pairs": Feature(
+        {"emit": "aggregates", "where": "left_key = right_key", "aggregates": AGGREGATES}
+    ),
     "prefer a column": Feature({"emit": "best", "prefer": "-id"}),
     "where": Feature({"where": "left_key = right_key"}),
-    "mutual": Feature({"matching": "mutual"}, by_files=SLICES, by_source=SOURCE),
-    "unambiguous": Feature({"matching": "unambiguous"}, by_files=SLICES, by_source=SOURCE),
+    "mutual": Feature({"matching": "mutual"}, by_files=SLICES, by_source=SOURCE, by_queries=STATE),
+    "unambiguous": Feature(
+        {"matching": "unambiguous"}, by_files=SLICES, by_source=SOURCE, by_queries=STATE
+    ),
     "optimal": Feature(
         {"matching": "optimal"},
         by_files=SLICES,
         by_source=SOURCE,
         by_streams="in a stream a group may never end",
+        by_queries=STATE,
     ),
     "probability": Feature({"probability": True}),
     "delta": Feature(
@@ -101,9 +125,18 @@ def by_streams(inputs: Workplace, **given: Any) -> pa.Table:
     return pa.concat_tables(table for table in found if table.num_columns)
 
 
+def worded(value: Any) -> str:
+    """A value as front ends of texts take it."""
+    if not isinstance(value, dict):
+        return str(value)
+    asked = {name: (each, "*") if each == "count" else each[::-1] for name, each in value.items()}
+    return ",".join(f"{name}={function}({column})" for name, (function, column) in asked.items())
+
+
 def by_command(inputs: Workplace, **given: Any) -> pa.Table:
+    called = {name: name.replace("_", "-").replace("aggregates", "aggregate") for name in given}
     words = [
-        f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+        f"--{called[name]}" + ("" if value is True else f"={worded(value)}")
         for name, value in given.items()
     ]
     code, _, told = inputs.join(*WORDS, *words)
@@ -140,7 +173,7 @@ def by_frames(spark: SparkSession, inputs: Workplace, **given: Any) -> DataFrame
 
 def by_source(spark: SparkSession, inputs: Workplace, **given: Any) -> DataFrame:
     spark.dataSource.register(CoincideSource)
-    words = {name: str(value).lower() for name, value in given.items()}
+    words = {name: worded(value).lower() for name, value in given.items()}
     paths = {"left": str(inputs.left), "right": str(inputs.right)}
     asked = {"within": "-12,15", "confidence": "0.5", **paths, **words}
     return spark.read.format("coincide").options(**asked).load()
@@ -161,3 +194,41 @@ def test_a_feature_on_spark(
     rows = front_end(spark, inputs, **feature.given).toArrow()
     assert rows.schema.names == expected.schema.names
     assert lists_in_order(rows) == lists_in_order(expected)
+
+
+def streams_of(spark: SparkSession, folder: Path) -> list[DataFrame]:
+    """Both sides as streams, each ended by an event far later, which is not final itself."""
+    last = events(id=[-1], min_time=[10**9], max_time=[10**9], key=["z"])
+    streams = []
+    for name, table in (("left", LEFT), ("right", RIGHT)):
+        files = write_files(folder / name, [table, last])
+        streams.append(stream_of(spark, files, SCHEMA))
+    return streams
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_features_of_streaming_queries(spark: SparkSession, tmp_path: Path) -> None:
+    """One query has all features that work, since each query takes seconds."""
+    for setting, value in STATE_STORE.items():
+        spark.conf.set(setting, value)
+    left, right = streams_of(spark, tmp_path)
+    frames, expected = [], {}
+    for name, feature in FEATURES.items():
+        delays = {"left_delay": 100, "right_delay": 100, "name": f"join{len(frames)}"}
+        given = {"options": IN_MILLISECONDS, **feature.given}
+        if feature.by_queries is not None:
+            with pytest.raises(CoincideError, match=feature.by_queries):
+                correlate_streams(left, right, CONDITION, **delays, **given)
+            continue
+        rows = correlate_streams(left, right, CONDITION, **delays, **given)
+        expected[name] = correlate_tables(LEFT, RIGHT, CONDITION, **given)
+        types = to_arrow_schema(rows.schema)
+        assert types.names == expected[name].schema.names, name
+        frames.append(rows.select(F.lit(name).alias("feature"), as_json()))
+    texts, _ = streamed(reduce(DataFrame.unionAll, frames), "features")
+    for name, table in expected.items():
+        rows = pa.Table.from_pylist(
+            [json.loads(text) for of, text in texts if of == name], schema=table.schema
+        )
+        assert lists_in_order(rows) == lists_in_order(table), name

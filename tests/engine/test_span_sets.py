@@ -295,3 +295,11 @@ def test_what_has_no_meaning_is_refused(name: str) -> None:
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_a_second_side_is_needed() -> None:
+    """None was taken for one stream, which has no difference from itself."""
+    spans = pa.table({"start": [1], "end": [4]})
+    for function in (coincide.difference, coincide.covered):
+        with pytest.raises(coincide.SchemaError, match=r"right must be .*found None"):
+            function(spans, None)

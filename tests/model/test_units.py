@@ -125,6 +125,7 @@ def test_count(unit: str | None, duration: int | str, ticks: int) -> None:
         (None, "5ms", "the unit of the time columns is unknown"),
         ("us", 0.5, "an int .ticks., a string such as '500ms', or a timedelta"),
         ("us", True, "an int .ticks., a string such as '500ms', or a timedelta"),
+        ("us", np.array([0, 30]), "an int .ticks., .* .found array..*ndarray"),
         ("us", None, "an int .ticks., a string such as '500ms', or a timedelta"),
         ("us", TIME_LIMIT, "below 2\\^61"),
         ("us", -TIME_LIMIT, "below 2\\^61"),

@@ -38,6 +38,8 @@ _COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
 
 def offers_arrow(given: object) -> bool:
     """Whether `arrow_table` can make a table of it."""
+    if hasattr(given, "toArrow"):
+        return False  # Spark's DataFrames, whose stream, from 4.2 on, fails at timestamps
     offers = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
     return offers or isinstance(given, Mapping) or _is_rows(given) or _names_files(given)
 

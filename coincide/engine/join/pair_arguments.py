@@ -505,6 +505,7 @@ def _length(name: str, given: Duration | None, tick: Tick) -> int | None:
 
 GivenWindow = Duration | tuple[Duration | None, Duration | None] | Within
 """What users may say of a window: its two ends, one duration for both, or a predicate."""
+_TIMES = f"{argument('left_time')} and {argument('right_time')}"
 _EXAMPLE = f"{argument('within', ('0s', '30s'))}, {argument('confidence', 0.9)}"
 
 
@@ -548,7 +549,10 @@ def condition_of(
             check_open_exact(window, times)
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
-        raise ConditionError(f"{argument(lacking)} is missing. Give both, for example {_EXAMPLE}.")
+        exact = "" if window is None else f" Exact times need none: name one column in {_TIMES}."
+        raise ConditionError(
+            f"{argument(lacking)} is missing. Give both, for example {_EXAMPLE}.{exact}"
+        )
     return TimingCondition(window, checked_confidence(confidence))
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.frames import TABLES
 from coincide.engine.events.keys import Keys, Names
 from coincide.engine.events.schemas import check_name, one_array, plain_type
 from coincide.engine.events.sides import Side, grouped_events
@@ -131,6 +132,8 @@ def read_both(
         overlapping(), left_time=times[0], right_time=times[1], by=by,
         options=options, left_columns="*", right_columns=(), how="semi",
     )  # fmt: skip
+    if right is None:
+        raise SchemaError(f"{argument('right')} must be {TABLES} (found None). Give both sides.")
     given = given_tables(left, right, asked)
     arguments, tables = with_known_columns(given, asked)
     spec, columns = resolved(tables[0].schema, tables[1].schema, arguments)
