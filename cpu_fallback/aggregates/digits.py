@@ -21,6 +21,8 @@ _ANY = 1 << 20
 """More than any exponent."""
 _USUAL = 900
 """Between this and its opposite, exponents of sums and of what they lack are those of floats."""
+_WHOLE = 1 << 53
+"""Floats are exact below this."""
 _SPLIT, _SHORT, _DOUBT = float((1 << 27) + 1), 1 << 26, 2.0**-40
 """Veltkamp's splitter; divisors whose product with a half is exact; how far a second quotient is off."""
 WIDTH_OF_SQUARES = 24
@@ -232,9 +234,12 @@ def _quick(sums, scales, divisor):
     """Sums of digits divided by a number, in two floats; and whether that is surely rounded right."""
     high = low = lost = 0.0
     for k in range(sums.size - 1, -1, -1):
-        upper = sums[k] >> 31 << 31
-        for part in (upper, sums[k] - upper):
-            high, rest = _two_sum(high, float(part) * scales[k])
+        upper = sums[k] >> 31 << 31 if abs(sums[k]) >= _WHOLE else sums[k]
+        high, rest = _two_sum(high, float(upper) * scales[k])
+        low, rest = _two_sum(low, rest)
+        lost += abs(rest)
+        if upper != sums[k]:
+            high, rest = _two_sum(high, float(sums[k] - upper) * scales[k])
             low, rest = _two_sum(low, rest)
             lost += abs(rest)
     high, low = _two_sum(high, low)

@@ -16,7 +16,7 @@ from coincide.model.timestamps.protocol import difference
 from cpu_fallback.join.buffers import group_of, new_scratch, next_group, place_run
 from cpu_fallback.join.kernels import PROBED, PROBED_PAIRS, SURE
 
-_BITS = 5
+_BITS = 4
 _BLOCK = 1 << _BITS
 NOTHING = np.iinfo(np.int64).max
 """The least value of no target."""
@@ -108,20 +108,23 @@ def aggregate_block(start, stop, sides, prepared, found):
             row = e - start
             for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
-                if shell > inner:
-                    _take_range(prepared, inner, shell, found, row)
-                met = _take_probed(sides, prepared, e, first, inner, found, row)
-                met += _take_probed(sides, prepared, e, shell, last, found, row)
+                # Runs that qualify: those in the shell go on in what qualifies unseen.
+                known = found.counts[row]
+                begun = _take_runs(sides, prepared, e, first, first, inner, found, row)
+                begun = _take_runs(sides, prepared, e, begun, shell, last, found, row)
+                _take_range(prepared, begun, last, found, row)
                 tally[SURE] += shell - inner
                 tally[PROBED] += inner - first + last - shell
-                tally[PROBED_PAIRS] += met
+                tally[PROBED_PAIRS] += found.counts[row] - known - (shell - inner)
         i = end
     return tally
 
 
-@compiled(forceinline=True)
+@compiled
 def _take_range(prepared, start, stop, found, row):
-    """Take the targets start ... stop, which qualify unseen."""
+    """Take the targets start ... stop, all of which qualify."""
+    if start >= stop:
+        return
     before, codes = prepared.before, prepared.codes
     found.counts[row] += stop - start
     for c in range(before.shape[1]):
@@ -132,21 +135,15 @@ def _take_range(prepared, start, stop, found, row):
 
 
 @compiled(forceinline=True)
-def _take_probed(sides, prepared, i, start, stop, found, row):
-    """Take those of the targets start ... stop that qualify with base event i: how many do."""
+def _take_runs(sides, prepared, i, begun, start, stop, found, row):
+    """Probe the targets start ... stop; take runs that end there, and return where the last one begins."""
     rule, base, targets = sides.rule, sides.base, sides.targets
-    before, codes = prepared.before, prepared.codes
-    met = np.int64(0)
     for t in range(start, stop):
         s = difference(rule, base.keys[i], base.shapes[i], targets.keys[t], targets.shapes[t])
-        if rule.qualifies(s, base.shapes[i], targets.shapes[t]):
-            met += 1
-            for c in range(before.shape[1]):
-                found.sums[row, c] += before[t + 1, c] - before[t, c]
-            for c in range(codes.shape[0]):
-                found.least[row, c] = min(found.least[row, c], codes[c, t])
-    found.counts[row] += met
-    return met
+        if not rule.qualifies(s, base.shapes[i], targets.shapes[t]):
+            _take_range(prepared, begun, t, found, row)
+            begun = t + 1
+    return begun
 
 
 @compiled

@@ -93,7 +93,7 @@ class EventJoin(CountedJoin):
         # Target positions, -1 for none, and merits, NaN for none; `ranks` is by target position.
         best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
-        for a, b in _in_steps(start, stop, _LAST_STEP):
+        for a, b in _in_steps(start, stop, _FIRST_STEP, _LAST_STEP):
             found = best[a - start : b - start], merits[a - start : b - start]
             tally += self._kernels.best_block(a, b, self._sides, ranks, *found)
         return best, merits, JoinCounters.of_tally(*tally.tolist())
@@ -107,7 +107,7 @@ class EventJoin(CountedJoin):
         """Aggregates of the matches of the base positions start ... stop. Needs no counts."""
         found = found_of(stop - start, prepared.before.shape[1], prepared.codes.shape[0])
         tally = np.zeros(3, np.int64)
-        for a, b in _in_steps(start, stop, stop - start):
+        for a, b in _in_steps(start, stop, _LAST_STEP, stop - start):
             part = Found(*(each[a - start : b - start] for each in found))
             tally += aggregate_block(a, b, self._sides, prepared, part)
         return found, JoinCounters.of_tally(*tally.tolist())
@@ -123,9 +123,9 @@ class EventJoin(CountedJoin):
         return left_out, right_out
 
 
-def _in_steps(start: int, stop: int, largest: int) -> Iterator[tuple[int, int]]:
+def _in_steps(start: int, stop: int, size: int, largest: int) -> Iterator[tuple[int, int]]:
     """Runs between which work can be interrupted: a burst has a great many candidates."""
-    a, size = start, _FIRST_STEP
+    a = start
     while a < stop:
         b, begun = min(a + size, stop), time.perf_counter()
         yield a, b

@@ -81,18 +81,19 @@ class Aggregates(Emission):
         rows = start + self._kept(answers.counts[start:stop])
         own, others = self._sizes
         if own is None and others is None:
-            yield partial(self._batch_of, rows)
+            whole = slice(start, stop) if rows.size == stop - start else rows
+            yield partial(self._batch_of, rows, whole)
             return
         sizes = np.zeros(rows.size, np.int64) if own is None else own[rows]
         if others is not None:
             sizes = sizes + int(others.max(initial=0))
         for first, last in cuts(sizes, rows.size, row_sizes.BATCH_BYTES):
-            yield partial(self._batch_of, rows[first:last])
+            yield partial(self._batch_of, rows[first:last], rows[first:last])
 
-    def _batch_of(self, rows: np.ndarray) -> pa.RecordBatch:
+    def _batch_of(self, rows: np.ndarray, at: np.ndarray | slice) -> pa.RecordBatch:
         answers = self._answers
         parts = zip(answers.answers, answers.numbers, answers.nulls, strict=True)
-        return self._batch(rows, [_column(of, *(each[rows] for each in own)) for of, *own in parts])
+        return self._batch(rows, [_column(of, *(each[at] for each in own)) for of, *own in parts])
 
     @remembered
     def _answers(self) -> Answers:
@@ -117,7 +118,7 @@ class Aggregates(Emission):
             counts[rows] = found.counts
             for i, answer in enumerate(answers):
                 numbers[i][rows], is_none = answer.of(found, rows)
-                if is_none is not None:
+                if is_none is not None and is_none.any():
                     nulls[i][rows] = is_none
             return [counted]
 
