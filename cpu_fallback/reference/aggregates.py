@@ -1,0 +1,147 @@
+"""The oracle of aggregates: one value of the matches of each left event, in fractions, slow and obvious."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from cpu_fallback.reference.join import Asked, Pair, pairs
+
+Aggregate = str | tuple[str, str]
+"""The word count, or a column and a function."""
+OF_PAIRS = ("delta", "probability")
+"""Columns that a pair has, and no event."""
+
+
+def aggregated(asked: Asked, aggregates: Mapping[str, Aggregate]) -> list[dict[str, Any] | None]:
+    """The aggregates of each left event by name, in their order; None for an event without a match."""
+    return [
+        {name: aggregate(asked, own, each) for name, each in aggregates.items()} if own else None
+        for own in matches(asked)
+    ]
+
+
+def matches(asked: Asked) -> list[list[Pair]]:
+    """The matches of each left event, the earliest first."""
+    found = pairs(asked)
+    own = [[pair for pair in found if pair.left == i] for i in range(len(asked.left))]
+    return [sorted(each, key=lambda pair: _time_order(asked, pair)) for each in own]
+
+
+def aggregate(asked: Asked, own: Sequence[Pair], asking: Aggregate) -> Any:
+    """One aggregate of the matches of one left event, the earliest of which is the first."""
+    if isinstance(asking, str):
+        return len(own)
+    column, function = asking
+    return reduced(function, [_value(asked, pair, column) for pair in own])
+
+
+def reduced(function: str, values: Sequence[Any]) -> Any:
+    """The value of a function of values, None apart; sums of all but floats are fractions of any size.
+
+    Values are bools, integers, decimals, floats, texts or bytes; times and durations count as integers.
+    """
+    known = [value for value in values if value is not None]
+    if function == "count":
+        return len(known)
+    return _FUNCTIONS[function](known) if known else None
+
+
+def delta(asked: Asked, pair: Pair) -> int:
+    """The time from the midpoint of left to that of right, half a tick cut off towards zero."""
+    left, right = asked.left[pair.left], asked.right[pair.right]
+    doubled = right["min_time"] + right["max_time"] - left["min_time"] - left["max_time"]
+    return math.trunc(Fraction(doubled, 2))
+
+
+def nearest(exact: Fraction) -> float:
+    """The float64 nearest to a fraction, half to even; infinite where that is beyond the largest one."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _value(asked: Asked, pair: Pair, column: str) -> Any:
+    if column == "delta":
+        return delta(asked, pair)
+    if column == "probability":
+        return nearest(pair.probability)
+    return asked.right[pair.right][column]
+
+
+def _time_order(asked: Asked, pair: Pair) -> tuple[Any, ...]:
+    row = asked.right[pair.right]
+    times = row["min_time"] + row["max_time"], row["max_time"], row["min_time"]
+    return (*times, pair.right) if asked.by_rows else (*times, row["id"], pair.right)
+
+
+def _total(values: Sequence[Any]) -> Fraction:
+    return sum(map(Fraction, values), Fraction(0))
+
+
+def _infinite(values: Sequence[Any]) -> float | None:
+    """What floats sum up to where one of them is not finite."""
+    if not isinstance(values[0], float) or all(map(math.isfinite, values)):
+        return None
+    infinities = {value for value in values if not math.isfinite(value)}
+    return infinities.pop() if len(infinities) == 1 else math.nan
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    if not isinstance(values[0], float):
+        return _total(values)
+    infinite = _infinite(values)
+    return nearest(_total(values)) if infinite is None else infinite
+
+
+def _mean(values: Sequence[Any]) -> float:
+    infinite = _infinite(values)
+    return nearest(_total(values) / len(values)) if infinite is None else infinite
+
+
+def _std(values: Sequence[Any]) -> float | None:
+    if len(values) < 2:
+        return None
+    if _infinite(values) is not None:
+        return math.nan
+    mean = _total(values) / len(values)
+    squares = sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0))
+    return root(squares / (len(values) - 1))
+
+
+def root(exact: Fraction) -> float:
+    """The root of a fraction that is rounded to the 53 bits of a float, whatever its exponent."""
+    if not exact:
+        return 0.0
+    # A power of four moves it to where floats have all their bits, and its root by one of two.
+    halved = (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2
+    moved = math.sqrt(float(exact / Fraction(4) ** halved))
+    return nearest(Fraction(moved) * Fraction(2) ** halved)
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """NaN is the greatest; texts are as their UTF-8 bytes."""
+    if isinstance(value, str):
+        return False, value.encode()
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan, 0 if is_nan else value
+
+
+def _unsigned(value: Any) -> Any:
+    """Zero for the zero below it."""
+    return 0.0 if isinstance(value, float) and value == 0 else value
+
+
+_FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "std": _std,
+    "min": lambda values: _unsigned(sorted(values, key=_order)[0]),
+    "max": lambda values: _unsigned(sorted(values, key=_order)[-1]),
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "any": lambda values: True in values,
+}
