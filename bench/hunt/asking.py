@@ -129,6 +129,7 @@ def draw_asking(case: Case) -> Asking:
                for s in sides]  # fmt: skip
     least = (2 * max(abs(lo), abs(hi)) if is_one else hi - lo) + 2 * sum(lengths) + 1
     can_shift = not (is_one and given.get("emit", "pairs") == "pairs") and case.job.how == "inner"
+    can_shift &= "aggregates" not in given
     can_shift &= least < _LIMIT
     shifts = [least, -least - 1] if can_shift and chance.happens(25) else []
     return Asking(
@@ -153,9 +154,14 @@ def _draw_shape(chance: Chance, is_one: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"how": how, "emit": emit, "probability": probability}
     if emit == "best":
         found |= {"prefer": chance.choice(_PREFERENCES), "k": chance.choice((1, 1, 2, 5))}
+    if emit == "aggregates":
+        found["aggregates"] = _AGGREGATES
     return found
 
 
+_AGGREGATES = {"n": "count", "latest": ("id", "max")} | {
+    name: ("amount", name) for name in ("sum", "mean", "std", "min", "first", "last", "count")
+}
 _PREFERENCES = ("probability", "nearest", "first", "last", "amount", "-amount")
 
 

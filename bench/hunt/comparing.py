@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bench.hunt.aggregates import wrong_aggregate
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import Job
 from bench.hunt.meaning import Event, Meaning
@@ -97,6 +98,8 @@ def _columns(data: DataSet, job: Job) -> list[str]:
         return names
     if job.emit == "counts":
         return [*names, "matches"]
+    if job.emit == "aggregates":
+        return [*names, *job.aggregates]
     match = ["right_id", *["right_extra"] * job.has_extra[1]]
     return [*names, *match, *["probability"] * job.probability]
 
@@ -116,6 +119,7 @@ class _Comparison:
             "lists": self._lists,
             "counts": self._counts,
             "best": self._best,
+            "aggregates": self._aggregates,
         }[self._job.emit](rows)
 
     def _events(self) -> Iterable[tuple[Event, list[Match]]]:
@@ -164,6 +168,20 @@ class _Comparison:
         found = Counter(plain(row.values()) for row in rows)
         wanted = Counter((*self._head(e), len(matches)) for e, matches in self._events())
         return differing(found, wanted)
+
+    def _aggregates(self, rows: list[dict[str, Any]]) -> str | None:
+        by_head = {self._head(event): (event, matches) for event, matches in self._events()}
+        split = [self._split(row) for row in rows]
+        wanted = Counter(self._head(event) for event, _ in self._events())
+        if wrong := differing(Counter(head for head, _, _ in split), wanted):
+            return wrong
+        for head, values, _ in split:
+            event, matches = by_head[head]
+            others = [other for _, other in matches]
+            for (name, asking), value in zip(self._job.aggregates.items(), values, strict=True):
+                if wrong := wrong_aggregate(value, event, others, asking):
+                    return f"{head} has {name} = {asking} of {value!r}, {wrong}"
+        return None
 
     def _pairs(self, rows: list[dict[str, Any]]) -> str | None:
         nothing = (None,) * (1 + self._job.has_extra[1])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.hunt.aggregates import draw_aggregates
 from bench.hunt.chance import Chance
 from bench.hunt.columns import NANOSECONDS
 from bench.hunt.data import DataSet
@@ -14,6 +15,7 @@ from bench.hunt.oracle import Oracle
 from coincide import CorrelateOptions, TimingCondition, deadline, histograms, within
 from coincide.engine.events.time_arguments import Histograms
 from coincide.model.templates.template import GivenTemplate
+from cpu_fallback.reference.aggregates import Aggregate
 
 SHAPES = [
     *((how, emit, p) for how in ("inner", "left") for emit in ("pairs", "lists", "best")
@@ -22,6 +24,7 @@ SHAPES = [
     *((how, "pairs", False) for how in ("semi", "anti")),
     *((how, "pairs", p) for how in ("right", "full") for p in (False, True)),
     *(("right", "best", p) for p in (False, True)),
+    *((how, "aggregates", False) for how in ("inner", "left")),
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 
@@ -42,6 +45,7 @@ class Job:
     # Whether the column ``extra`` is asked for, left and right.
     has_extra: tuple[bool, bool] = (False, False)
     nonsense: str | None = None  # a name of `NONSENSE`
+    aggregates: dict[str, Aggregate] = field(default_factory=dict)
 
     @property
     def longest(self) -> tuple[int | None, int | None]:
@@ -82,6 +86,7 @@ def draw_job(
         text=data.tick is not None and chance.happens(30),
         has_extra=(extra, extra and chance.happens(70)),
         nonsense=nonsense,
+        aggregates=draw_aggregates(chance, data) if emit == "aggregates" else {},
     )  # fmt: skip
 
 
@@ -138,6 +143,8 @@ def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]
         "probability": job.probability,
         "options": {"unit": data.unit, **options},
     }
+    if job.aggregates:
+        given["aggregates"] = job.aggregates
     condition: dict[str, Any] = {
         "predicate": within(duration(data.lo), duration(data.hi)),
         "confidence": data.confidence,

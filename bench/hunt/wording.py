@@ -10,6 +10,7 @@ from bench.hunt.jobs import UNITS, arguments
 from bench.hunt.layouts import write_templates
 from coincide import CorrelateOptions
 from coincide.engine.events.time_arguments import Histograms
+from cpu_fallback.reference.aggregates import Aggregate
 
 _SAME = ("unit", "invalid", "slices", "classes", "batch_pairs", "threads", "left_longest",
          "right_longest")  # fmt: skip
@@ -25,10 +26,16 @@ def source_options(case: Case, folder: Path) -> dict[str, str]:
     if not given["by"]:
         del found["by"]
     found |= {name: str(given[name]) for name in ("how", "emit", "probability")}
+    if aggregates := given.get("aggregates"):
+        found["aggregates"] = ",".join(_aggregate(*each) for each in aggregates.items())
     tick = case.data.tick
     found["within"] = f"{_said(predicate.lo, tick)},{_said(predicate.hi, tick)}"
     found["confidence"] = repr(condition.confidence)
     return found | _plain(options, tick)
+
+
+def _aggregate(name: str, asking: Aggregate) -> str:
+    return f"{name}={asking if isinstance(asking, str) else f'{asking[1]}({asking[0]})'}"
 
 
 def _said(duration: int | str, tick: int | None) -> str:
@@ -67,6 +74,8 @@ def command_words(case: Case, folder: Path, engine: str) -> list[str]:
     flag = found.pop("probability") == "True"
     if engine == "local":
         found.pop("slices", None)
+    if "aggregates" in found:
+        found["aggregate"] = found.pop("aggregates")
     words = ["--within", lo, hi, *["--probability"] * flag]
     return [
         *words,

@@ -56,6 +56,21 @@ def delta(asked: Asked, pair: Pair) -> int:
     return math.trunc(Fraction(doubled, 2))
 
 
+def is_same(found: Any, expected: Any, function: str = "") -> bool:
+    """Whether a value that was found is that of the reference: the same float, the same type."""
+    if expected is None or found is None:
+        return found is expected
+    if isinstance(expected, Fraction):
+        return not isinstance(found, float) and Fraction(found) == expected
+    if not isinstance(expected, float):
+        return type(found) is type(expected) and bool(found == expected)
+    if not isinstance(found, float) or math.isnan(expected) or math.isnan(found):
+        return isinstance(found, float) and math.isnan(found) and math.isnan(expected)
+    # What is too near to zero may keep its sign.
+    has_sign = math.copysign(1, found) == math.copysign(1, expected) or function == "mean"
+    return found == expected and has_sign
+
+
 def nearest(exact: Fraction) -> float:
     """The float64 nearest to a fraction, half to even; infinite where that is beyond the largest one."""
     try:

@@ -147,6 +147,22 @@ def test_an_answer_is_compared_row_by_row(change: dict[str, list], wrong: str | 
     assert found is None if wrong is None else wrong in found
 
 
+def test_a_wrong_aggregate_is_told():
+    """Values 1 and 3, at one time, and a later 5: either of the former is the first."""
+    right = [Row(0, 0, 1, (), None), Row(0, 0, 3, (), None), Row(2, 2, 5, (), None)]
+    data = data_of(rows((0, 0), (90, 90)), right)
+    asked_ = {"sum": ("id", "sum"), "first": ("id", "first"), "usual": ("delta", "mean")}
+    job = Job("left", "aggregates", False, aggregates=asked_)
+    answer = {"left_id": [0, 1], "sum": [9, None], "first": [1, None], "usual": [2 / 3, None]}
+    for changes, wrong in (
+        ({}, None), ({"first": [3, None]}, None), ({"first": [5, None]}, "1 or 3"),
+        ({"sum": [8, None]}, "expected 9"), ({"sum": [9, 0]}, "expected None"),
+        ({"usual": [0.6666666666666667, None]}, "expected 0.66"), ({"left_id": [0, 0]}, "1 missing"),
+    ):  # fmt: skip
+        found = compare(Found(pa.table(answer | changes)), data, job, Oracle(data))
+        assert found is None if wrong is None else wrong in found
+
+
 @pytest.mark.parametrize(("off", "is_right"), [(5e-15, True), (1e-14, False)])
 def test_probabilities_of_histograms_err_by_what_their_sums_may(off: float, is_right: bool):
     """Three edges on one side, two on the other: 26 units of 2^-52 at most, which is 5.8e-15."""

@@ -17,6 +17,7 @@ from bench.hunt.comparing import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, differin
 from bench.hunt.judging import judge_error
 from coincide import TimingCondition, accidental_pair_tables, correlate_tables, within
 from coincide import correlate as correlate_frames
+from cpu_fallback.reference.aggregates import aggregated, is_same
 from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
 from cpu_fallback.reference.join import (
     BEST_TOLERANCE,
@@ -85,6 +86,8 @@ class _Judge:
         if given["emit"] == "best":
             return self._best(rows)
         asked = self.asked
+        if "aggregates" in given:
+            return self._aggregates(rows)
         sides = (asked.left,) if self.asking.is_one else (asked.left, asked.right)
         joined = correlate_stream if self.asking.is_one else correlate
         wanted = joined(
@@ -95,6 +98,24 @@ class _Judge:
         return differing(Counter(map(plain, rows)), Counter(map(plain, wanted))) or (
             self._probabilities(rows) if given["probability"] and given["emit"] == "pairs" else None
         )
+
+    def _aggregates(self, rows: list[dict[str, Any]]) -> str | None:
+        given = self.asking.given
+        expected = aggregated(self.asked, given["aggregates"])
+        wanted = {i: own for i, own in enumerate(expected) if own or given["how"] == "left"}
+        if wrong := differing(
+            Counter((row["left_id"],) for row in rows), Counter((i,) for i in wanted)
+        ):
+            return wrong
+        for row in rows:
+            for name, asking in given["aggregates"].items():
+                if name in ("first", "last") and not self.by_rows:
+                    continue  # either of those that have one timestamp
+                function, own = asking if name == "n" else asking[1], wanted[row["left_id"]]
+                want = own[name] if own else 0 if function == "count" else None
+                if not is_same(row[name], want, function):
+                    return f"{name} = {asking} of {row}, expected {want}"
+        return None
 
     def _probabilities(self, rows: list[dict[str, Any]]) -> str | None:
         for row in rows:
@@ -298,6 +319,8 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     if asking.is_one and way in ("broadcast-left", "broadcast-right"):
         way = "exchange"
     given = asking.given
+    if "aggregates" in given and way == "broadcast-left":
+        way = "broadcast-right"
     is_of_two = "matching" in given and not asking.is_one
     if is_of_two and given["matching"] == "optimal":
         return Verdict("closed", "such a matching is of one process")
