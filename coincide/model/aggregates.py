@@ -145,6 +145,6 @@ def _check_pair_value(aggregate: Aggregate, values: tuple[str, ...]) -> None:
         )
     if word.needs_events:
         raise ConditionError(
-            f"{word.word!r} takes a column of the match (found {aggregate.said}). Use 'min' or"
-            " 'max'."
+            f"{word.word!r} takes a column of the match, and not what a pair has (found"
+            f" {aggregate.said}). Use another function, such as 'min' or 'max'."
         )

@@ -552,9 +552,10 @@ class MatchChoice:
         said = argument("k", self.k) if is_k else argument("prefer", self.asked)
         if is_k and self.k == 1:
             said = argument("ties", self.ties)
+        best = "" if output.row.is_aggregated else f"Add {OUTPUT_ROWS['best'].said}, or remove"
         raise ConditionError(
-            f"{said} chooses among matches, but {output.row.said} returns all matches or none. Add"
-            f" {OUTPUT_ROWS['best'].said}, or remove {said}."
+            f"{said} chooses among matches, but {output.row.said} returns all matches or none."
+            f" {best or 'Remove'} {said}."
         )
 
 

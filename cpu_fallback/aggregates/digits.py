@@ -174,7 +174,9 @@ def _made_positive(digits, width):
 
 @compiled
 def _divided(digits, width, divisor):
-    """Divide a number of carried digits, not below 0: whether something is left over."""
+    """Divide a number of carried digits, not below 0, and leave off what is below the last."""
+    # What is left off decides no rounding: were it above 0 and all digits between it and the rounded
+    # ones 0, the divisors would have more bits than these digits.
     last = digits.size - 1
     left = digits[last] % divisor
     digits[last] //= divisor
@@ -182,18 +184,17 @@ def _divided(digits, width, divisor):
         dividend = (left << width) | digits[k]
         digits[k] = dividend // divisor
         left = dividend % divisor
-    return left != 0
 
 
 @compiled
-def _rounded(digits, width, first, is_more, lowest):
-    """Carried digits, not below 0, and a little more: 53 bits, at least `lowest`, and their exponent."""
+def _rounded(digits, width, first, lowest):
+    """Carried digits, not below 0, rounded: 53 bits, at least `lowest`, and their exponent."""
     k = digits.size - 1
     while k >= 0 and digits[k] == 0:
         k -= 1
     if k < 0:
         return np.int64(0), np.int64(0)
-    top, bits, exponent = digits[k], np.int64(0), first + k * width
+    top, bits, exponent, is_more = digits[k], np.int64(0), first + k * width, False
     while bits < 63 and top >> bits:
         bits += 1
     k -= 1
@@ -260,7 +261,9 @@ def quotients(sums, width, first, divisors, tens, out):
     # Enough below the point that a rounded quotient has all its bits.
     more = 1 + (126 + 31 * tens.size) // width if tens.size or divisors.size else 0
     digits = np.empty(count + more, np.int64)
-    scales = np.array([math.ldexp(1.0, first + k * width) for k in range(count)])
+    scales = np.empty(count)
+    for k in range(count):
+        scales[k] = math.ldexp(1.0, first + k * width)
     is_usual = not tens.size and first > -_USUAL and first + count * width < _USUAL
     for i in range(n):
         divisor = divisors[i] if divisors.size else 1
@@ -270,12 +273,12 @@ def quotients(sums, width, first, divisors, tens, out):
                 continue
         digits[:more] = 0
         digits[more:] = sums[i]
-        is_negative, is_more = _made_positive(digits, width), False
+        is_negative = _made_positive(digits, width)
         if divisor > 1:
-            is_more |= _divided(digits, width, divisor)
+            _divided(digits, width, divisor)
         for ten in tens:
-            is_more |= _divided(digits, width, ten)
-        top, exponent = _rounded(digits, width, first - more * width, is_more, _LOWEST)
+            _divided(digits, width, ten)
+        top, exponent = _rounded(digits, width, first - more * width, _LOWEST)
         out[i] = math.ldexp(float(-top if is_negative else top), exponent)
 
 
@@ -307,12 +310,12 @@ def deviations(sums, width, first, numbers, tens, out):
                 value -= total[j] * total[k - j]
             digits[more + k] = value & ((1 << width) - 1)
             carry = value >> width
-        is_more = _divided(digits, width, numbers[i])
-        is_more |= _divided(digits, width, numbers[i] - 1)
+        _divided(digits, width, numbers[i])
+        _divided(digits, width, numbers[i] - 1)
         for ten in tens:
-            is_more |= _divided(digits, width, ten)
+            _divided(digits, width, ten)
         # A variance may be beyond all floats where its root is not.
-        top, exponent = _rounded(digits, width, 2 * first - more * width, is_more, -_ANY)
+        top, exponent = _rounded(digits, width, 2 * first - more * width, -_ANY)
         is_odd = exponent & 1
         out[i] = math.ldexp(math.sqrt(float(top << is_odd)), (exponent - is_odd) >> 1)
 

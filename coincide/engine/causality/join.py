@@ -162,8 +162,10 @@ def causality_tables(
     largest_group : int
         Most events, of both sides, that an optimal assignment takes together.
     aggregates : dict, optional
-        With ``emit="aggregates"``, columns of the output that the effects of a cause have together, as in
-        `coincide.correlate_tables`. ``"delta"``, ``"distance"`` and ``"probability"`` are what pairs have.
+        With ``emit="aggregates"``, columns of the output by name: ``"count"``, or a column of effects and
+        a function of its values in the effects of a cause, ``{"n": "count", "energy": ("amp", "sum")}``.
+        Functions are count, sum, mean, std, min, max, first, last and any. Missing values do not count.
+        ``"delta"``, ``"distance"`` and ``"probability"`` are what pairs have.
 
     Returns
     -------

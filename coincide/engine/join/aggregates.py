@@ -391,11 +391,11 @@ class Summed(Answer):
 
     @property
     def _too_great(self) -> DataError:
-        cure = "Cast the column to float64"
-        cure = f"{cure}, or to decimal128(38, 0)" if self.words == 1 else cure
-        return DataError(
-            f"a sum of {self._given} is beyond {self._kind} (found in {self._said}). {cure}."
-        )
+        wide = "decimal256(76, 0)" if pa.types.is_decimal(self._kind) else "decimal128(38, 0)"
+        cure = f"Cast the column to float64, or to {wide}"
+        if pa.types.is_duration(self._kind):
+            cure = "Cast the column to int64 and then to float64"
+        return DataError(f"a sum is beyond {self._kind} (found in {self._said}). {cure}.")
 
 
 class Rounded(Answer):
