@@ -26,7 +26,7 @@ Not for two exact instants, which no stream of the benchmarks has.
 """
 
 _EVENTS = """(
-    SELECT id, min_time, max_time, (max_time - min_time)::DOUBLE AS length FROM {table}
+    SELECT *, (max_time - min_time)::DOUBLE AS length FROM {table}
 )"""
 _SHIFT = "(r.max_time - l.max_time)::DOUBLE"
 
@@ -73,6 +73,15 @@ class DuckDBJoin:
         """Write the number of pairs of each left event into a table; the number of such events."""
         select = "CREATE OR REPLACE TABLE counts AS SELECT l.id AS a, count(*) AS matches"
         return self._number(select, variant, "GROUP BY l.id")
+
+    def aggregates(self, variant: str, selected: str) -> int:
+        """Write aggregates of the matches ``r`` of each left event; the number of such events."""
+        select = f"CREATE OR REPLACE TABLE aggregates AS SELECT l.id AS id, {selected}"
+        return self._number(select, variant, "GROUP BY l.id")
+
+    def aggregated(self) -> pa.Table:
+        """The aggregates written last, in the order of left ids."""
+        return self._connection.sql("FROM aggregates ORDER BY id").to_arrow_table()
 
     def _number(self, select: str, variant: str, end: str = "") -> int:
         row = self._connection.execute(f"{select} {self._plans[variant]} {end}").fetchone()

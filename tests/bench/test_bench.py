@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from typer import BadParameter
 from typer.testing import CliRunner
@@ -188,6 +189,32 @@ def test_every_duckdb_plan_finds_the_same_pairs():
     duck = DuckDBJoin(left, right, 1)
     for plan in duck.variants:
         assert (duck.pairs(plan), duck.count(plan), duck.counts(plan)) == (pairs, pairs, events)
+
+
+@pytest.mark.parametrize("events", [1, 500])
+def test_every_duckdb_plan_and_pairs_have_our_aggregates(events):
+    from bench.experiments.aggregates import IN_SQL, aggregated, grouped_pairs, in_short, tables
+    from bench.peers.duckdb_join import DuckDBJoin
+
+    left, right = tables(Load(events, 50.0))
+    ours = aggregated(left, right, 1)
+    duck = DuckDBJoin(left, right, 1)
+    for plan in duck.variants:
+        assert duck.aggregates(plan, IN_SQL) == ours.num_rows
+        assert in_short(duck.aggregated(), ours) == (True,) * 5
+    assert in_short(grouped_pairs(left, right, 1).sort_by("left_id"), ours) == (True,) * 5
+
+
+def test_other_aggregates_are_seen():
+    from bench.experiments.aggregates import aggregated, in_short, tables
+
+    left, right = tables(Load(500, 50.0))
+    ours = aggregated(left, right, 1)
+    moved = right.set_column(
+        right.schema.get_field_index("b"), "b", pc.multiply(right["b"], 1.00001)
+    )
+    assert in_short(aggregated(left, moved, 1), ours) == (True, True, False, False, True)
+    assert not any(in_short(ours.slice(1), ours))
 
 
 @pytest.mark.spark
