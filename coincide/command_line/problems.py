@@ -58,6 +58,8 @@ _CAUSAL = {
     "duration": "ellipsoid", "lo": "delta", "hi": "delta",
 }  # fmt: skip
 """Fields of predicates whose options have other names."""
+_CALLED = {"aggregates": "aggregate"}
+"""Options that are typed once for each of several."""
 _PLAIN = re.compile(r"[\w.,:=+-]+")
 
 
@@ -78,7 +80,7 @@ def as_option(argument: Argument, command: str) -> str:
             name = name.replace(side, other)
     elif command == "clusters":
         name = name.removeprefix("cause_").removeprefix("left_")
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{_CALLED.get(name, name).replace('_', '-')}"
     if shown in ("", "True"):
         return flag
     if name == "within" and argument.typed.count(",") == 1:

@@ -230,17 +230,18 @@ def _two_sum(a, b):
     return found, (a - (found - of_b)) + (b - of_b)
 
 
-@compiled
-def _quick(sums, scales, divisor):
+@compiled(forceinline=True)
+def _quick(sums, i, scales, divisor):
     """Sums of digits divided by a number, in two floats; and whether that is surely rounded right."""
     high = low = lost = 0.0
-    for k in range(sums.size - 1, -1, -1):
-        upper = sums[k] >> 31 << 31 if abs(sums[k]) >= _WHOLE else sums[k]
+    for k in range(scales.size - 1, -1, -1):
+        digit = sums[i, k]
+        upper = digit >> 31 << 31 if abs(digit) >= _WHOLE else digit
         high, rest = _two_sum(high, float(upper) * scales[k])
         low, rest = _two_sum(low, rest)
         lost += abs(rest)
-        if upper != sums[k]:
-            high, rest = _two_sum(high, float(sums[k] - upper) * scales[k])
+        if upper != digit:
+            high, rest = _two_sum(high, float(digit - upper) * scales[k])
             low, rest = _two_sum(low, rest)
             lost += abs(rest)
     high, low = _two_sum(high, low)
@@ -268,7 +269,7 @@ def quotients(sums, width, first, divisors, tens, out):
     for i in range(n):
         divisor = divisors[i] if divisors.size else 1
         if is_usual:
-            out[i], is_right = _quick(sums[i], scales, divisor)
+            out[i], is_right = _quick(sums, i, scales, divisor)
             if is_right:
                 continue
         digits[:more] = 0

@@ -206,10 +206,14 @@ def streams_of(spark: SparkSession, folder: Path) -> list[DataFrame]:
     return streams
 
 
+IN_A_QUERY = ("keys", "how='left'", "emit='lists'", "emit='best'", "where", "delta", "aggregates")
+"""Each takes seconds: those that differ in what a query keeps and gives out."""
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_features_of_streaming_queries(spark: SparkSession, tmp_path: Path) -> None:
-    """One query has all features that work, since each query takes seconds."""
+    """One query has several features, and all that do not work are refused."""
     for setting, value in STATE_STORE.items():
         spark.conf.set(setting, value)
     left, right = streams_of(spark, tmp_path)
@@ -220,6 +224,8 @@ def test_features_of_streaming_queries(spark: SparkSession, tmp_path: Path) -> N
         if feature.by_queries is not None:
             with pytest.raises(CoincideError, match=feature.by_queries):
                 correlate_streams(left, right, CONDITION, **delays, **given)
+            continue
+        if name not in IN_A_QUERY:
             continue
         rows = correlate_streams(left, right, CONDITION, **delays, **given)
         expected[name] = correlate_tables(LEFT, RIGHT, CONDITION, **given)

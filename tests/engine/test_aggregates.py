@@ -29,6 +29,7 @@ from coincide import (
     spans,
     within,
 )
+from coincide.engine.join.text_options import aggregated as worded
 from cpu_fallback.reference.aggregates import Aggregate, aggregated, is_same, reduced
 from cpu_fallback.reference.join import Asked, Row, others
 from cpu_fallback.reference.spans import Span, is_overlapping, overlap
@@ -900,3 +901,50 @@ def test_names_of_columns_and_their_order() -> None:
     )
     assert found.column_names == ["name", "left_t", "left_id", "left_amp", *asked]
     assert found.to_pylist()[0]["amp"] == 1.5
+
+
+def test_more_numbers_than_are_held_at_a_time() -> None:
+    """Several walks of ranges, one column that is too wide for them, and values of pairs: one table."""
+    random = np.random.default_rng(3)
+    n = 300
+    times = {"min_time": random.integers(0, 2_000, n)}
+    times["max_time"] = times["min_time"] + random.integers(0, 20, n)
+    columns = {f"c{i}": random.normal(size=n) * 10.0 ** random.uniform(-9, 9, n) for i in range(14)}
+    columns["wide"] = random.normal(size=n) * 10.0 ** random.uniform(-300, 150, n)
+    left, right = pa.table({"id": range(n), **times}), pa.table({**times, **columns})
+    asked = {f"sum of {name}": (name, "sum") for name in columns}
+    asked |= {"std": ("wide", "std"), "sure": ("probability", "sum"), "soon": ("delta", "min")}
+    condition = TimingCondition(within(-60, 60), 0.4)
+    given = {"emit": "aggregates", "how": "left"}
+    together = correlate_tables(left, right, condition, **given, aggregates=asked)
+    assert together.column_names == ["left_id", *asked]
+    for name, each in asked.items():
+        alone = correlate_tables(left, right, condition, **given, aggregates={name: each})
+        assert alone.column(name).equals(together.column(name)), name
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("n=count", {"n": "count"}),
+        ("n=count(*)", {"n": "count"}),
+        ("n=count(amp), e = SUM( amp )", {"n": ("amp", "count"), "e": ("amp", "sum")}),
+        ('"x, y"=max("a=b"),z=max(a (m/s))', {"x, y": ("a=b", "max"), "z": ("a (m/s)", "max")}),
+    ],
+)
+def test_aggregates_as_words(text: str, found: dict[str, Any]) -> None:
+    assert worded({"aggregates": [text]}) == {"aggregates": found, "emit": "aggregates"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("n", r"takes NAME=FUNCTION.COLUMN., or NAME=count .found 'n'.\. Write it as"),
+        ("z=sum(amp))", r"takes NAME=FUNCTION.COLUMN.*found 'z=sum.amp..'"),
+        ("z=max( )", r"needs a column for max .*Write z=max.COLUMN."),
+        ("z=max(a),z=min(a)", r"twice .found z=max.a., z=min.a..\. Give each another name"),
+    ],
+)
+def test_words_that_are_no_aggregates(text: str, problem: str) -> None:
+    with pytest.raises(ConditionError, match=problem):
+        worded({"aggregates": [text]})

@@ -39,7 +39,7 @@ def _is_pair(given: object) -> bool:
 
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_WHOLE_NAME = re.compile(rf"(?:^|(?<=[,=]))\s*{_QUOTED.pattern}\s*(?=[,=]|$)")
+_WHOLE_NAME = re.compile(rf"(?:^|(?<=[,=(]))\s*{_QUOTED.pattern}\s*(?=[,=)]|$)")
 
 
 def parted(text: str, mark: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from coincide.engine.join.aggregates import (
 from coincide.engine.join.delta import DELTA
 from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.spec import Pairing
-from coincide.engine.pairs.source import RangedSource
+from coincide.engine.pairs.source import Rows
 from coincide.model.aggregates import Aggregate, columns_of
 from coincide.model.counters import JoinCounters
 from coincide.model.remembered import remembered
@@ -32,19 +32,45 @@ from cpu_fallback.aggregates.kernels import Found, Prepared, aggregate_pairs, fo
 
 _RUN = 1 << 14
 """Left events whose matches are aggregated in one go."""
-_MOST_LANES = 32
-"""Numbers that are added up for each right event: 256 bytes of it, else sums are made of pairs."""
+_MOST_HELD = 32
+"""Numbers that are held for each right event at a time, 256 bytes: for more ranges are walked again."""
 _PIECE = 1 << 21
-"""Numbers that are held of pairs at a time."""
+"""Numbers that are held of pairs at a time. Their sums may wrap around: differences of an event do not."""
 
 
-class Answers(NamedTuple):
-    """All aggregates by left row: how many matches there are, then numbers, and which have none."""
+class _Column(NamedTuple):
+    """An aggregate by left row: numbers, and which events have none."""
+
+    answer: Answer
+    numbers: np.ndarray
+    nulls: np.ndarray
+
+    @classmethod
+    def of(cls, answer: Answer, rows: int) -> _Column:
+        """What it is of this many left rows without a match."""
+        shape = (rows,) if answer.words == 1 else (rows, answer.words)
+        return cls(answer, np.zeros(shape, answer.kind), np.full(rows, not answer.is_count))
+
+    def put(self, rows: np.ndarray, found: Found) -> None:
+        """Take what was found of some left rows."""
+        self.numbers[rows], self.nulls[rows] = self.answer.of(found, rows)
+
+    def taken(self, at: np.ndarray | slice, kind: pa.DataType) -> pa.Array:
+        """Some rows as a column of the output."""
+        numbers, nulls = self.numbers[at], self.nulls[at]
+        if pa.types.is_null(kind):
+            return pa.nulls(nulls.size)
+        if not nulls.any():
+            return self.answer.column(numbers)
+        places = np.cumsum(~nulls) - 1
+        return self.answer.column(numbers[~nulls]).take(pa.array(places, mask=nulls))
+
+
+class _Answers(NamedTuple):
+    """By left row how many matches there are, and aggregates by name."""
 
     counts: np.ndarray
-    numbers: list[np.ndarray]
-    nulls: list[np.ndarray]
-    answers: list[Answer]
+    columns: dict[str, _Column]
     counters: JoinCounters
 
 
@@ -91,61 +117,80 @@ class Aggregates(Emission):
             yield partial(self._batch_of, rows[first:last], rows[first:last])
 
     def _batch_of(self, rows: np.ndarray, at: np.ndarray | slice) -> pa.RecordBatch:
-        answers = self._answers
-        parts = zip(answers.answers, answers.numbers, answers.nulls, strict=True)
-        return self._batch(rows, [_column(of, *(each[at] for each in own)) for of, *own in parts])
+        columns = self._answers.columns
+        fields = self.schema.types[len(self._left_columns) :]
+        named = zip(self._asked, fields, strict=True)
+        return self._batch(rows, [columns[each.name].taken(at, kind) for each, kind in named])
 
     @remembered
-    def _answers(self) -> Answers:
-        ranged = self.pairing.ranged
-        if ranged is not None:
-            work = _Ranges(self.pairing, ranged, self._columns)
-            if work.is_able:
-                return self._by_left_rows(work)
-        return self._by_left_rows(_OfPairs(self.pairing, self._columns, self._batch_pairs))
+    def _answers(self) -> _Answers:
+        counts, counters = np.zeros(len(self._left), np.int64), JoinCounters()
+        columns: dict[str, _Column] = {}
+        for work in self._works():
+            found = {each.name: _Column.of(each, counts.size) for each in work.answers}
+            counters = work.counters(self._done(work, counts, found))
+            columns |= found
+        return _Answers(counts, columns, counters)
 
-    def _by_left_rows(self, work: _Ranges | _OfPairs) -> Answers:
-        """All answers of runs of base positions, put where their left rows are."""
-        n, order = len(self._left), self.join.left_order
-        counts = np.zeros(n, np.int64)
-        shapes = [(n,) if each.words == 1 else (n, each.words) for each in work.answers]
-        numbers = [np.zeros(s, each.kind) for s, each in zip(shapes, work.answers, strict=True)]
-        nulls = [np.zeros(n, bool) for _ in work.answers]
+    def _done(
+        self, work: _Ranges | _OfPairs, counts: np.ndarray, columns: dict[str, _Column]
+    ) -> JoinCounters:
+        """Put what is found of runs of base positions where their left rows are."""
+        order = self.join.left_order
 
         def put(run: tuple[int, int]) -> list[JoinCounters]:
             found, answers, counted = work.of(*run)
-            rows = order[slice(*run)]
+            rows, met = order[slice(*run)], np.flatnonzero(found.counts)
+            if met.size < rows.size:
+                found, rows = Found(*(each[met] for each in found)), rows[met]
             counts[rows] = found.counts
-            for i, answer in enumerate(answers):
-                numbers[i][rows], is_none = answer.of(found, rows)
-                if is_none is not None and is_none.any():
-                    nulls[i][rows] = is_none
+            for answer in answers:
+                columns[answer.name]._replace(answer=answer).put(rows, found)
             return [counted]
 
-        looked_at = sum(in_order(put, work.runs, self._spec.threads), JoinCounters())
-        counters = work.counters(looked_at)
-        return Answers(counts, numbers, nulls, work.answers, counters)
+        return sum(in_order(put, work.runs, self._spec.threads), JoinCounters())
+
+    def _works(self) -> Iterator[_Ranges | _OfPairs]:
+        """What finds all aggregates: by ranges, a few at a time, and by pairs what needs these."""
+        pairing, columns, ranged = self.pairing, self._columns, self.pairing.ranged
+        by_pairs: list[Aggregate] = []
+        pack: list[Aggregate] = []
+        held = 0
+        for each in self._asked:
+            cost = _Ranges.cost(pairing, columns, each) if ranged is not None else None
+            if cost is None or cost > _MOST_HELD:
+                by_pairs.append(each)
+                continue
+            if held + cost > _MOST_HELD:
+                yield _Ranges(pairing, columns, pack)
+                pack, held = [], 0
+            pack.append(each)
+            held += cost
+        if pack:
+            yield _Ranges(pairing, columns, pack)
+        if by_pairs:
+            yield _OfPairs(pairing, columns, by_pairs, self._batch_pairs)
 
 
 class _Ranges:
     """Aggregates by ranges of targets, which a backend finds without a pair."""
 
-    def __init__(self, pairing: Pairing, source: RangedSource, columns: dict[str, Values]) -> None:
-        self._pairing, self._source = pairing, source
-        self._asked = pairing.spec.aggregates
+    def __init__(
+        self, pairing: Pairing, columns: dict[str, Values], asked: Sequence[Aggregate]
+    ) -> None:
+        assert pairing.ranged is not None
+        self._source, self._threads = pairing.ranged, pairing.spec.threads
         self._work = Work(columns, len(pairing.right))
-        self._are_ends = all(not each.is_of_pairs or _is_end(each) for each in self._asked)
-        self.answers = [self._answer(each) for each in self._asked] if self._are_ends else []
+        self.answers = [_answer(each, self._work, pairing) for each in asked]
 
-    def _answer(self, aggregate: Aggregate) -> Answer:
-        if aggregate.column == DELTA:
-            return DeltaEnd(aggregate, self._work, self._pairing)
-        return answer_of(aggregate, self._work, self._pairing.places_in_time)
-
-    @property
-    def is_able(self) -> bool:
-        """Whether this is the way: all that is asked for follows from ranges, and takes little memory."""
-        return self._are_ends and self._work.lanes <= _MOST_LANES
+    @staticmethod
+    def cost(pairing: Pairing, columns: dict[str, Values], aggregate: Aggregate) -> int | None:
+        """Numbers that it holds of each right event; None of what only pairs tell."""
+        if aggregate.is_of_pairs and not _is_end(aggregate):
+            return None
+        work = Work(columns, len(pairing.right))
+        _answer(aggregate, work, pairing)
+        return work.cost
 
     @property
     def runs(self) -> Iterable[tuple[int, int]]:
@@ -156,9 +201,9 @@ class _Ranges:
 
     @remembered
     def _prepared(self) -> Prepared:
-        order, threads = self._source.right_order, self._pairing.spec.threads
-        codes = self._work.codes(order)
-        return Prepared(self._work.before(order, threads=threads), codes, tables_of(codes))
+        order, codes = self._source.right_order, self._work.codes(self._source.right_order)
+        before = self._work.before(order, threads=self._threads)
+        return Prepared(before, codes, tables_of(codes))
 
     def of(self, start: int, stop: int) -> tuple[Found, list[Answer], JoinCounters]:
         """What is found of the base positions start ... stop, and what it means."""
@@ -175,13 +220,27 @@ def _is_end(aggregate: Aggregate) -> bool:
     return aggregate.column == DELTA and aggregate.function in ("min", "max")
 
 
+def _answer(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
+    """An aggregate by ranges."""
+    if aggregate.column == DELTA:
+        return DeltaEnd(aggregate, work, pairing)
+    return answer_of(aggregate, work, pairing)
+
+
 class _OfPairs:
     """Aggregates of pairs, some of which are made at a time."""
 
-    def __init__(self, pairing: Pairing, columns: dict[str, Values], batch_pairs: int) -> None:
-        self._pairing, self._columns, self._batch_pairs = pairing, columns, batch_pairs
-        self._asked = pairing.spec.aggregates
+    def __init__(
+        self,
+        pairing: Pairing,
+        columns: dict[str, Values],
+        asked: Sequence[Aggregate],
+        batch_pairs: int,
+    ) -> None:
+        self._pairing, self._columns, self._asked = pairing, columns, asked
+        self._batch_pairs = batch_pairs
         nobody = np.empty(0, np.int64)
+        # Also makes, before threads share it, what is made once of right events.
         self.answers = self._answers(self._work((nobody, nobody)))
 
     @property
@@ -196,7 +255,7 @@ class _OfPairs:
         work = self._work(rows)
         answers = self._answers(work)
         found = found_of(stop - start, work.lanes, work.compared)
-        size, step = rows[RIGHT].size, max(1, _PIECE // (1 + work.lanes + work.compared))
+        size, step = rows[RIGHT].size, max(1, _PIECE // (1 + work.cost))
         for first in range(0, size, step):
             last = min(first + step, size)
             orders = rows[RIGHT][first:last], np.arange(first, last)
@@ -207,17 +266,10 @@ class _OfPairs:
     def counters(self, _: JoinCounters) -> JoinCounters:
         return self._pairing.join.counters
 
-    def _work(self, rows: tuple[np.ndarray, np.ndarray]) -> Work:
+    def _work(self, rows: Rows) -> Work:
         names = dict.fromkeys(str(each.column) for each in self._asked if each.is_of_pairs)
         values = {name: values_of_pairs(self._pairing.value_of(name, *rows)) for name in names}
         return Work({**self._columns, **values}, len(self._pairing.right))
 
     def _answers(self, work: Work) -> list[Answer]:
-        return [answer_of(each, work, self._pairing.places_in_time) for each in self._asked]
-
-
-def _column(answer: Answer, numbers: np.ndarray, nulls: np.ndarray) -> pa.Array:
-    if not nulls.any():
-        return answer.column(numbers)
-    places = np.cumsum(~nulls) - 1
-    return answer.column(numbers[~nulls]).take(pa.array(places, mask=nulls))
+        return [answer_of(each, work, self._pairing) for each in self._asked]

@@ -14,11 +14,13 @@ from coincide.model.errors import SchemaError
 
 def output_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
     """The type of an aggregate of a column of a type."""
-    kind = readable_type(kind)
     if aggregate.function == "count":
         return pa.int64()
     if aggregate.function in ("mean", "std"):
         return pa.float64()
+    kind = plain_type(kind)
+    if pa.types.is_null(kind):
+        return kind
     return type_of_sum(kind) if aggregate.function == "sum" else kind
 
 

@@ -40,6 +40,21 @@ class Values:
         if column.type != kind:
             column = column.cast(kind)
         self.column, self.kind = stored(column), kind
+        self._numbers: dict[bool, Numbers] = {}
+        self._codes: dict[str, np.ndarray] = {}
+
+    def numbers(self, terms: int, *, has_squares: bool) -> Numbers:
+        """What adds them up, this many at a time; made once, with digits of squares and without."""
+        if has_squares not in self._numbers:
+            self._numbers[has_squares] = Numbers(self, terms, has_squares)
+        return self._numbers[has_squares]
+
+    def codes(self, word: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """Numbers whose least is sought, the greatest of all for missing values; made once a word."""
+        if word not in self._codes:
+            codes, nulls = make(), self.nulls
+            self._codes[word] = codes if nulls is None else np.where(nulls, _NOT_NEGATIVE, codes)
+        return self._codes[word]
 
     @remembered
     def nulls(self) -> np.ndarray | None:
@@ -268,10 +283,9 @@ class Work:
 
     def numbers(self, column: str, *, has_squares: bool) -> tuple[Numbers, slice]:
         """What adds up the numbers of a column, and their lanes."""
-        values = self.columns[column]
+        numbers = self.columns[column].numbers(self._terms, has_squares=has_squares)
         word = "squares" if has_squares else "numbers"
-        numbers, at = self._summand(column, word, lambda: Numbers(values, self._terms, has_squares))
-        assert isinstance(numbers, Numbers)
+        _, at = self._summand(column, word, lambda: numbers)
         return numbers, slice(at, at + numbers.lanes)
 
     def specials(self, column: str) -> slice | None:
@@ -282,14 +296,15 @@ class Work:
         _, at = self._summand(column, "specials", lambda: Truths(found))
         return slice(at, at + 3)
 
-    def least(
-        self, column: str, codes: np.ndarray, word: str, nulls: np.ndarray | None
-    ) -> Callable[[Found], np.ndarray]:
-        """The least of codes, without those where values are missing: int64 array."""
-        if nulls is not None:
-            codes = np.where(nulls, _NOT_NEGATIVE, codes)
+    def least(self, column: str, word: str, codes: np.ndarray) -> Callable[[Found], np.ndarray]:
+        """The least code of each event: int64 array."""
         _, at = self._codes.setdefault((column, word), (codes, len(self._codes)))
         return lambda found: found.least[:, at]
+
+    @property
+    def cost(self) -> int:
+        """Numbers that are held of each event or pair."""
+        return self.lanes + 2 * self.compared
 
     def _summand(self, column: str, word: str, make: Callable[[], Summand]) -> tuple[Summand, int]:
         if (column, word) not in self._summands:
@@ -327,14 +342,18 @@ class Work:
 class Answer(ABC):
     """An aggregate of runs of left events."""
 
+    name: str
+    """The column of the output."""
     kind: np.dtype
     """What numbers are kept for each event."""
     words: int
     """How many of them there are."""
+    is_count = False
+    """Whether it is 0, and not null, of an event without a match."""
 
     @abstractmethod
-    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Numbers, shape (n,) or (n, words), of these left events, and which have none."""
+    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | bool]:
+        """Numbers, shape (n,) or (n, words), of these left events, all with matches; which have none."""
 
     @abstractmethod
     def column(self, numbers: np.ndarray) -> pa.Array:
@@ -344,14 +363,14 @@ class Answer(ABC):
 class Counted(Answer):
     """How many matches, or values, there are."""
 
-    kind, words = np.dtype(np.int64), 1
+    kind, words, is_count = np.dtype(np.int64), 1, True
 
-    def __init__(self, valid: Callable[[Found], np.ndarray]) -> None:
-        self._valid = valid
+    def __init__(self, aggregate: Aggregate, valid: Callable[[Found], np.ndarray]) -> None:
+        self.name, self._valid = aggregate.name, valid
 
-    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, None]:
+    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, bool]:
         """As in `Answer`."""
-        return self._valid(found), None
+        return self._valid(found), False
 
     def column(self, numbers: np.ndarray) -> pa.Array:
         """As in `Answer`."""
@@ -365,8 +384,8 @@ class Summed(Answer):
 
     def __init__(self, aggregate: Aggregate, work: Work) -> None:
         column = str(aggregate.column)
-        self._said, self._given = aggregate.said, work.columns[column].kind
-        self._kind = type_of_sum(self._given)
+        self.name, self._said = aggregate.name, aggregate.said
+        self._kind = type_of_sum(work.columns[column].kind)
         self.words = self._kind.bit_width // 64
         self._valid = work.valid(column)
         self._numbers, self._lanes = work.numbers(column, has_squares=False)
@@ -405,7 +424,7 @@ class Rounded(Answer):
 
     def __init__(self, aggregate: Aggregate, work: Work) -> None:
         column = str(aggregate.column)
-        self._function = aggregate.function
+        self.name, self._function = aggregate.name, aggregate.function
         self._valid = work.valid(column)
         has_squares = aggregate.function == "std"
         self._numbers, self._lanes = work.numbers(column, has_squares=has_squares)
@@ -443,13 +462,14 @@ class Extreme(Answer):
     def __init__(self, aggregate: Aggregate, work: Work) -> None:
         column = str(aggregate.column)
         values = work.columns[column]
-        self._order, self._kind = values.order, values.kind
+        self.name, self._order, self._kind = aggregate.name, values.order, values.kind
         self._is_greatest = aggregate.function != "min"
         self._valid = work.valid(column)
-        codes = ~self._order.codes if self._is_greatest else self._order.codes
-        self._least = work.least(
-            column, codes, "greatest" if self._is_greatest else "least", values.nulls
-        )
+        word = "greatest" if self._is_greatest else "least"
+        self._least = work.least(column, word, values.codes(word, self._codes))
+
+    def _codes(self) -> np.ndarray:
+        return ~self._order.codes if self._is_greatest else self._order.codes
 
     def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As in `Answer`."""
@@ -467,16 +487,17 @@ class DeltaEnd(Answer):
     kind, words = np.dtype(np.int64), 1
 
     def __init__(self, aggregate: Aggregate, work: Work, pairing: Pairing) -> None:
-        self._pairing, self._is_greatest = pairing, aggregate.function == "max"
+        self.name, self._pairing = aggregate.name, pairing
+        self._is_greatest = aggregate.function == "max"
         stamps = pairing.stamps[RIGHT]
         codes = ~stamps if self._is_greatest else stamps
-        self._least = work.least(DELTA, codes, aggregate.function, None)
+        self._least = work.least(DELTA, aggregate.function, codes)
 
-    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, bool]:
         """As in `Answer`."""
-        least, is_none = self._least(found), found.counts == 0
-        stamps = np.where(is_none, 0, ~least if self._is_greatest else least)
-        return self._pairing.deltas_to(left_rows, stamps), is_none
+        least = self._least(found)
+        stamps = ~least if self._is_greatest else least
+        return self._pairing.deltas_to(left_rows, stamps), False
 
     def column(self, numbers: np.ndarray) -> pa.Array:
         """As in `Answer`."""
@@ -488,27 +509,24 @@ class End(Answer):
 
     kind, words = np.dtype(np.int64), 1
 
-    def __init__(self, aggregate: Aggregate, work: Work, ranks: np.ndarray) -> None:
-        column = str(aggregate.column)
-        self._values, self._is_last = work.columns[column], aggregate.function == "last"
-        self._valid = work.valid(column)
-        self._ranks = ranks
-        codes = ~ranks if self._is_last else ranks
-        self._least = work.least(column, codes, aggregate.function, self._values.nulls)
+    def __init__(self, aggregate: Aggregate, work: Work, pairing: Pairing) -> None:
+        column, word = str(aggregate.column), aggregate.function
+        self.name = aggregate.name
+        self._values, self._is_last = work.columns[column], word == "last"
+        self._valid, self._pairing = work.valid(column), pairing
+        self._least = work.least(column, word, self._values.codes(word, self._codes))
 
-    @remembered
-    def _rows(self) -> np.ndarray:
-        """The row of each rank."""
-        rows = np.empty_like(self._ranks)
-        rows[self._ranks] = np.arange(rows.size)
-        return rows
+    def _codes(self) -> np.ndarray:
+        ranks = self._pairing.ranks_in_time
+        return ~ranks if self._is_last else ranks
 
     def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As in `Answer`."""
         least = self._least(found)
         is_none = self._valid(found) == 0
         places = np.where(is_none, 0, ~least if self._is_last else least)
-        return (self._rows[places] if self._rows.size else places), is_none
+        rows = self._pairing.rows_in_time
+        return (rows[places] if rows.size else places), is_none
 
     def column(self, numbers: np.ndarray) -> pa.Array:
         """As in `Answer`."""
@@ -523,15 +541,15 @@ def _wrapped(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
-def answer_of(aggregate: Aggregate, work: Work, ranks: Callable[[], np.ndarray]) -> Answer:
-    """What an aggregate takes of the work; ``ranks`` are places of right events in time, by row."""
+def answer_of(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
+    """What an aggregate takes of the work."""
     if aggregate.column is None:
-        return Counted(lambda found: found.counts)
+        return Counted(aggregate, lambda found: found.counts)
     values = work.columns[aggregate.column]
     if aggregate.function == "count":
-        return Counted(work.valid(aggregate.column))
+        return Counted(aggregate, work.valid(aggregate.column))
     if aggregate.function in ("first", "last"):
-        return End(aggregate, work, ranks())
+        return End(aggregate, work, pairing)
     if aggregate.function == "sum" and not pa.types.is_floating(values.kind):
         return Summed(aggregate, work)
     if aggregate.function in ("sum", "mean", "std"):

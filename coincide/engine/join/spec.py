@@ -306,14 +306,20 @@ class Pairing(ABC):
             return np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
         return self.probabilities(*rows) if name == "probability" else self.measured(*rows)[name]
 
-    def places_in_time(self) -> np.ndarray:
-        """Places of right events, from the earliest midpoint on, of spans start: int64 array, by row."""
+    @remembered
+    def rows_in_time(self) -> np.ndarray:
+        """Right rows from the earliest midpoint on, of spans from the earliest start: int64 array."""
         right, is_of_spans = self.right, isinstance(self.spec.widest, SpanWindow)
         ranks = row_ranks(right, latest_first=False) if self.spec.ties_by_rows else tie_ranks(right)
         time = 2 * right.min_time if is_of_spans else right.min_time + right.max_time
-        places = np.empty(len(right), np.int64)
-        places[np.lexsort((ranks, time))] = np.arange(len(right))
-        return places
+        return np.lexsort((ranks, time))
+
+    @remembered
+    def ranks_in_time(self) -> np.ndarray:
+        """The place of each right row among these: int64 array."""
+        ranks = np.empty(len(self.right), np.int64)
+        ranks[self.rows_in_time] = np.arange(len(self.right))
+        return ranks
 
     @property
     def not_moved(self) -> int:

@@ -108,7 +108,9 @@ def preference(text: str) -> str | list[str]:
     return found if len(found) > 1 else found[0]
 
 
-_FUNCTION = re.compile(r"(?P<function>\w+)\s*(?:\(\s*(?P<column>.+?)\s*\))?", re.DOTALL)
+_COLUMN = r'"(?:[^"]|"")*"|[^"()]*(?:\([^"()]*\)[^"()]*)*'
+"""In quotes, or with brackets in pairs."""
+_FUNCTION = re.compile(rf"(?P<function>\w+)\s*(?:\(\s*(?P<column>{_COLUMN})\s*\))?")
 
 
 def aggregated(words: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,10 +137,10 @@ def _aggregate(entry: str) -> tuple[str, GivenAggregate]:
             f"{argument(AGGREGATES)} takes NAME=FUNCTION(COLUMN), or NAME=count (found {entry!r})."
             " Write it as in energy=sum(amp)."
         )
-    function, column = found["function"], found["column"]
-    if function == "count" and column in (None, "*"):
+    function, column = found["function"].lower(), (found["column"] or "").strip()
+    if function == "count" and column in ("", "*"):
         return plain(name), "count"
-    if column is None:
+    if not column:
         raise ConditionError(
             f"{argument(AGGREGATES)} needs a column for {function} (found {entry!r}). Write"
             f" {name}={function}(COLUMN)."
