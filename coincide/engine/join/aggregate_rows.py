@@ -47,7 +47,7 @@ class _Column(NamedTuple):
 
     @classmethod
     def of(cls, answer: Answer, rows: int) -> _Column:
-        """What it is of this many left rows without a match."""
+        """What this many left rows have as long as no match is found."""
         shape = (rows,) if answer.words == 1 else (rows, answer.words)
         return cls(answer, np.zeros(shape, answer.kind), np.full(rows, not answer.is_count))
 
