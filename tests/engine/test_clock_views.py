@@ -110,6 +110,7 @@ def lagging(offset: float, drift: float, noise: float = 5.0, share: float = 1.0)
         (lagging(80, 0), (0, 200), None),  # the window says that right events are later
         (lagging(-90, 5e-5), (-200, 200), r"^The delays change by 1\d\d ticks from the first to"),
         (lagging(20, 4e-5, share=0.7), (0, 200), "--max-offset 400 finds its error.$"),
+        (lagging(12_300, 1e-4), (12_000, 13_000), "--max-offset 26000 finds its error.$"),
         (lagging(0, 0, noise=1e6), (-200, 200), None),
         (lagging(0, 0, noise=60), (-200, 200), None),
     ],

@@ -162,7 +162,7 @@ def test_bad_lengths_are_refused_or_counted() -> None:
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a number without a unit": ({"duration": "n"}, {}, "left.n holds numbers, and left.t holds timestamps"),
     "a duration with a unit": ({"duration": "d", "unit": "s"}, {}, r"which have a unit \(found unit='s'"),
-    "a column of ends": ({"duration": "t"}, {}, r"A column of ends is named in end"),
+    "a column of ends": ({"duration": "t"}, {}, r"Name a column of ends in spans"),
     "durations beside bare numbers": ({"start": "n", "duration": "d"}, {}, "unit of left.n is unknown"),
     "units beside bare numbers": ({"start": "n", "duration": "n", "unit": "s"}, {}, "left.n counts s"),
     "coarse ticks": ({"start": "n", "duration": "n", "unit": "ms"}, {"unit": "s"}, r"tick='ms'\) or a"),

@@ -118,7 +118,8 @@ def duration_scale(starts: TimeScale, column: TimeColumn, unit: str | None) -> T
     if column.family not in ("duration", "integer", "float"):
         raise SchemaError(
             f"{name} must hold durations or numbers, as it says how long events last (found"
-            f" {column.family}). A column of ends is named in {argument('end')}."
+            f" {column.family}). Name a column of ends in spans('start', 'end'), on the command line"
+            " after that of starts: --left-time start,end."
         )
     if column.family == "duration" and unit is not None:
         raise ConditionError(

@@ -41,9 +41,10 @@ def clock_words(found: ExplorationCounts) -> str:
         seen = f"The delays lie about {length_words(middle, tick, 2)}, not about 0"
     else:
         return ""
+    reach = 2 * max(window.width, abs(window.lo), abs(window.hi))
     return (
         f"{seen}, as if a clock were off: coincide clocks LEFT RIGHT -o errors.parquet"
-        f" --max-offset {_typed(2 * window.width, tick)} finds its error."
+        f" --max-offset {_typed(reach, tick)} finds its error."
     )
 
 
