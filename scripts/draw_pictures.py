@@ -268,6 +268,31 @@ def clocks(drawing: Drawing) -> None:
     drawing.text(left, base + 32, "common causes lie on a line", "found", bold=True)
 
 
+def aggregates(drawing: Drawing) -> None:
+    """The values of right events around a window: those far inside add up unseen, few are looked at."""
+    base, begin, end = 230.0, 190.0, 560.0
+    sure = {250: 4, 300: 7, 340: 3, 390: 9, 440: 2, 495: 5}
+    probed = {150: (6, False), 205: (3, True), 547: (4, True), 590: (8, False)}
+    drawing.bar(begin, 60, end - begin, base - 60, "window")
+    drawing.text(begin + 10, 50, "window of a left event", "left", bold=True)
+    for x, value in sure.items():
+        drawing.bar(x - 7, base - 16 * value, 14, 16 * value, "found")
+        drawing.text(x, base + 28, str(value), "found", "middle")
+    for x, (value, is_match) in probed.items():
+        colour = "right" if is_match else "grey"
+        drawing.bar(x - 7, base - 16 * value, 14, 16 * value, colour)
+        drawing.text(x, base + 28, str(value), colour, "middle")
+    drawing.arrow((20, base), (740, base), "grey")
+    drawing.text(740, base + 28, "time", "grey", "end")
+    drawing.line([(230, base + 44), (515, base + 44)], "found")
+    drawing.text(372, base + 74, "one difference of sums", "found", "middle")
+    drawing.text(205, base + 74, "probed", "right", "end")
+    drawing.text(540, base + 74, "probed", "right")
+    values = [*sure.values(), *(value for value, is_match in probed.values() if is_match)]
+    said = f"n {len(values)}, sum {sum(values)}, mean {sum(values) / len(values):.3g}"
+    drawing.text(380, base + 118, f"{said}, max {max(values)}", bold=True, anchor="middle")
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
@@ -280,6 +305,7 @@ PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "clusters": (290, clusters),
     "spans": (360, spans),
     "clocks": (344, clocks),
+    "aggregates": (370, aggregates),
 }
 """The height of each picture, and who draws it."""
 

@@ -279,7 +279,7 @@ class Work:
         if nulls is None:
             return lambda found: found.counts
         _, at = self._summand(column, "there", lambda: Truths(~nulls[:, np.newaxis]))
-        return lambda found: found.sums[:, at]
+        return lambda found: np.ascontiguousarray(found.sums[:, at])
 
     def numbers(self, column: str, *, has_squares: bool) -> tuple[Numbers, slice]:
         """What adds up the numbers of a column, and their lanes."""
