@@ -383,14 +383,16 @@ def _results(
     matchings = ". ".join(
         f"[cyan]{name}[/cyan]: {in_options(word.gives)}" for name, word in MATCHINGS.items()
     )
+    kinds = ". ".join(
+        f"[cyan]{name}[/cyan]: {each.gives.format(pair=row, event=event, matches=matches)}"
+        for name, each in OUTPUT_ROWS.items()
+    )
     rows = [
         Flag("--how", "KIND", how, default="inner"),
         Flag(
             "--emit",
-            "|".join(OUTPUT_ROWS),
-            f"A row is {row}; or a {event} with arrays of its"
-            f" {matches}, with their number, with the best one, as --prefer says, or with what"
-            " --aggregate says.",
+            "ROW",
+            f"What a row is. {kinds}.",
             default="pairs",
         ),
         Flag(

@@ -197,6 +197,7 @@ class OutputRow:
 
     word: Emit
     pair_work: float  # in rows that cross to a worker
+    gives: str  # in words, with {pair}, {event} and {matches}
     is_a_pair: bool = False  # its own; else a row belongs to a left event
     in_lists: bool = False  # all matches of an event
     is_best: bool = False  # the matches of an event that are chosen
@@ -219,11 +220,20 @@ class OutputRow:
 OUTPUT_ROWS: dict[Emit, OutputRow] = {
     row.word: row
     for row in (
-        OutputRow("pairs", 0.3, is_a_pair=True),
-        OutputRow("lists", 0.1, in_lists=True),
-        OutputRow("counts", 0.02, holds_matches=False, totals=("matches",)),
-        OutputRow("best", 0.1, is_best=True),
-        OutputRow("aggregates", 0.02, holds_matches=False, is_aggregated=True, adds_up=False),
+        OutputRow("pairs", 0.3, "{pair}", is_a_pair=True),
+        OutputRow("lists", 0.1, "a {event} with arrays of its {matches}", in_lists=True),
+        OutputRow(
+            "counts", 0.02, "a {event} with their number", holds_matches=False, totals=("matches",)
+        ),
+        OutputRow("best", 0.1, "a {event} with the best one, as --prefer says", is_best=True),
+        OutputRow(
+            "aggregates",
+            0.02,
+            "a {event} with what --aggregate says of them",
+            holds_matches=False,
+            is_aggregated=True,
+            adds_up=False,
+        ),
     )
 }
 """All words that say what a row is: what rows need, and what refuses them, is asked here."""
