@@ -948,3 +948,19 @@ def test_aggregates_as_words(text: str, found: dict[str, Any]) -> None:
 def test_words_that_are_no_aggregates(text: str, problem: str) -> None:
     with pytest.raises(ConditionError, match=problem):
         worded({"aggregates": [text]})
+
+
+@pytest.mark.parametrize("function", ["first", "min", "max"])
+def test_one_long_text_makes_no_batches_of_few_rows(function: str) -> None:
+    """Batches are bounded by the texts that are in them, and not by the longest of all."""
+    n = 2_000
+    times = {"min_time": range(n), "max_time": range(n)}
+    texts = [f"t{i}" for i in range(n)]
+    texts[7] = "t7" * 2_000_000
+    left, right = pa.table({"id": range(n), **times}), pa.table({**times, "text": texts})
+    found = correlate_tables(
+        left, right, TimingCondition(within(0, 0), 1.0), emit="aggregates",
+        aggregates={"text": ("text", function)}, options=CorrelateOptions(threads=1),
+    )  # fmt: skip
+    assert found.column("text").to_pylist() == texts
+    assert found.column("text").num_chunks == 1

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events import rows as row_sizes
-from coincide.engine.events.rows import cuts, row_bytes, total_bytes
+from coincide.engine.events.rows import cuts, total_bytes
 from coincide.engine.join.aggregates import (
     Answer,
     DeltaEnd,
@@ -55,6 +55,15 @@ class _Column(NamedTuple):
         """Take what was found of some left rows."""
         self.numbers[rows], self.nulls[rows] = self.answer.of(found, rows)
 
+    def sizes(self, rows: np.ndarray) -> np.ndarray | None:
+        """Bytes of the values of some rows; None where all are small and alike."""
+        sizes, is_there = self.answer.sizes, ~self.nulls[rows]
+        if sizes is None:
+            return None
+        found = np.zeros(rows.size, np.int64)
+        found[is_there] = sizes[self.numbers[rows[is_there]]]
+        return found
+
     def taken(self, at: np.ndarray | slice, kind: pa.DataType) -> pa.Array:
         """Some rows as a column of the output."""
         numbers, nulls = self.numbers[at], self.nulls[at]
@@ -84,10 +93,9 @@ class Aggregates(Emission):
         self._asked = self._spec.aggregates
         names = columns_of(self._asked)
         self._columns = dict(zip(names, map(Values, self._right.payload), strict=True))
-        # Values of right events that come out as they are make rows as long as theirs.
-        own = (self._columns[c] for each in self._asked if (c := each.column) in self._columns)
-        texts = total_bytes(row_bytes(each.column) for each in own)
-        self._sizes = self._sizes[LEFT], texts
+        # Where texts come out, batches are made as they are taken.
+        given = columns_of([each for each in self._asked if each.gives_values])
+        self._sizes = self._sizes[LEFT], total_bytes(self._columns[name].sizes for name in given)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         _ = self._answers  # before threads share it
@@ -105,16 +113,14 @@ class Aggregates(Emission):
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         answers = self._answers
         rows = start + self._kept(answers.counts[start:stop])
-        own, others = self._sizes
-        if own is None and others is None:
-            whole = slice(start, stop) if rows.size == stop - start else rows
-            yield partial(self._batch_of, rows, whole)
-            return
-        sizes = np.zeros(rows.size, np.int64) if own is None else own[rows]
-        if others is not None:
-            sizes = sizes + int(others.max(initial=0))
+        own, _ = self._sizes
+        texts = [column.sizes(rows) for column in answers.columns.values()]
+        sizes = total_bytes([None if own is None else own[rows], *texts])
         for first, last in cuts(sizes, rows.size, row_sizes.BATCH_BYTES):
-            yield partial(self._batch_of, rows[first:last], rows[first:last])
+            part = rows[first:last]
+            is_run = part[-1] - part[0] + 1 == part.size
+            at = slice(part[0], part[-1] + 1) if is_run else part
+            yield partial(self._batch_of, part, at)
 
     def _batch_of(self, rows: np.ndarray, at: np.ndarray | slice) -> pa.RecordBatch:
         columns = self._answers.columns
@@ -239,9 +245,9 @@ class _OfPairs:
     ) -> None:
         self._pairing, self._columns, self._asked = pairing, columns, asked
         self._batch_pairs = batch_pairs
-        nobody = np.empty(0, np.int64)
+        none = np.empty(0, np.int64)
         # Also makes, before threads share it, what is made once of right events.
-        self.answers = self._answers(self._work((nobody, nobody)))
+        self.answers = self._answers(self._work((none, none)))
 
     @property
     def runs(self) -> Iterable[tuple[int, int]]:

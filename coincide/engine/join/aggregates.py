@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.engine.events.rows import row_bytes
 from coincide.engine.events.schemas import stored
 from coincide.engine.join.aggregate_types import readable_type, type_of_sum
 from coincide.engine.join.delta import DELTA
@@ -64,6 +65,11 @@ class Values:
         return self.column.is_null().to_numpy(zero_copy_only=False)
 
     @remembered
+    def sizes(self) -> np.ndarray | None:
+        """Bytes of each value: int64 array; None where all are small and alike."""
+        return row_bytes(self.column)
+
+    @remembered
     def floats(self) -> np.ndarray:
         """Floats, 0 for what is missing: float64 array."""
         # From 16 bits NumPy widens, which Arrow does not.
@@ -109,6 +115,7 @@ class Order:
 
     codes: np.ndarray
     values: Callable[[np.ndarray], pa.Array]
+    sizes: np.ndarray | None = None  # bytes of what a number stands for, where these differ
 
 
 def _whole(column: pa.Array) -> np.ndarray:
@@ -171,7 +178,8 @@ def _of_places(column: pa.Array) -> Order:
     rows = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
     sorted_values = encoded.dictionary.take(pa.array(order))
     codes = places[rows] if order.size else np.zeros(len(column), np.int64)
-    return Order(codes, lambda found: sorted_values.take(pa.array(found)))
+    sizes = row_bytes(sorted_values)
+    return Order(codes, lambda found: sorted_values.take(pa.array(found)), sizes)
 
 
 # What is added up and compared
@@ -350,6 +358,8 @@ class Answer(ABC):
     """How many of them there are."""
     is_count = False
     """Whether it is 0, and not null, of an event without a match."""
+    sizes: np.ndarray | None = None
+    """Bytes of what each number stands for; None where all are small and alike."""
 
     @abstractmethod
     def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | bool]:
@@ -463,7 +473,7 @@ class Extreme(Answer):
         column = str(aggregate.column)
         values = work.columns[column]
         self.name, self._order, self._kind = aggregate.name, values.order, values.kind
-        self._is_greatest = aggregate.function != "min"
+        self._is_greatest, self.sizes = aggregate.function != "min", values.order.sizes
         self._valid = work.valid(column)
         word = "greatest" if self._is_greatest else "least"
         self._least = work.least(column, word, values.codes(word, self._codes))
@@ -511,8 +521,8 @@ class End(Answer):
 
     def __init__(self, aggregate: Aggregate, work: Work, pairing: Pairing) -> None:
         column, word = str(aggregate.column), aggregate.function
-        self.name = aggregate.name
         self._values, self._is_last = work.columns[column], word == "last"
+        self.name, self.sizes = aggregate.name, self._values.sizes
         self._valid, self._pairing = work.valid(column), pairing
         self._least = work.least(column, word, self._values.codes(word, self._codes))
 
