@@ -21,10 +21,9 @@ PAIR_VALUES = ("delta", "probability", "distance", "overlap")
 
 @dataclass(frozen=True)
 class FunctionWord:
-    """A word for a function: what it gives, and what it takes."""
+    """A word for a function, and what it takes."""
 
     word: Function
-    gives: str  # in words
     takes: str  # types, in words
     gives_values: bool = False  # one of those that there are
     needs_events: bool = False  # columns of right events, and not what pairs have
@@ -34,27 +33,15 @@ _ORDERED = "numbers, times, texts and truth values"
 FUNCTIONS: dict[str, FunctionWord] = {
     each.word: each
     for each in (
-        FunctionWord("count", "how many values are there", "any column"),
-        FunctionWord("sum", "the sum", "numbers, durations and truth values"),
-        FunctionWord("mean", "the mean, a float64", "numbers and truth values"),
-        FunctionWord("std", "the sample standard deviation", "numbers and truth values"),
-        FunctionWord("min", "the least value", _ORDERED, gives_values=True),
-        FunctionWord("max", "the greatest value", _ORDERED, gives_values=True),
-        FunctionWord(
-            "first",
-            "the value of the earliest match",
-            "any column",
-            gives_values=True,
-            needs_events=True,
-        ),
-        FunctionWord(
-            "last",
-            "the value of the latest match",
-            "any column",
-            gives_values=True,
-            needs_events=True,
-        ),
-        FunctionWord("any", "whether one is true", "truth values", needs_events=True),
+        FunctionWord("count", "any column"),
+        FunctionWord("sum", "numbers, durations and truth values"),
+        FunctionWord("mean", "numbers and truth values"),
+        FunctionWord("std", "numbers and truth values"),
+        FunctionWord("min", _ORDERED, gives_values=True),
+        FunctionWord("max", _ORDERED, gives_values=True),
+        FunctionWord("first", "any column", gives_values=True, needs_events=True),
+        FunctionWord("last", "any column", gives_values=True, needs_events=True),
+        FunctionWord("any", "truth values", needs_events=True),
     )
 }
 """All functions: refusals and help come from here."""

@@ -204,12 +204,16 @@ class OutputRow:
     holds_matches: bool = True  # what a match has, such as a probability
     totals: tuple[str, ...] = ()  # columns of whole numbers that add up over matches, from 0
     is_aggregated: bool = False  # columns that all matches of an event have together
-    adds_up: bool = True  # rows of an event that tasks make of some of its matches each
 
     @property
     def holds_all_pairs(self) -> bool:
         """Whether each pair is in the output."""
         return self.is_a_pair or self.in_lists
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether tasks may each make a row of some matches of an event, to be put together."""
+        return not self.is_aggregated
 
     @property
     def said(self) -> str:
@@ -232,7 +236,6 @@ OUTPUT_ROWS: dict[Emit, OutputRow] = {
             "a {event} with what --aggregate says of them",
             holds_matches=False,
             is_aggregated=True,
-            adds_up=False,
         ),
     )
 }

@@ -71,10 +71,10 @@ def bits_of_floats(values: np.ndarray) -> tuple[int, int]:
 def sums_of_floats(bits, order, width, first, count, has_squares, before, at):
     """Sums of digits of floats, given as bits, before each place of an order: lanes from `at` on."""
     digits = np.zeros(count, np.int64)
-    places, shifts = np.empty(_SPECIAL, np.int64), np.empty(_SPECIAL, np.int64)
+    places, starts = np.empty(_SPECIAL, np.int64), np.empty(_SPECIAL, np.int64)
     for exponent in range(_SPECIAL):
         bit = max(exponent, 1) + _LOWEST - 1 - first
-        places[exponent], shifts[exponent] = bit // width, bit % width
+        places[exponent], starts[exponent] = bit // width, bit % width
     before[0, at : at + (3 * count if has_squares else count)] = 0
     for t in range(order.size):
         given = bits[order[t]]
@@ -84,7 +84,7 @@ def sums_of_floats(bits, order, width, first, count, has_squares, before, at):
         if exponent < _SPECIAL and (exponent or mantissa):
             if exponent:
                 mantissa |= _MANTISSA + 1
-            _put(mantissa, places[exponent], shifts[exponent], width, digits)
+            _put(mantissa, places[exponent], starts[exponent], width, digits)
         _add(before, t, at, digits, given < 0, has_squares, width)
 
 
