@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _ASKED = (
     "how", "emit", "probability", "backend", "where", "k", "matching",
-    "largest_group",
+    "largest_group", "weights",
 )  # fmt: skip
 _KILOMETRES = {"km": 1.0, "m": 0.001, "mi": 1.609344, "nmi": 1.852}
 _DISTANCE = re.compile(r"\s*(.*?\d\.?)\s*([a-zA-Z]*)\s*")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
+from typing import get_args
 
 from coincide.command_line.flags import LIST, TWO, Flag, group, input_of, switch
 from coincide.command_line.problems import in_options
-from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES
+from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES, Weights
 from coincide.model.options import MATCHINGS, OUTPUT_ROWS, PREFERENCES, EffectChoice, MatchChoice
 
 _CSV = [
@@ -402,6 +403,12 @@ def _results(
             f" [cyan]n=count[/cyan], [cyan]energy=sum(amp)[/cyan] of a column of {right}, or of"
             f" {PAIR_VALUES[0]} and such. Functions: {', '.join(FUNCTIONS)}.",
             LIST,
+        ),
+        Flag(
+            "--weights",
+            "|".join(get_args(Weights)),
+            f"With --aggregate, expected numbers: each {match} counts by its probability in count, sum"
+            " and mean. Pairs in time need no --confidence then.",
         ),
         switch("--probability", "Add the probability of each pair."),
     ]

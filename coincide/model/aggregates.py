@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Literal
 
@@ -15,6 +15,8 @@ GivenAggregate = str | tuple[str, str]
 """The word "count", or the column of a match and a function."""
 Aggregates = Mapping[str, GivenAggregate]
 """Aggregates by the names of their output columns."""
+Weights = Literal["probability"]
+"""By what each match counts, where that is not 1."""
 PAIR_VALUES = ("delta", "probability", "distance", "overlap")
 """What pairs have that none of their events has."""
 
@@ -27,16 +29,18 @@ class FunctionWord:
     takes: str  # types, in words
     gives_values: bool = False  # one of those that there are
     needs_events: bool = False  # columns of right events, and not what pairs have
+    has_weights: bool = False  # and so an expected value, of numbers
 
 
 _ORDERED = "numbers, times, texts and truth values"
+_NUMBERS = "numbers and truth values"
 FUNCTIONS: dict[str, FunctionWord] = {
     each.word: each
     for each in (
-        FunctionWord("count", "any column"),
-        FunctionWord("sum", "numbers, durations and truth values"),
-        FunctionWord("mean", "numbers and truth values"),
-        FunctionWord("std", "numbers and truth values"),
+        FunctionWord("count", "any column", has_weights=True),
+        FunctionWord("sum", "numbers, durations and truth values", has_weights=True),
+        FunctionWord("mean", _NUMBERS, has_weights=True),
+        FunctionWord("std", _NUMBERS),
         FunctionWord("min", _ORDERED, gives_values=True),
         FunctionWord("max", _ORDERED, gives_values=True),
         FunctionWord("first", "any column", gives_values=True, needs_events=True),
@@ -57,6 +61,7 @@ class Aggregate:
     name: str
     function: Function
     column: str | None = None  # None: matches themselves are counted
+    is_weighted: bool = False  # each match counts by its probability
 
     @property
     def is_of_pairs(self) -> bool:
@@ -67,6 +72,12 @@ class Aggregate:
     def gives_values(self) -> bool:
         """Whether it is one of the values, so that their type is its own."""
         return FUNCTIONS[self.function].gives_values
+
+    @property
+    def takes(self) -> str:
+        """The types that it takes, in words."""
+        is_sum = self.is_weighted and self.function == "sum"
+        return _NUMBERS if is_sum else FUNCTIONS[self.function].takes
 
     @property
     def said(self) -> str:
@@ -81,7 +92,9 @@ def columns_of(aggregates: Sequence[Aggregate]) -> list[str]:
     return list(dict.fromkeys(str(each.column) for each in asked))
 
 
-def aggregates_of(given: Aggregates | None, values: tuple[str, ...]) -> tuple[Aggregate, ...]:
+def aggregates_of(
+    given: Aggregates | None, values: tuple[str, ...], weights: Weights | None = None
+) -> tuple[Aggregate, ...]:
     """The aggregates that are asked for; pairs have these values."""
     if given is None:
         return ()
@@ -90,7 +103,19 @@ def aggregates_of(given: Aggregates | None, values: tuple[str, ...]) -> tuple[Ag
             f"{argument(OPTION)} takes a dict of names and (column, function) (found"
             f" {brief(given)}). Give one, such as {EXAMPLE}."
         )
-    return tuple(_aggregate(name, each, values) for name, each in given.items())
+    found = tuple(_aggregate(name, each, values) for name, each in given.items())
+    return found if weights is None else tuple(map(_weighted, found))
+
+
+def _weighted(aggregate: Aggregate) -> Aggregate:
+    """The expected value of an aggregate."""
+    if not FUNCTIONS[aggregate.function].has_weights:
+        words = ", ".join(each.word for each in FUNCTIONS.values() if each.has_weights)
+        raise ConditionError(
+            f"{argument('weights', 'probability')} takes {words}, in which a match can count by its"
+            f" probability (found {aggregate.said}). Ask for it in a join with a confidence."
+        )
+    return replace(aggregate, is_weighted=True)
 
 
 def _aggregate(name: object, given: object, values: tuple[str, ...]) -> Aggregate:

@@ -15,6 +15,8 @@ from coincide.model.units import UNBOUNDED, Duration, Tick, as_float, plain, siz
 
 SMALLEST_CONFIDENCE = 2.0**-49
 """Below this the decision's slack would let impossible pairs through."""
+ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
+"""The confidence that all pairs reach which may be. What is not yet that may be a rounding error."""
 Confidence = float | str
 """What users may say of a confidence: a number, or a percentage such as ``"90%"``."""
 _PERCENT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+))\s*%\s*")

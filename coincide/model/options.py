@@ -216,6 +216,11 @@ class OutputRow:
         return not self.is_aggregated
 
     @property
+    def may_be_of_right(self) -> bool:
+        """Whether with ``how="right"`` a row belongs to a right event, and tells of its left matches."""
+        return self.is_best or self.is_aggregated
+
+    @property
     def said(self) -> str:
         """What messages call it."""
         return argument("emit", self.word)

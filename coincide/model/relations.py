@@ -12,7 +12,7 @@ from math import ceil, isfinite
 from numbers import Real
 from typing import Any, Literal, get_args
 
-from coincide.model.condition import SMALLEST_CONFIDENCE, Closed, Window, checked_confidence
+from coincide.model.condition import ANY_CHANCE, Closed, Window, checked_confidence
 from coincide.model.errors import ConditionError, argument, brief, call, percent, said_of
 from coincide.model.options import check_choice
 from coincide.model.span_bounds import FAR, MOST_PARTS, SpanBounds
@@ -24,9 +24,6 @@ Allen = Literal[
     "after", "met-by", "overlapped-by", "started-by", "contains", "finished-by",
 ]  # fmt: skip
 """What the left span is to the right one."""
-
-ANY_CHANCE = 2 * SMALLEST_CONFIDENCE
-"""Spans that are near enough meet a window at a confidence that is as good as none."""
 
 RELATIONS = {
     **{name: f"{name}()" for name in ("overlapping", "containing", "inside")},

@@ -23,6 +23,28 @@ def aggregated(asked: Asked, aggregates: Mapping[str, Aggregate]) -> list[dict[s
     ]
 
 
+def expected_numbers(
+    asked: Asked, aggregates: Mapping[str, Aggregate]
+) -> list[dict[str, Any] | None]:
+    """The same where each match counts by its probability: count, sum and mean, all floats."""
+    return [
+        {name: _expected(asked, own, each) for name, each in aggregates.items()} if own else None
+        for own in matches(asked)
+    ]
+
+
+def _expected(asked: Asked, own: Sequence[Pair], asking: Aggregate) -> float | None:
+    column, function = (None, asking) if isinstance(asking, str) else asking
+    values = [1 if column is None else _value(asked, pair, column) for pair in own]
+    weights = [nearest(pair.probability) for pair in own]
+    known = [(w, float(x)) for w, x in zip(weights, values, strict=True) if x is not None]
+    number = _sum([w for w, _ in known]) if known else 0.0
+    if function == "count" or not known:
+        return number if function == "count" else None
+    total = _sum([w * x for w, x in known])
+    return total / number if function == "mean" else total
+
+
 def matches(asked: Asked) -> list[list[Pair]]:
     """The matches of each left event, the earliest first."""
     found = pairs(asked)

@@ -142,17 +142,18 @@ def put_back(
     found: DataFrame, keys: Named, left: Sequence[str], right: Sequence[str], spec: AnySpec
 ) -> DataFrame:
     """Rows of a join with its sides swapped, under the names and in the places that were asked for."""
-    values = swapped_sides(found.columns, len(keys), len(right), len(left))
-    names = [name for name, _ in keys]
-    names += [*(f"{SIDES[LEFT]}_{n}" for n in left), *(f"{SIDES[RIGHT]}_{n}" for n in right)]
-    names += spec.measures
+    values, names = found.columns, [name for name, _ in keys]
+    of_right = [f"{SIDES[RIGHT]}_{name}" for name in right]
+    if spec.outputs_matches:
+        values = swapped_sides(values, len(keys), len(right), len(left))
+        names += [*(f"{SIDES[LEFT]}_{name}" for name in left), *of_right, *spec.measures]
+    else:
+        names += [*of_right, *values[len(keys) + len(right) :]]
     check_output_names(names)
     given = dict(zip(names, map(frames.quoted, values), strict=True))
     for (name, kind), field in zip(keys, found.schema.fields, strict=False):
         if field.dataType != kind:
             given[name] = f"CAST({given[name]} AS {kind.simpleString()})"
-    if spec.delta_name is not None:
-        given[spec.delta_name] = f"-{given[spec.delta_name]}"
     return found.selectExpr(*(f"{value} AS {frames.quoted(n)}" for n, value in given.items()))
 
 

@@ -12,7 +12,7 @@ from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.pair_arguments import check_words
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.reports.join_report import JoinReport
-from coincide.model.aggregates import Aggregates
+from coincide.model.aggregates import Aggregates, Weights
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, argument
@@ -57,6 +57,7 @@ def causality(
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
     aggregates: Aggregates | None = None,
+    weights: Weights | None = None,
 ) -> DataFrame:
     """Find all pairs of a cause and its effect in two DataFrames, on Spark.
 
@@ -79,7 +80,7 @@ def causality(
         in `coincide.causality_tables`.
     condition : CausalityCondition
     cause_time, effect_time, cause_place, effect_place, by, cause_columns, effect_columns
-    how, emit, probability, backend, where, prefer, k, matching, largest_group, aggregates
+    how, emit, probability, backend, where, prefer, k, matching, largest_group, aggregates, weights
         As in `coincide.causality_tables`.
     options : CorrelateOptions
         What numbers in time columns count, what becomes of invalid rows, and how the join runs; length
@@ -119,6 +120,7 @@ def causality(
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability, aggregates=aggregates,
+        weights=weights,
     )  # fmt: skip
     if options.way == "files":
         raise ConditionError(

@@ -14,7 +14,7 @@ from coincide.engine.join.join import correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.reports.join_report import JoinReport
-from coincide.model.aggregates import Aggregates
+from coincide.model.aggregates import Aggregates, Weights
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, SchemaError, argument
@@ -64,6 +64,7 @@ def correlate(
     largest_group: int = LARGEST_GROUP,
     ties: Ties = "order",
     aggregates: Aggregates | None = None,
+    weights: Weights | None = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -99,7 +100,7 @@ def correlate(
         As in `coincide.correlate_tables`.
     report : JoinReport, optional
         Receives what the rows were and, once the DataFrame was computed, what was found.
-    where, prefer, k, matching, largest_group, ties, aggregates
+    where, prefer, k, matching, largest_group, ties, aggregates, weights
         As in `coincide.correlate_tables`.
 
     Returns
@@ -135,7 +136,8 @@ def correlate(
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
-        condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
+        condition_of(condition, within, confidence, times, weights), left_time=left_time,
+        right_time=right_time, weights=weights,
         by=by, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
         options=options, is_one_stream=right is None, where=where, prefer=prefer, k=k,
@@ -221,9 +223,8 @@ def correlate_files(
     _check_places(spark, left, right)
     sides = ("left",) if right is None else ("left", "right")
     times = [arguments.get(f"{side}_time", TIMES) for side in sides]
-    asked = JoinArguments(
-        condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
-    )
+    meant = condition_of(condition, within, confidence, times, arguments.get("weights"))
+    asked = JoinArguments(meant, is_one_stream=right is None, **arguments)
     job = FilesJoin(spark, left, right, asked)
     return job.dataframe(report) if output is None else job.written(output, overwrite, report)
 

@@ -121,7 +121,6 @@ def correlate_streams(
         clocks=(left_clock, right_clock), slice_length=slice_length, key_buckets=key_buckets,
         name=name,
     )  # fmt: skip
-    join = JoinArguments(
-        condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
-    )
+    meant = condition_of(condition, within, confidence, times, arguments.get("weights"))
+    join = JoinArguments(meant, is_one_stream=right is None, **arguments)
     return join_streams({"left": left, "right": right}, join, asked)

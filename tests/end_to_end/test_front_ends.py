@@ -85,6 +85,22 @@ FEATURES = {
     "aggregates of pairs": Feature(
         {"emit": "aggregates", "where": "left_key = right_key", "aggregates": AGGREGATES}
     ),
+    "aggregates of right": Feature(
+        {
+            "emit": "aggregates",
+            "how": "right",
+            "aggregates": {"n": "count", "soon": ("delta", "min")},
+        },
+        by_streams=WHOLE,
+        by_queries="asks for right ones. Swap the sides",
+    ),
+    "expected numbers": Feature(
+        {
+            "emit": "aggregates",
+            "aggregates": {"n": "count", "id": ("id", "mean")},
+            "weights": "probability",
+        }
+    ),
     "prefer a column": Feature({"emit": "best", "prefer": "-id"}),
     "where": Feature({"where": "left_key = right_key"}),
     "mutual": Feature({"matching": "mutual"}, by_files=SLICES, by_source=SOURCE, by_queries=STATE),

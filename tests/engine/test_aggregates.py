@@ -17,20 +17,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import (
+    CausalityCondition,
     CoincideError,
     ConditionError,
     CorrelateOptions,
     DataError,
     SchemaError,
+    Temporal,
     TimingCondition,
     around,
+    causality_tables,
     correlate_tables,
     overlapping,
     spans,
     within,
 )
 from coincide.engine.join.text_options import aggregated as worded
-from cpu_fallback.reference.aggregates import Aggregate, aggregated, is_same, reduced
+from cpu_fallback.reference.aggregates import (
+    Aggregate,
+    aggregated,
+    expected_numbers,
+    is_same,
+    reduced,
+)
 from cpu_fallback.reference.join import Asked, Row, others
 from cpu_fallback.reference.spans import Span, is_overlapping, overlap
 from tests.helpers.comparison import condition_of as condition_of_case
@@ -202,6 +211,7 @@ def check(
     aggregates: dict[str, Aggregate],
     how: str,
     row: str = "left_row",
+    nothing: dict[str, Any] = NOTHING,
 ) -> None:
     """Each value is that of the reference; `row` is the column of the number of the left row."""
     found.validate(full=True)
@@ -213,7 +223,7 @@ def check(
         function = function_of(asking)
         for i, value in zip(numbers, plain(found[name]), strict=True):
             own = expected[i]
-            want = NOTHING.get(function) if own is None else own[name]
+            want = nothing.get(function) if own is None else own[name]
             assert is_same(value, want, function), (name, asking, i, value, want)
 
 
@@ -289,6 +299,41 @@ def test_values_are_the_references(name: str, data: st.DataObject) -> None:
         assert found.schema.field(function).type == output_type(kind.type, function)
 
 
+@pytest.mark.parametrize("name", ["int64", "float64", "decimal, 2", "uint64", "bool"])
+@settings(max_examples=max(1, CASES // 8))
+@given(data=st.data())
+def test_expected_numbers_are_the_references(name: str, data: st.DataObject) -> None:
+    kind = KINDS[name]
+    drawn = data.draw(match_cases(10))
+    is_one, how = data.draw(st.booleans()), data.draw(st.sampled_from(["inner", "left"]))
+    has_confidence = data.draw(st.booleans())
+    where, admits = data.draw(st.sampled_from(WHERES))
+    left, right = (numbered(side) for side in drawn[:2])
+    right = left if is_one else right
+    values = data.draw(values_of(kind, len(right)))
+    right = [{**row, "value": value} for row, value in zip(right, values, strict=True)]
+    left = right if is_one else left
+    asked = drawn._replace(left=left, right=right, admits=others(admits) if is_one else admits)
+    asked = asked if has_confidence else asked._replace(confidence=2.0**-48)
+    aggregates: dict[str, Aggregate] = {
+        "n": "count", "values": ("value", "count"), "sum": ("value", "sum"), "mean": ("value", "mean"),
+        "apart": ("delta", "sum"), "usual": ("delta", "mean"), "likely": ("probability", "mean"),
+    }  # fmt: skip
+    aggregates = {each: aggregates[each] for each in data.draw(st.permutations(list(aggregates)))}
+    tables = list(tables_of(asked))
+    tables[1] = tables[1].append_column("value", array(values, kind.type))
+    sides = (tables[1], None) if is_one else tuple(tables)
+    given: dict[str, Any] = {"condition": condition_of(asked)}
+    found = correlate_tables(
+        *sides, **given if has_confidence else {"within": (asked.lo, asked.hi)}, by=asked.by,
+        where=where, how=how, left_columns="row", emit="aggregates", aggregates=aggregates,
+        weights="probability", options=data.draw(OPTIONS),
+    )  # fmt: skip
+    expected = expected_numbers(asked, aggregates)
+    check(found, expected, aggregates, how, nothing={"count": 0.0})
+    assert set(found.schema.types[-len(aggregates) :]) == {pa.float64()}
+
+
 @pytest.mark.parametrize(
     ("seed", "cases", "is_huge"),
     [(31, 80, False), (32, 40, True), pytest.param(33, 800, False, marks=pytest.mark.slow)],
@@ -314,6 +359,39 @@ def test_times_and_keys_of_any_size(seed: int, cases: int, is_huge: bool) -> Non
         check(found, expected, aggregates, how, "left_id")
         matched += sum(own["n"] for own in expected if own)
     assert matched > cases
+
+
+@pytest.mark.parametrize("where", [None, "delta >= 2"])
+def test_of_right_events(where: str | None) -> None:
+    """What the join with its sides swapped finds, delta still from left to right."""
+    aggregates: dict[str, Aggregate] = {
+        "n": "count", "first": ("id", "first"), "ids": ("id", "sum"), "soonest": ("delta", "min"),
+        "farthest": ("delta", "max"), "usual": ("delta", "mean"), "all": ("delta", "sum"),
+        "spread": ("delta", "std"),
+    }  # fmt: skip
+    matched = alone = 0
+    for number, case in enumerate(random_cases(34, 60, max_size=14)):
+        left, right = ticks_of(case.left, case.by), ticks_of(case.right, case.by)
+        asked: dict[str, Any] = {
+            "by": case.by, "emit": "aggregates", "aggregates": aggregates,
+            "options": CorrelateOptions(threads=1 + number % 2, batch_pairs=1 + number % 7),
+        }  # fmt: skip
+        condition = condition_of_case(case)
+        found = correlate_tables(left, right, condition, how="right", where=where, **asked)
+        turned = where and "delta <= -2"
+        wanted = correlate_tables(
+            right, left, condition.mirrored(), how="left", where=turned, **asked
+        ).to_pylist()
+        assert found.column_names == [*case.by, "right_id", *aggregates]
+        for row, other in zip(found.to_pylist(), wanted, strict=True):
+            other["right_id"] = other.pop("left_id")
+            other["soonest"], other["farthest"] = other["farthest"], other["soonest"]
+            for name in ("soonest", "farthest", "usual", "all"):
+                other[name] = None if other[name] is None else 0 - other[name]
+            assert row == other
+            matched, alone = matched + row["n"], alone + (row["n"] == 0)
+    assert matched > 60
+    assert alone > 20
 
 
 def test_sums_of_far_times_that_are_too_large() -> None:
@@ -843,7 +921,13 @@ ANY_OF = (ConditionError, SchemaError)
         *(({**COUNT, "emit": emit}, ConditionError, r"aggregates")
           for emit in ("pairs", "lists", "counts", "best")),
         *(({**COUNT, "how": how}, ConditionError, rf"how.*{how}.*(inner|left|[Rr]emove|[Ss]wap)")
-          for how in ("right", "full", "semi", "anti")),
+          for how in ("full", "semi", "anti")),
+        ({**COUNT, "weights": "p"}, ConditionError, r"weights.*probability.*'p'"),
+        ({"weights": "probability", "emit": "counts"}, ConditionError, r"weights.*emit='aggregates'"),
+        *(({"aggregates": {"n": ("amp", each)}, "weights": "probability"}, ConditionError,
+           rf"takes count, sum, mean.*{each}") for each in ("min", "max", "std", "first", "last")),
+        ({"aggregates": {"n": ("lasted", "sum")}, "weights": "probability"}, SchemaError,
+         r"'sum' takes numbers and truth values \(found 'lasted'"),
         *(({**COUNT, "matching": each}, ConditionError, r"matching|emit")
           for each in ("mutual", "optimal", "unambiguous")),
         ({**COUNT, "prefer": "nearest"}, ConditionError, r"prefer|emit='best'"),
@@ -891,6 +975,63 @@ def test_a_column_of_spans_that_has_the_name_of_a_pair_column() -> None:
             TABLE, TABLE, overlapping(), left_time=time, right_time=time, emit="aggregates",
             aggregates={"n": ("overlap", "max")},
         )  # fmt: skip
+
+
+def test_what_has_no_weights() -> None:
+    """Spans whose ends are known, and a causality that takes certain pairs alone."""
+    asked: dict[str, Any] = {"emit": "aggregates", "aggregates": {"n": "count"}}
+    time = spans("t", "id")
+    with pytest.raises(ConditionError, match=r"holds or not. Remove weights"):
+        correlate_tables(
+            TABLE, TABLE, overlapping(), left_time=time, right_time=time, weights="probability", **asked
+        )  # fmt: skip
+    condition = CausalityCondition([Temporal(0, 5)])
+    with pytest.raises(ConditionError, match=r"confidence of 1.*0\.001"):
+        causality_tables(TABLE, TABLE, condition, cause_time="t", weights="probability", **asked)
+
+
+@pytest.mark.parametrize("emits", ["spans", "causality", "histograms"])
+def test_expected_numbers_of_any_times(emits: str) -> None:
+    """The probabilities of the pairs that are there at a confidence as good as none, added up."""
+    rng = np.random.default_rng(8)
+    sides = [
+        pa.table(
+            {"id": range(60), "t": start, "end": start + rng.integers(20, 50, 60), "x": start % 7}
+        )
+        for start in (rng.integers(0, 400, 60), rng.integers(0, 400, 60))
+    ]
+    asked: dict[str, Any] = {"emit": "aggregates", "aggregates": {"n": "count", "x": ("x", "sum")}}
+    pairs: dict[str, Any] = {"probability": True}
+    if emits == "causality":
+        condition = CausalityCondition([Temporal(0, 50)], confidence=1e-9)
+        times = {"cause_time": around("t", 9), "effect_time": "t"}
+        found = causality_tables(*sides, condition, weights="probability", **times, **asked)
+        rows = causality_tables(*sides, condition, effect_columns="x", **times, **pairs)
+        names = "cause_id", "effect_x"
+    elif emits == "spans":
+        time = spans("t", "end", around=6)
+        times = {"condition": overlapping(), "left_time": time, "right_time": time}
+        found = correlate_tables(*sides, weights="probability", **times, **asked)
+        rows = correlate_tables(*sides, confidence=1e-14, right_columns="x", **times, **pairs)
+        names = "left_id", "right_x"
+    else:
+        templates = random_templates(2)
+        sides = [events(1, 40), events(2, 60).append_column("x", pa.array(np.arange(60) % 5))]
+        times = {"left_time": by_device(templates), "right_time": by_device(templates)}
+        found = correlate_tables(*sides, within=(-60, 90), weights="probability", **times, **asked)
+        rows = correlate_tables(
+            *sides, within=(-60, 90), confidence=1e-14, right_columns="x", **times, **pairs
+        )
+        names = "left_id", "right_x"
+    sums: dict[int, list[float]] = {}
+    for row in rows.to_pylist():
+        own = sums.setdefault(row[names[0]], [0.0, 0.0])
+        own[0] += row["probability"]
+        own[1] += row["probability"] * row[names[1]]
+    assert len(found) == len(sums) > 20
+    for row in found.to_pylist():
+        assert [row["n"], row["x"]] == pytest.approx(sums[row[names[0]]], rel=1e-12)
+    assert any(n % 1 for n, _ in sums.values())
 
 
 def test_names_of_columns_and_their_order() -> None:

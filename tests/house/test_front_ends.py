@@ -34,6 +34,7 @@ _OF_PAIRS: dict[str, Any] = {
     "probability": {"probability": True, "emit": "counts"}, "backend": "cuda", "options": 3,
     "report": 3, "where": 3, "prefer": 3, "k": 0, "matching": "any",
     "largest_group": 1, "aggregates": {"emit": "aggregates", "aggregates": {"n": "many"}},
+    "weights": {"emit": "aggregates", "aggregates": {"n": "count"}, "weights": "delta"},
 }  # fmt: skip
 _OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "options": 3}
 _OF_TWO: dict[str, Any] = {

@@ -21,7 +21,7 @@ from coincide.engine.join.join import TableJoin, TablePlan, joined
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.reports.emptiness import NoPairs, evidence_of
 from coincide.engine.reports.join_report import JoinReport
-from coincide.model.aggregates import Aggregates
+from coincide.model.aggregates import Aggregates, Weights
 from coincide.model.causality.condition import CausalityCondition
 from coincide.model.options import (
     LARGEST_GROUP,
@@ -95,6 +95,7 @@ def causality_tables(
     matching: Matching | None = None,
     largest_group: int = LARGEST_GROUP,
     aggregates: Aggregates | None = None,
+    weights: Weights | None = None,
 ) -> pa.Table:
     """Find all pairs of a cause and its effect in two tables, in this process.
 
@@ -166,6 +167,9 @@ def causality_tables(
         a function of its values in the effects of a cause, ``{"n": "count", "energy": ("amp", "sum")}``.
         Functions are count, sum, mean, std, min, max, first, last and any. Missing values do not count.
         ``"delta"``, ``"distance"`` and ``"probability"`` are what pairs have.
+    weights : {"probability"}, optional
+        With ``emit="aggregates"``, expected numbers: each effect counts by its probability in count, sum
+        and mean, which are floats then. The condition's confidence leaves out less probable pairs.
 
     Returns
     -------
@@ -199,5 +203,6 @@ def causality_tables(
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group, probability=probability, aggregates=aggregates,
+        weights=weights,
     )  # fmt: skip
     return joined(TableCausality, causes, effects, arguments, report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ from coincide.engine.events.rows import cuts, total_bytes
 from coincide.engine.join.aggregates import (
     Answer,
     DeltaEnd,
+    Key,
     Values,
     Work,
     answer_of,
     values_of_pairs,
+    weighed_of,
 )
 from coincide.engine.join.delta import DELTA
 from coincide.engine.join.emission import Emission, MakeBatch
@@ -36,6 +39,10 @@ _MOST_HELD = 32
 """Numbers that are held for each right event at a time, 256 bytes: for more ranges are walked again."""
 _PIECE = 1 << 21
 """Numbers that are held of pairs at a time. Their sums may wrap around: differences of an event do not."""
+
+
+Columns = dict[Key, Values]
+"""Columns of right events that are aggregated, by name."""
 
 
 class _Column(NamedTuple):
@@ -92,7 +99,7 @@ class Aggregates(Emission):
         super().__init__(pairing, schema)
         self._asked = self._spec.aggregates
         names = columns_of(self._asked)
-        self._columns = dict(zip(names, map(Values, self._right.payload), strict=True))
+        self._columns: Columns = dict(zip(names, map(Values, self._right.payload), strict=True))
         # Where texts come out, batches are made as they are taken.
         given = columns_of([each for each in self._asked if each.gives_values])
         self._sizes = self._sizes[LEFT], total_bytes(self._columns[name].sizes for name in given)
@@ -181,18 +188,16 @@ class Aggregates(Emission):
 class _Ranges:
     """Aggregates by ranges of targets, which a backend finds without a pair."""
 
-    def __init__(
-        self, pairing: Pairing, columns: dict[str, Values], asked: Sequence[Aggregate]
-    ) -> None:
+    def __init__(self, pairing: Pairing, columns: Columns, asked: Sequence[Aggregate]) -> None:
         assert pairing.ranged is not None
         self._source, self._threads = pairing.ranged, pairing.spec.threads
         self._work = Work(columns, len(pairing.right))
         self.answers = [_answer(each, self._work, pairing) for each in asked]
 
     @staticmethod
-    def cost(pairing: Pairing, columns: dict[str, Values], aggregate: Aggregate) -> int | None:
+    def cost(pairing: Pairing, columns: Columns, aggregate: Aggregate) -> int | None:
         """Numbers that it holds of each right event; None of what only pairs tell."""
-        if aggregate.is_of_pairs and not _is_end(aggregate):
+        if aggregate.is_weighted or (aggregate.is_of_pairs and not _is_end(aggregate)):
             return None
         work = Work(columns, len(pairing.right))
         _answer(aggregate, work, pairing)
@@ -239,7 +244,7 @@ class _OfPairs:
     def __init__(
         self,
         pairing: Pairing,
-        columns: dict[str, Values],
+        columns: Columns,
         asked: Sequence[Aggregate],
         batch_pairs: int,
     ) -> None:
@@ -274,8 +279,29 @@ class _OfPairs:
 
     def _work(self, rows: Rows) -> Work:
         names = dict.fromkeys(str(each.column) for each in self._asked if each.is_of_pairs)
-        values = {name: values_of_pairs(self._pairing.value_of(name, *rows)) for name in names}
-        return Work({**self._columns, **values}, len(self._pairing.right))
+        values: Columns = {
+            name: values_of_pairs(self._pairing.value_of(name, *rows)) for name in names
+        }
+        values |= self._weighed(values, rows)
+        return Work(self._columns, len(self._pairing.right), values)
+
+    def _weighed(self, values: Columns, rows: Rows) -> Columns:
+        """What is made of probabilities of pairs, and of values of these pairs or of right events."""
+        asked = [each for each in self._asked if each.is_weighted]
+        if not asked:
+            return {}
+        weights = self._pairing.value_of("probability", *rows)
+        of_pairs: dict[Key | None, np.ndarray] = dict.fromkeys(values, np.arange(weights.size))
+        columns = {**self._columns, **values}
+        keys = dict.fromkeys(chain.from_iterable(map(weighed_of, asked)))
+        return {
+            key: key.of(
+                weights,
+                None if key.column is None else columns[key.column],
+                of_pairs.get(key.column, rows[RIGHT]),
+            )
+            for key in keys
+        }
 
     def _answers(self, work: Work) -> list[Answer]:
         return [answer_of(each, work, self._pairing) for each in self._asked]

@@ -8,12 +8,14 @@ import pyarrow as pa
 
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import check_name, plain_type, storage_type
-from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES, Aggregate
+from coincide.model.aggregates import PAIR_VALUES, Aggregate
 from coincide.model.errors import SchemaError
 
 
 def output_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
     """The type of an aggregate of a column of a type."""
+    if aggregate.is_weighted:
+        return pa.float64()
     if aggregate.function == "count":
         return pa.int64()
     if aggregate.function in ("mean", "std"):
@@ -26,19 +28,19 @@ def output_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
 
 def check_type(aggregate: Aggregate, kind: pa.DataType) -> None:
     """Refuse an aggregate of a type for which it has no meaning."""
-    word, kind = FUNCTIONS[aggregate.function], readable_type(kind)
+    kind = readable_type(kind)
     is_taken = {
-        "sum": _is_number(kind) or pa.types.is_duration(kind),
+        "sum": _is_number(kind) or (pa.types.is_duration(kind) and not aggregate.is_weighted),
         "mean": _is_number(kind),
         "std": _is_number(kind),
         "min": _has_order(kind),
         "max": _has_order(kind),
         "any": pa.types.is_boolean(kind),
     }
-    if not is_taken.get(word.word, True):
+    if not is_taken.get(aggregate.function, True):
         raise SchemaError(
-            f"{word.word!r} takes {word.takes} (found {aggregate.column!r}, which is {kind}, in"
-            f" {aggregate.said}). Cast it, or choose another function."
+            f"{aggregate.function!r} takes {aggregate.takes} (found {aggregate.column!r}, which is"
+            f" {kind}, in {aggregate.said}). Cast it, or choose another function."
         )
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from coincide.engine.events.schemas import stored
 from coincide.engine.join.aggregate_types import readable_type, type_of_sum
 from coincide.engine.join.delta import DELTA
 from coincide.engine.join.spec import NO_NUMBER, Pairing
-from coincide.model.aggregates import PAIR_VALUES, Aggregate
+from coincide.model.aggregates import Aggregate, Function
 from coincide.model.errors import DataError
 from coincide.model.remembered import remembered
 from coincide.model.sides import RIGHT
@@ -71,7 +72,7 @@ class Values:
 
     @remembered
     def floats(self) -> np.ndarray:
-        """Floats, 0 for what is missing: float64 array."""
+        """Numbers as floats, 0 for what is missing: float64 array."""
         # From 16 bits NumPy widens, which Arrow does not.
         filled = self.column.to_numpy(zero_copy_only=False).astype(np.float64)
         return filled if self.nulls is None else np.where(self.nulls, 0.0, filled)
@@ -267,13 +268,35 @@ class Numbers(Summand):
         return out, bool(digits.whole_sums(sums, self.digits.width, self._is_signed, out))
 
 
+class Weighed(NamedTuple):
+    """Probabilities of pairs whose right event has a value in a column; or these times the value."""
+
+    column: str | None
+    is_value: bool = False
+
+    def of(self, probabilities: np.ndarray, column: Values | None, rows: np.ndarray) -> Values:
+        """These of pairs, whose values are at some rows of the column, if there is one."""
+        if column is None:
+            return Values(pa.array(probabilities))
+        mask = None if column.nulls is None else column.nulls[rows]
+        numbers = probabilities * column.floats[rows] if self.is_value else probabilities
+        return Values(pa.array(numbers, mask=mask))
+
+
+Key = str | Weighed
+"""A column of right events or of pairs, or what is made of one."""
+
+
 class Work:
     """What is added up and compared for some aggregates of the same events or pairs."""
 
-    def __init__(self, columns: Mapping[str, Values], terms: int) -> None:
-        self.columns, self._terms = columns, terms
-        self._summands: dict[tuple[str, str], tuple[Summand, int]] = {}
-        self._codes: dict[tuple[str, str], tuple[np.ndarray, int]] = {}
+    def __init__(
+        self, events: Mapping[Key, Values], terms: int, pairs: Mapping[Key, Values] | None = None
+    ) -> None:
+        self._pairs, self._terms = pairs or {}, terms
+        self.columns = {**events, **self._pairs}
+        self._summands: dict[tuple[Key, str], tuple[Summand, int]] = {}
+        self._codes: dict[tuple[Key, str], tuple[np.ndarray, int]] = {}
         self.lanes = 0
 
     @property
@@ -281,7 +304,7 @@ class Work:
         """How many numbers are compared for each match."""
         return len(self._codes)
 
-    def valid(self, column: str) -> Callable[[Found], np.ndarray]:
+    def valid(self, column: Key) -> Callable[[Found], np.ndarray]:
         """How many values of a column are there: int64 array."""
         nulls = self.columns[column].nulls
         if nulls is None:
@@ -289,14 +312,14 @@ class Work:
         _, at = self._summand(column, "there", lambda: Truths(~nulls[:, np.newaxis]))
         return lambda found: np.ascontiguousarray(found.sums[:, at])
 
-    def numbers(self, column: str, *, has_squares: bool) -> tuple[Numbers, slice]:
+    def numbers(self, column: Key, *, has_squares: bool) -> tuple[Numbers, slice]:
         """What adds up the numbers of a column, and their lanes."""
         numbers = self.columns[column].numbers(self._terms, has_squares=has_squares)
         word = "squares" if has_squares else "numbers"
         _, at = self._summand(column, word, lambda: numbers)
         return numbers, slice(at, at + numbers.lanes)
 
-    def specials(self, column: str) -> slice | None:
+    def specials(self, column: Key) -> slice | None:
         """Lanes of how many are NaN, and infinite either way."""
         found = self.columns[column].specials
         if found is None:
@@ -304,7 +327,7 @@ class Work:
         _, at = self._summand(column, "specials", lambda: Truths(found))
         return slice(at, at + 3)
 
-    def least(self, column: str, word: str, codes: np.ndarray) -> Callable[[Found], np.ndarray]:
+    def least(self, column: Key, word: str, codes: np.ndarray) -> Callable[[Found], np.ndarray]:
         """The least code of each event: int64 array."""
         _, at = self._codes.setdefault((column, word), (codes, len(self._codes)))
         return lambda found: found.least[:, at]
@@ -314,7 +337,7 @@ class Work:
         """Numbers that are held of each event or pair."""
         return self.lanes + 2 * self.compared
 
-    def _summand(self, column: str, word: str, make: Callable[[], Summand]) -> tuple[Summand, int]:
+    def _summand(self, column: Key, word: str, make: Callable[[], Summand]) -> tuple[Summand, int]:
         if (column, word) not in self._summands:
             made = make()
             self._summands[column, word] = made, self.lanes
@@ -340,8 +363,8 @@ class Work:
             np.take(codes, self._order(column, order, of_pairs), out=out[at])
         return out
 
-    def _order(self, column: str, order: np.ndarray, of_pairs: np.ndarray | None) -> np.ndarray:
-        return order if of_pairs is None or column not in PAIR_VALUES else of_pairs
+    def _order(self, column: Key, order: np.ndarray, of_pairs: np.ndarray | None) -> np.ndarray:
+        return order if of_pairs is None or column not in self._pairs else of_pairs
 
 
 # Functions
@@ -432,11 +455,10 @@ class Rounded(Answer):
 
     kind, words = np.dtype(np.float64), 1
 
-    def __init__(self, aggregate: Aggregate, work: Work) -> None:
-        column = str(aggregate.column)
-        self.name, self._function = aggregate.name, aggregate.function
+    def __init__(self, name: str, function: Function, column: Key, work: Work) -> None:
+        self.name, self._function = name, function
         self._valid = work.valid(column)
-        has_squares = aggregate.function == "std"
+        has_squares = function == "std"
         self._numbers, self._lanes = work.numbers(column, has_squares=has_squares)
         is_float = pa.types.is_floating(work.columns[column].kind)
         self._specials = work.specials(column) if is_float else None
@@ -458,6 +480,31 @@ class Rounded(Answer):
         values[missing | (above & below)] = np.nan
         if self._function == "std":
             values[above | below] = np.nan
+
+    def column(self, numbers: np.ndarray) -> pa.Array:
+        """As in `Answer`."""
+        return pa.array(numbers)
+
+
+class Expected(Answer):
+    """The count, the sum or the mean where each match counts by its probability."""
+
+    kind, words = np.dtype(np.float64), 1
+
+    def __init__(self, aggregate: Aggregate, work: Work) -> None:
+        self.name, self._function = aggregate.name, aggregate.function
+        self.is_count = aggregate.function == "count"
+        self._sums = [Rounded(self.name, "sum", key, work) for key in weighed_of(aggregate)]
+
+    def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | bool]:
+        """As in `Answer`."""
+        (weights, is_none), *values_of = (each.of(found, left_rows) for each in self._sums)
+        if self.is_count:
+            return weights, False
+        values, _ = values_of[0]
+        if self._function == "mean":
+            values /= np.where(is_none, 1.0, weights)
+        return values, is_none
 
     def column(self, numbers: np.ndarray) -> pa.Array:
         """As in `Answer`."""
@@ -498,7 +545,8 @@ class DeltaEnd(Answer):
 
     def __init__(self, aggregate: Aggregate, work: Work, pairing: Pairing) -> None:
         self.name, self._pairing = aggregate.name, pairing
-        self._is_greatest = aggregate.function == "max"
+        # The later the match, the less is a delta that counts towards the left event.
+        self._is_greatest = (aggregate.function == "max") != pairing.spec.is_mirrored
         stamps = pairing.stamps[RIGHT]
         codes = ~stamps if self._is_greatest else stamps
         self._least = work.least(DELTA, aggregate.function, codes)
@@ -553,6 +601,8 @@ def _wrapped(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def answer_of(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
     """What an aggregate takes of the work."""
+    if aggregate.is_weighted:
+        return Expected(aggregate, work)
     if aggregate.column is None:
         return Counted(aggregate, lambda found: found.counts)
     values = work.columns[aggregate.column]
@@ -563,7 +613,7 @@ def answer_of(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
     if aggregate.function == "sum" and not pa.types.is_floating(values.kind):
         return Summed(aggregate, work)
     if aggregate.function in ("sum", "mean", "std"):
-        return Rounded(aggregate, work)
+        return Rounded(aggregate.name, aggregate.function, aggregate.column, work)
     return Extreme(aggregate, work)
 
 
@@ -571,3 +621,10 @@ def values_of_pairs(values: np.ndarray) -> Values:
     """What pairs have, as a column: null where it has no number."""
     is_null = None if values.dtype == np.float64 else values == NO_NUMBER
     return Values(pa.array(values, mask=is_null))
+
+
+def weighed_of(aggregate: Aggregate) -> list[Weighed]:
+    """What is added up for an expected value."""
+    weights = [Weighed(aggregate.column)]
+    is_count = aggregate.function == "count"
+    return weights if is_count else [*weights, Weighed(aggregate.column, is_value=True)]

@@ -310,7 +310,7 @@ class JoinArguments(PairArguments):
 
     @property
     def mirrored(self) -> MirroredArguments | None:
-        """The join that answers this one with its sides swapped: of the best matches of right events."""
+        """The join that answers this one with its sides swapped: right events are its left ones."""
         # Where it is `settled`, so is this.
         return self._seen_from_right(how="left") if self.side_of_matches == LEFT else None
 
@@ -321,7 +321,7 @@ class JoinArguments(PairArguments):
     @property
     def side_of_matches(self) -> int:
         """As in `PairArguments`."""
-        return LEFT if self.how == "right" and self.row.is_best else RIGHT
+        return LEFT if self.how == "right" and self.row.may_be_of_right else RIGHT
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -438,16 +438,23 @@ class MirroredArguments(JoinArguments):
     prefixes: ClassVar[tuple[str, str]] = (SIDES[1], SIDES[0])
 
     @property
+    def is_mirrored(self) -> bool:
+        """As in `PairArguments`."""
+        return True
+
+    @property
     def from_left(self) -> JoinArguments:
         """The same pairs from left to right, whichever of them are chosen."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         turned = _turned(self.options, self.where) | self._without_column
+        if self.row.is_aggregated:
+            turned |= {"emit": "counts", "aggregates": None, "weights": None}
         return JoinArguments(**given | turned | {"how": "left"})
 
     @property
-    def puts_back(self) -> bool:
-        """Whether a row is a pair, with left columns first."""
-        return self.row.is_best
+    def is_answer(self) -> bool:
+        """Whether it is the whole answer, and not a part of one."""
+        return self.row.may_be_of_right
 
     @property
     def output_keys(self) -> list[str]:

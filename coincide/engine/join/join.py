@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coincide.engine.events.frames import TABLES, arrow_table, kind_of, needed_names, offers_arrow
 from coincide.engine.events.invalid_rows import SideCounts
@@ -53,7 +52,7 @@ from coincide.engine.reports.emptiness import (
 )
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.room import Expected, PairLimit
-from coincide.model.aggregates import Aggregates
+from coincide.model.aggregates import Aggregates, Weights
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
@@ -245,10 +244,10 @@ class AlonePlan(TablePlan):
 
 @dataclass(frozen=True)
 class MirroredPlan(TablePlan):
-    """A join with its sides swapped, which finds the best left matches of right events.
+    """A join with its sides swapped, which tells of the left matches of right events.
 
-    Its left events are the right ones that were given. The columns of its rows are in the places and
-    have the names that were asked for.
+    Its left events are the right ones that were given. Columns of pairs are in the places that
+    were asked for.
     """
 
     from_left: TablePlan | None = None
@@ -269,20 +268,18 @@ class MirroredPlan(TablePlan):
 
     def join(self, left: Side, right: Side) -> Joined:
         """Their rows, as they were asked for."""
+        if not self.spec.outputs_matches:
+            return super().join(left, right)
         return _Reshaped(self.bare.join(left, right), self.schema, self._put_back)
 
     def _put_back(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Columns of a join with its sides swapped, as they were asked for."""
-        columns = swapped_sides(batch.columns, len(self.by[0]), *map(len, self.payload))
-        if self.spec.delta_name is not None:
-            delta = self.schema.get_field_index(self.spec.delta_name)
-            columns[delta] = pc.negate(columns[delta])
-        return columns
+        return swapped_sides(batch.columns, len(self.by[0]), *map(len, self.payload))
 
     @property
     def bare(self) -> TablePlan:
         """The same whose rows have the columns of its own left side first."""
-        own, others = map(len, self.payload)
+        own, others = map(len, self.payload) if self.spec.outputs_matches else (0, 0)
         return self.with_columns(swapped_sides([*self.schema], len(self.by[0]), others, own))
 
 
@@ -399,10 +396,11 @@ def plan_tables(
     keys, own, others = _fields((left, right), arguments, arguments.payload)
     rest = arguments.tested
     given = by, arguments.payload, times, arguments.options.invalid, spec
-    if isinstance(arguments, MirroredArguments) and arguments.puts_back:
+    if isinstance(arguments, MirroredArguments) and arguments.is_answer:
         keys = [each.with_name(name) for each, name in zip(keys, by[1], strict=True)]
         from_left = plan_tables(right, left, arguments.from_left)
-        return MirroredPlan(*given, output_schema(spec, keys, others, own), rest, from_left)
+        sides = (others, own) if spec.outputs_matches else (own, others)
+        return MirroredPlan(*given, output_schema(spec, keys, *sides), rest, from_left)
     return kind(*given, output_schema(spec, keys, own, others), rest)
 
 
@@ -507,6 +505,7 @@ def correlate_tables(
     largest_group: int = LARGEST_GROUP,
     ties: Ties = "order",
     aggregates: Aggregates | None = None,
+    weights: Weights | None = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -552,8 +551,8 @@ def correlate_tables(
         One row a pair; or one row per left event with arrays (in no particular order), with the number
         of its ``matches``, with its most probable match, or with `aggregates` of its matches. The
         output has no events without a match with ``how="inner"``. With ``how="left"`` they have empty
-        arrays, 0, or nulls. ``best`` with ``how="right"`` is a row per right event with its best left
-        match.
+        arrays, 0, or nulls. With ``how="right"`` a row of ``best`` and ``aggregates`` belongs to a right
+        event, and tells of its left matches.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     pair_columns : str or sequence of str
@@ -605,6 +604,9 @@ def correlate_tables(
         Functions are count, sum, mean, std, min, max, first, last and any. Missing values do not count.
         ``"delta"``, ``"probability"`` and for spans ``"overlap"`` are what pairs have. docs/aggregates.md
         says what each gives: sums are exact.
+    weights : {"probability"}, optional
+        With ``emit="aggregates"``, expected numbers: each match counts by its probability in count, sum and
+        mean, which are floats then. No confidence is needed. With one, pairs below it are left out.
 
     Returns
     -------
@@ -631,7 +633,8 @@ def correlate_tables(
     check_second(right)
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
-        condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
+        condition_of(condition, within, confidence, times, weights), left_time=left_time,
+        right_time=right_time, weights=weights,
         by=by, left_columns=left_columns, right_columns=right_columns,
         how=how, emit=emit, probability=probability,
         pair_columns=pair_columns, backend=backend,

@@ -31,8 +31,15 @@ from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
 from coincide.engine.join.spec import AnySpec
 from coincide.model.aggregates import OPTION as AGGREGATES
-from coincide.model.aggregates import Aggregate, Aggregates, aggregates_of, columns_of
+from coincide.model.aggregates import (
+    Aggregate,
+    Aggregates,
+    Weights,
+    aggregates_of,
+    columns_of,
+)
 from coincide.model.condition import (
+    ANY_CHANCE,
     Confidence,
     TimingCondition,
     Within,
@@ -100,6 +107,7 @@ class PairArguments(Output, ABC):
     largest_group: int = LARGEST_GROUP
     ties: Ties = "order"
     aggregates: Aggregates | None = None
+    weights: Weights | None = None
 
     def check_pairs(self) -> None:
         """Refuse what makes no sense of any join."""
@@ -154,12 +162,29 @@ class PairArguments(Output, ABC):
                 f"{argument(AGGREGATES)} applies to {OUTPUT_ROWS['aggregates'].said} alone (found"
                 f" {self.row.said}). Use that, or remove {argument(AGGREGATES)}."
             )
+        if self.weights is not None:
+            self._check_weights()
         _ = self.asked_aggregates
+
+    def _check_weights(self) -> None:
+        """Refuse weights where nothing is weighed, or where pairs have none."""
+        check_choice("weights", self.weights, get_args(Weights))
+        said = argument("weights", self.weights)
+        if not self.row.is_aggregated:
+            raise ConditionError(
+                f"{said} applies to {OUTPUT_ROWS['aggregates'].said} alone (found {self.row.said})."
+                f" Use that, or remove {argument('weights')}."
+            )
+        if self.weights not in self.pair_values:
+            raise ConditionError(
+                f"{said} needs uncertain times, but a pair of these holds or not. Remove"
+                f" {argument('weights')}."
+            )
 
     @remembered
     def asked_aggregates(self) -> tuple[Aggregate, ...]:
         """The aggregates that are asked for, in their order."""
-        return aggregates_of(self.aggregates, self.pair_values)
+        return aggregates_of(self.aggregates, self.pair_values, self.weights)
 
     @property
     def pair_values(self) -> tuple[str, ...]:
@@ -257,7 +282,7 @@ class PairArguments(Output, ABC):
         self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
     ) -> dict[str, Any]:
         """What every spec has of the arguments."""
-        names = ("probability", "backend", "is_one_stream", "pairs_once", "choice")
+        names = "probability", "backend", "is_one_stream", "is_mirrored", "pairs_once", "choice"
         own, others = times
         return {name: getattr(self, name) for name in names} | {
             "aggregates": self.asked_aggregates,
@@ -390,6 +415,11 @@ class PairArguments(Output, ABC):
         return found
 
     @property
+    def is_mirrored(self) -> bool:
+        """Whether its first side is the right one that was given."""
+        return False
+
+    @property
     def side_of_matches(self) -> int:
         """The side of the matches among which `choice` chooses."""
         return RIGHT
@@ -453,7 +483,7 @@ class PairArguments(Output, ABC):
         none: dict[str, Any] = dict.fromkeys(self._names_of_output, ())
         return replace(
             self, how="inner", emit="counts", probability=False, prefer="probability", k=1,
-            ties="order", aggregates=None, **none,
+            ties="order", aggregates=None, weights=None, **none,
         )  # fmt: skip
 
     def of_times(self) -> Self:
@@ -514,11 +544,13 @@ def condition_of(
     window: GivenWindow | None,
     confidence: Confidence | None,
     times: Sequence[GivenTimes],
+    weights: Weights | None = None,
 ) -> TimingCondition | SpanRelation:
     """The condition that is meant: as it was given, or of a window and a confidence."""
     _check_relation(condition, window, times)
     # Exact times, which meet or do not, need no confidence.
     can_be_alone = are_exact(times)
+    confidence = _any_chance(condition, window, times) if weights and not confidence else confidence
     if (
         isinstance(condition, Within)
         and window is None
@@ -554,6 +586,20 @@ def condition_of(
             f"{argument(lacking)} is missing. Give both, for example {_EXAMPLE}.{exact}"
         )
     return TimingCondition(window, checked_confidence(confidence))
+
+
+def _any_chance(
+    condition: TimingCondition | SpanRelation | None,
+    window: GivenWindow | None,
+    times: Sequence[GivenTimes],
+) -> float | None:
+    """The confidence of all pairs that may be, where a condition of uncertain times says none."""
+    if isinstance(condition, SpanRelation):
+        lasting = [each for each in times if isinstance(each, Spans)]
+        has_none = condition.confidence is None and any(each.are_uncertain for each in lasting)
+    else:
+        has_none = (window is not None or isinstance(condition, Within)) and not are_exact(times)
+    return ANY_CHANCE if has_none else None
 
 
 def _check_relation(condition: object, window: object, times: Sequence[GivenTimes]) -> None:

@@ -13,11 +13,9 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.float_decimals import TIME_DECIMALS, as_decimals
 from coincide.engine.events.sides import PairTest, Side
-from coincide.engine.join.delta import DELTA_NAMES
 from coincide.engine.join.pair_columns import SIDES_ALONE, PairColumns
 from coincide.engine.join.where_types import evaluated
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, first_line
-from coincide.model.sides import SIDES
 
 GivenWhere: TypeAlias = "str | pc.Expression | None"
 """What users may say: SQL text, or an Arrow expression, over ``left_...`` and ``right_...`` columns."""
@@ -135,8 +133,6 @@ class PairFilter:
             [self._read(next(names), *each) for each in zip(side.tested, kinds, strict=False)]
             for side, kinds in ((left, own), (right, others))
         ]
-        # For right events without a match, which are the left ones there, it is still from left to right.
-        sign = -1 if self.where.pair.prefixes == SIDES[::-1] else 1
 
         def test(left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
             indices = pa.array(left_rows), pa.array(right_rows)
@@ -147,10 +143,7 @@ class PairFilter:
             ]
             if self.where.measures:
                 found = measure(self.where.measures, left_rows, right_rows)
-                columns += [
-                    pa.array(sign * found[name] if name in DELTA_NAMES else found[name])
-                    for name in self.where.measures
-                ]
+                columns += [pa.array(found[name]) for name in self.where.measures]
             try:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:

@@ -57,6 +57,9 @@ class AnySpec(Output, ABC):
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     coordinates: int = 0  # an event's; 0 where it does not matter where events are
     is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity
+    is_mirrored: bool = (
+        False  # the left side is the right one that was given: delta counts towards it
+    )
     pairs_once: bool = False  # in one stream each pair counts in one order: that of `emit="pairs"`
     shift: int = 0  # ticks by which right times are moved, to count accidental pairs
     where: PairFilter | None = None
@@ -289,12 +292,13 @@ class Pairing(ABC):
         return left[left_rows] & right[right_rows]
 
     def deltas(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        """T_right - T_left between stamps, or midpoints, half a tick left off: int64 array, ticks."""
+        """Delta as it was asked for, between stamps or midpoints, half a tick left off: int64, ticks."""
         return self.deltas_to(left_rows, self.stamps[RIGHT][right_rows])
 
     def deltas_to(self, left_rows: np.ndarray, stamps: np.ndarray) -> np.ndarray:
         """The same of left events and right stamps, half ticks."""
         doubled = stamps - self.stamps[LEFT][left_rows] + 2 * self.not_moved
+        doubled = -doubled if self.spec.is_mirrored else doubled
         return (doubled + (doubled < 0)) >> 1
 
     def value_of(self, name: str, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:

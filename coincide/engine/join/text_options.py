@@ -14,11 +14,11 @@ from coincide.engine.events.spans import spans
 from coincide.engine.events.time_arguments import around, histograms, resolution
 from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.pair_arguments import are_exact, check_open_exact
+from coincide.engine.join.pair_arguments import are_exact, check_open_exact, condition_of
 from coincide.model import condition
 from coincide.model.aggregates import OPTION as AGGREGATES
 from coincide.model.aggregates import GivenAggregate
-from coincide.model.condition import Closed, TimingCondition, Within
+from coincide.model.condition import ANY_CHANCE, Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
 from coincide.model.options import MOST_PROBABLE, CorrelateOptions, check_choice
 from coincide.model.relations import (
@@ -46,7 +46,7 @@ _OPTIONS = (
 )  # fmt: skip
 _AS_GIVEN = (
     "how", "emit", "probability", "backend", "k", "ties", "matching", "largest_group",
-    "where",
+    "where", "weights",
 )  # fmt: skip
 TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
@@ -54,7 +54,8 @@ TEXTS = (
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
-    "prefer", "ties", "relation", "min_overlap", "share", "gap", "slack", "left_duration", "right_duration",
+    "prefer", "ties", "weights", "relation", "min_overlap", "share", "gap", "slack", "left_duration",
+    "right_duration",
     "left_duration_unit", "right_duration_unit",
 )  # fmt: skip
 LISTS = ("by", "left_columns", "right_columns", "pair_columns", "aggregates")
@@ -258,7 +259,7 @@ def _of_instants(words: dict[str, Any]) -> _Asked:
     predicate = worded_window(words)
     times = _of_sides(words, lambda side: timestamps(f"{side}_", words))
     check_open_exact(predicate, times)
-    return TimingCondition(predicate, _confidence(words.get("confidence"), times)), times
+    return TimingCondition(predicate, _confidence(words, times)), times
 
 
 def _of_spans(words: dict[str, Any]) -> _Asked:
@@ -273,7 +274,8 @@ def _of_spans(words: dict[str, Any]) -> _Asked:
         words, lambda side: _lasting(side, words, words.get("closed") or "both")
     )
     asked = _relation(words["relation"], *(words.get(name) for name in _AMOUNTS))
-    return replace(asked, confidence=words.get("confidence")), (left, right)
+    given = words.get("confidence"), (left, right), words.get("weights")
+    return condition_of(asked, None, *given), (left, right)
 
 
 def _lasting(side: str, words: dict[str, Any], closed: Closed) -> GivenTimes:
@@ -458,11 +460,14 @@ def _predicate(
     return condition.within(lo, hi, closed=closed)
 
 
-def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:
-    """As it was given; of exact times, which meet or do not, none has to be."""
+def _confidence(words: Mapping[str, Any], times: Sequence[GivenTimes]) -> float:
+    """As it was given; of exact times, which meet or do not, and with weights none has to be."""
+    confidence: float | None = words.get("confidence")
     if confidence is None:
         if are_exact(times):
             return 1.0
+        if words.get("weights") is not None:
+            return ANY_CHANCE
         raise ConditionError(
             f"{argument('confidence')} is missing, which says how probable a pair must be. Use 0.5 for"
             " pairs that are more likely than not."

@@ -14,7 +14,7 @@ from coincide.engine.join.pair_arguments import GivenWindow, OneStreamError, con
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.streams.reading import StreamArguments
 from coincide.engine.streams.stream_join import StreamJoin
-from coincide.model.aggregates import Aggregates
+from coincide.model.aggregates import Aggregates, Weights
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
 from coincide.model.errors import (
@@ -62,6 +62,7 @@ def stream_tables(
     left_ahead: Duration | None = None,
     right_ahead: Duration | None = None,
     aggregates: Aggregates | None = None,
+    weights: Weights | None = None,
 ) -> StreamJoin:
     """Join two streams of tables as their rows arrive, or one with itself, by any number of keys.
 
@@ -108,7 +109,7 @@ def stream_tables(
         How far ahead of the median max_time of the last 31 rows of its side a row may be, such as
         ``"1h"``. A row further ahead is set aside: it takes no part and moves no clock. It is counted,
         and kept for `StreamJoin.take_ahead`. None: a row may be as far ahead as it likes.
-    aggregates
+    aggregates, weights
         As in `coincide.correlate_tables`.
 
     Returns
@@ -128,7 +129,7 @@ def stream_tables(
     times = (left_time, left_time if right_delay is None else right_time)
     cure = "Use correlate_streams on Spark, or correlate_tables once the rows are there."
     check_no_spans("stream_tables", cure, condition, *times)
-    asked = condition_of(condition, within, confidence, times)
+    asked = condition_of(condition, within, confidence, times, weights)
     if not isinstance(asked, TimingCondition):
         raise SchemaError(
             f"{argument('condition')} must be a TimingCondition(predicate, confidence), such as"
@@ -140,6 +141,7 @@ def stream_tables(
             left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
             probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
             where=where, prefer=prefer, k=k, matching=matching, aggregates=aggregates,
+            weights=weights,
         )  # fmt: skip
     except OneStreamError as error:
         raise ConditionError(f"{argument('right_delay')} is missing, or else {error}") from None

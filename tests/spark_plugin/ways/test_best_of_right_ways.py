@@ -106,6 +106,37 @@ def test_of_frames(spark: SparkSession, small_slices: None, expected: pa.Table, 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
+    "way", ["exchange", "broadcast-left", "broadcast-both", "files", "broadcast-right"]
+)
+def test_aggregates_of_right_events(
+    spark: SparkSession, small_slices: None, tmp_path: Path, way: str
+) -> None:
+    """Every way but that which sends right events everywhere gives those of tables, to the bit."""
+    given: dict[str, Any] = {
+        "by": [("key", "of")], "confidence": 0.5, "within": (-20, 60), "how": "right",
+        "emit": "aggregates", "right_columns": ["id"], "left_time": ("min_time", "max_time"),
+        "aggregates": {
+            "n": "count", "size": ("size", "sum"), "low": ("delta", "min"), "usual": ("delta", "mean"),
+        },
+    }  # fmt: skip
+    wanted = correlate_tables(*SIDES, **given)
+    assert wanted.column_names == ["key", "right_id", "n", "size", "low", "usual"]
+    options = CorrelateOptions(way=way, slices=6 if way in ("exchange", "files") else None)  # type: ignore[arg-type]
+    if way == "files":
+        found = correlate_files(spark, *written(tmp_path), options=options, **given)
+    elif way == "broadcast-right":
+        with pytest.raises(ConditionError, match="broadcast-left"):
+            correlate(*(frame(spark, each) for each in SIDES), options=options, **given)
+        return
+    else:
+        found = correlate(*(frame(spark, each) for each in SIDES), options=options, **given)
+    table = found.toArrow()  # type: ignore[union-attr]
+    assert table.schema.types == wanted.schema.types
+    assert in_order(table) == in_order(wanted)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
     "way", ["exchange", "broadcast-left", "broadcast-right", "broadcast-both", "files"]
 )
 def test_a_right_key_may_be_called_as_an_output_column(
