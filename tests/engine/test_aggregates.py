@@ -394,6 +394,18 @@ def test_of_right_events(where: str | None) -> None:
     assert alone > 20
 
 
+def test_of_right_events_left_needs_no_column_but_those_aggregated() -> None:
+    left, right = {"t": [0, 10, 20], "x": [1.5, 2.5, None]}, [{"t": 12, "y": 1}, {"t": 99, "y": 2}]
+    asked: dict[str, Any] = {
+        "within": (-15, 15), "left_time": "t", "right_time": "t", "how": "right",
+        "emit": "aggregates", "aggregates": {"x": ("x", "sum")},
+    }  # fmt: skip
+    found = correlate_tables(left, right, **asked)
+    assert found.to_pylist() == [{"right_id": 0, "x": 4.0}, {"right_id": 1, "x": None}]
+    found = correlate_tables(left, right, right_columns="*", **asked)
+    assert found.column_names == ["right_t", "right_y", "x"]
+
+
 def test_sums_of_far_times_that_are_too_large() -> None:
     far = 2**60 - 8
     left = pa.table({"id": [0], "min_time": [-far], "max_time": [-far]})

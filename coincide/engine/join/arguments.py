@@ -448,7 +448,7 @@ class MirroredArguments(JoinArguments):
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         turned = _turned(self.options, self.where) | self._without_column
         if self.row.is_aggregated:
-            turned |= {"emit": "counts", "aggregates": None, "weights": None}
+            turned |= {"emit": "counts", "aggregates": None, "weights": None, "left_columns": ()}
         return JoinArguments(**given | turned | {"how": "left"})
 
     @property

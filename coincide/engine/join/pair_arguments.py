@@ -398,11 +398,11 @@ class PairArguments(Output, ABC):
 
     @property
     def payload(self) -> tuple[list[str], list[str]]:
-        """The output columns, left and right; none of right for semi, anti and counts."""
-        left, right = self.given_columns
+        """The output columns, left and right; none of matches for semi, anti and counts."""
+        given = list(self.given_columns)
         if not self.outputs_matches:
-            right = columns_of(self.asked_aggregates)
-        own, others = (() if is_all_columns(each) else each for each in (left, right))
+            given[self.side_of_matches] = columns_of(self.asked_aggregates)
+        own, others = (() if is_all_columns(each) else each for each in given)
         return names_of(own), names_of(others)
 
     @property
