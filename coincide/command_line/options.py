@@ -8,7 +8,7 @@ from typing import get_args
 
 from coincide.command_line.flags import LIST, TWO, Flag, group, input_of, switch
 from coincide.command_line.problems import in_options
-from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES, Weights
+from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES, Including, Weights
 from coincide.model.options import MATCHINGS, OUTPUT_ROWS, PREFERENCES, EffectChoice, MatchChoice
 
 _CSV = [
@@ -611,7 +611,12 @@ JOIN = [
                 "With --emit best, whether matches as good as the last of the K are"
                 " in the output, too.",
                 default="order",
-            )
+            ),
+            Flag(
+                "--including",
+                "|".join(get_args(Including)),
+                "With --aggregate and exact times, the last right event before the window counts too.",
+            ),
         ],
     ),
     *group("Result", [Flag("--pair-columns", "NAME", _DELTA, LIST)]),

@@ -17,6 +17,8 @@ Aggregates = Mapping[str, GivenAggregate]
 """Aggregates by the names of their output columns."""
 Weights = Literal["probability"]
 """By what each match counts, where that is not 1."""
+Including = Literal["previous"]
+"""Which events count that are not in the window."""
 PAIR_VALUES = ("delta", "probability", "distance", "overlap")
 """What pairs have that none of their events has."""
 

@@ -15,12 +15,38 @@ OF_PAIRS = ("delta", "probability")
 """Columns that a pair has, and no event."""
 
 
-def aggregated(asked: Asked, aggregates: Mapping[str, Aggregate]) -> list[dict[str, Any] | None]:
-    """The aggregates of each left event by name, in their order; None for an event without a match."""
+def aggregated(
+    asked: Asked, aggregates: Mapping[str, Aggregate], *, has_previous: bool = False
+) -> list[dict[str, Any] | None]:
+    """The aggregates of each left event by name, in their order; None for an event without a match.
+
+    Of exact times the last right event before the window may count, if none is there as it begins.
+    """
+    found = matches(asked)
+    if has_previous:
+        found = [_previous(asked, i) + own for i, own in enumerate(found)]
     return [
         {name: aggregate(asked, own, each) for name, each in aggregates.items()} if own else None
-        for own in matches(asked)
+        for own in found
     ]
+
+
+def _previous(asked: Asked, i: int) -> list[Pair]:
+    """The pair of a left event and the last right one before its window, if that one counts."""
+    left, keys = asked.left[i], ("max_time", *asked.by)
+    if None in (left[name] for name in keys):
+        return []
+    begin, last = left["max_time"] + asked.lo, None
+    for j, right in enumerate(asked.right):
+        if None in (right[name] for name in keys) or any(left[k] != right[k] for k in asked.by):
+            continue
+        if right["max_time"] == begin:
+            return []
+        if right["max_time"] < begin and (
+            last is None or right["max_time"] >= asked.right[last]["max_time"]
+        ):
+            last = j
+    return [] if last is None else [Pair(i, last, Fraction(1))]
 
 
 def expected_numbers(

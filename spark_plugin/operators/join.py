@@ -14,7 +14,7 @@ from coincide.engine.join.join import correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.reports.join_report import JoinReport
-from coincide.model.aggregates import Aggregates, Weights
+from coincide.model.aggregates import Aggregates, Including, Weights
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.docstrings import documented
 from coincide.model.errors import ConditionError, SchemaError, argument
@@ -65,6 +65,7 @@ def correlate(
     ties: Ties = "order",
     aggregates: Aggregates | None = None,
     weights: Weights | None = None,
+    including: Including | None = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -100,7 +101,7 @@ def correlate(
         As in `coincide.correlate_tables`.
     report : JoinReport, optional
         Receives what the rows were and, once the DataFrame was computed, what was found.
-    where, prefer, k, matching, largest_group, ties, aggregates, weights
+    where, prefer, k, matching, largest_group, ties, aggregates, weights, including
         As in `coincide.correlate_tables`.
 
     Returns
@@ -137,7 +138,7 @@ def correlate(
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
         condition_of(condition, within, confidence, times, weights), left_time=left_time,
-        right_time=right_time, weights=weights,
+        right_time=right_time, weights=weights, including=including,
         by=by, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, pair_columns=pair_columns, backend=backend,
         options=options, is_one_stream=right is None, where=where, prefer=prefer, k=k,

@@ -94,6 +94,17 @@ FEATURES = {
         by_streams=WHOLE,
         by_queries="asks for right ones. Swap the sides",
     ),
+    "event before": Feature(
+        {
+            "emit": "aggregates",
+            "left_time": "min_time",
+            "right_time": "max_time",
+            "aggregates": {"n": "count", "last": ("max_time", "last")},
+            "including": "previous",
+        },
+        by_streams="unexpected keyword argument 'including'",
+        by_queries="may need an event of any age",
+    ),
     "expected numbers": Feature(
         {
             "emit": "aggregates",

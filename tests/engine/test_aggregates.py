@@ -22,6 +22,7 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DataError,
+    JoinReport,
     SchemaError,
     Temporal,
     TimingCondition,
@@ -359,6 +360,41 @@ def test_times_and_keys_of_any_size(seed: int, cases: int, is_huge: bool) -> Non
         check(found, expected, aggregates, how, "left_id")
         matched += sum(own["n"] for own in expected if own)
     assert matched > cases
+
+
+@settings(max_examples=max(1, CASES // 3))
+@given(data=st.data())
+def test_the_event_before_the_window_is_the_references(data: st.DataObject) -> None:
+    asked = data.draw(match_cases(12))
+    left, right = (
+        [{**row, "min_time": row["max_time"]} for row in numbered(side)] for side in asked[:2]
+    )
+    asked = asked._replace(left=left, right=right, confidence=1.0)
+    how = data.draw(st.sampled_from(["inner", "left"]))
+    aggregates: dict[str, Aggregate] = {
+        "n": "count", "first": ("id", "first"), "last": ("id", "last"), "least": ("seq", "min"),
+        "soonest": ("delta", "min"), "sum": ("loud", "sum"),
+    }  # fmt: skip
+    if data.draw(st.booleans()):  # what needs pairs
+        aggregates |= {"usual": ("delta", "mean"), "farthest": ("delta", "max")}
+    found = correlate_tables(
+        *tables_of(asked), within=(asked.lo, asked.hi), left_time="max_time", right_time="max_time",
+        by=asked.by, how=how, left_columns="row", emit="aggregates", aggregates=aggregates,
+        including="previous", options=data.draw(OPTIONS),
+    )  # fmt: skip
+    check(found, aggregated(asked, aggregates, has_previous=True), aggregates, how)
+
+
+def test_the_event_before_the_window_is_told_in_the_report() -> None:
+    """The only match, which no pair in the window is: there is no warning of an empty answer."""
+    left, right = pa.table({"id": [1], "t": [100]}), pa.table({"t": [3, 7], "bid": [1.5, 2.5]})
+    report = JoinReport()
+    found = correlate_tables(
+        left, right, within=(-10, 0), left_time="t", right_time="t", emit="aggregates",
+        aggregates={"bid": ("bid", "last"), "n": "count"}, including="previous", report=report,
+    )  # fmt: skip
+    assert found.to_pylist() == [{"left_id": 1, "bid": 2.5, "n": 1}]
+    assert report.summary().counters.pairs == 1
 
 
 @pytest.mark.parametrize("where", [None, "delta >= 2"])
@@ -934,6 +970,12 @@ ANY_OF = (ConditionError, SchemaError)
           for emit in ("pairs", "lists", "counts", "best")),
         *(({**COUNT, "how": how}, ConditionError, rf"how.*{how}.*(inner|left|[Rr]emove|[Ss]wap)")
           for how in ("full", "semi", "anti")),
+        *(({**COUNT, "including": "previous", **more}, ConditionError, rf"='previous' adds.*{word}")
+          for more, word in (
+              ({"how": "right"}, "right"), ({"right_time": around("t", 2)}, "uncertain"),
+              ({"where": "left_id = right_id"}, "Filter"), ({"emit": "counts", "aggregates": None}, "emit"),
+          )),
+        ({**COUNT, "including": "next"}, ConditionError, r"including.*previous.*'next'"),
         ({**COUNT, "weights": "p"}, ConditionError, r"weights.*probability.*'p'"),
         ({"weights": "probability", "emit": "counts"}, ConditionError, r"weights.*emit='aggregates'"),
         *(({"aggregates": {"n": ("amp", each)}, "weights": "probability"}, ConditionError,

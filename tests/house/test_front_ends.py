@@ -44,7 +44,8 @@ WRONG: dict[str, dict[str, Any]] = {
     "correlate": {
         "left": 3, "right": 3, "condition": {"condition": 3, "within": None, "confidence": None},
         "within": "5 steps", "confidence": 2, "left_time": 3, "right_time": 3, "left_columns": 3,
-        "right_columns": 3, "pair_columns": "speed", "ties": "some", **_OF_PAIRS,
+        "right_columns": 3, "pair_columns": "speed", "ties": "some",
+        "including": {"emit": "aggregates", "aggregates": {"n": "count"}, "including": "next"}, **_OF_PAIRS,
     },
     "causality": {
         "causes": 3, "effects": 3, "condition": 3, "cause_time": 3, "effect_time": 3,

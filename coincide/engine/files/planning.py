@@ -178,7 +178,7 @@ def _ordered_plan(
 
     def planned(right: RowGroups) -> DirectPlan:
         return direct_plan(
-            groups[0], right, tables.timing.window,
+            groups[0], right, tables.timing.widest,
             parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
         )  # fmt: skip
 

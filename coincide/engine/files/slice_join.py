@@ -67,7 +67,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
     slice_, plan, tables = join.plan.slices[number], join.plan, join.tables
     left, left_counts = _read(join, tables, LEFT, slice_.left, threads)
     able = left.up_to(tables.spec.largest_useful[LEFT])
-    needed = needed_groups(plan.spans, able, tables.timing.window)
+    needed = needed_groups(plan.spans, able, tables.timing.widest)
     own, right_counts = _accounted(join, slice_, needed, threads)
     sides = [own]
     borrowed = np.setdiff1d(needed, slice_.accounts_for)
@@ -134,7 +134,7 @@ def _span(left: Side) -> tuple[int, int] | None:
 
 def within_reach(right: Side, left: Side, tables: TablePlan) -> Side:
     """Right events without those that no left event of the slice can reach, if they are many."""
-    window, span = tables.timing.window, _span(left)
+    window, span = tables.timing.widest, _span(left)
     if span is None:
         return right.rows(np.empty(0, np.int64))
     reached = (right.min_time <= span[1] + window.hi) & (right.max_time >= span[0] + window.lo)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from coincide.engine.join.emission import Emission, MakeBatch
 from coincide.engine.join.spec import Pairing
 from coincide.engine.pairs.source import Rows
 from coincide.model.aggregates import Aggregate, columns_of
-from coincide.model.counters import JoinCounters
+from coincide.model.counters import JoinCounters, offsets_of
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.threads import in_order
@@ -143,7 +144,7 @@ class Aggregates(Emission):
             found = {each.name: _Column.of(each, counts.size) for each in work.answers}
             counters = work.counters(self._done(work, counts, found))
             columns |= found
-        return _Answers(counts, columns, counters)
+        return _Answers(counts, columns, replace(counters, pairs=int(counts.sum())))
 
     def _done(
         self, work: _Ranges | _OfPairs, counts: np.ndarray, columns: dict[str, _Column]
@@ -191,6 +192,7 @@ class _Ranges:
     def __init__(self, pairing: Pairing, columns: Columns, asked: Sequence[Aggregate]) -> None:
         assert pairing.ranged is not None
         self._source, self._threads = pairing.ranged, pairing.spec.threads
+        self._previous = pairing.previous
         self._work = Work(columns, len(pairing.right))
         self.answers = [_answer(each, self._work, pairing) for each in asked]
 
@@ -219,6 +221,11 @@ class _Ranges:
     def of(self, start: int, stop: int) -> tuple[Found, list[Answer], JoinCounters]:
         """What is found of the base positions start ... stop, and what it means."""
         found, counters = self._source.aggregated(start, stop, self._prepared)
+        if self._previous is not None:
+            own = self._previous[self._source.left_order[start:stop]]
+            offsets, rows = offsets_of(own >= 0), own[own >= 0]
+            given = self._work.before(rows), self._work.codes(rows)
+            aggregate_pairs(offsets, 0, rows.size, *given, found)
         return found, self.answers, counters
 
     def counters(self, counted: JoinCounters) -> JoinCounters:
@@ -236,6 +243,19 @@ def _answer(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
     if aggregate.column == DELTA:
         return DeltaEnd(aggregate, work, pairing)
     return answer_of(aggregate, work, pairing)
+
+
+def with_previous(
+    rows: Rows, offsets: np.ndarray, left: np.ndarray, previous: np.ndarray
+) -> tuple[Rows, np.ndarray]:
+    """Pairs with those of the last right events before the window, which come first; and their offsets."""
+    has_one = previous >= 0
+    places = offsets[:-1][has_one]
+    own, others = (
+        np.insert(each, places, more[has_one])
+        for each, more in zip(rows, (left, previous), strict=True)
+    )
+    return (own, others), offsets + offsets_of(has_one)
 
 
 class _OfPairs:
@@ -263,6 +283,9 @@ class _OfPairs:
         join = self._pairing.join
         rows = join.pairs(start, stop, join.left_order, join.right_order)
         offsets = join.offsets[start : stop + 1] - join.offsets[start]
+        if self._pairing.previous is not None:
+            left = join.left_order[start:stop]
+            rows, offsets = with_previous(rows, offsets, left, self._pairing.previous[left])
         work = self._work(rows)
         answers = self._answers(work)
         found = found_of(stop - start, work.lanes, work.compared)

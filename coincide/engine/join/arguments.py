@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ from coincide.engine.join.delta import DELTA, delta_columns, in_unit
 from coincide.engine.join.pair_arguments import (
     OneStreamError,
     PairArguments,
+    are_exact,
     check_open_exact,
     is_exact,
 )
@@ -34,6 +35,7 @@ from coincide.engine.join.pair_filter import GivenWhere, Where
 from coincide.engine.join.spec import OVERLAP, OVERLAP_ENDS
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.reports.warnings import delay_argument, warn
+from coincide.model.aggregates import Including
 from coincide.model.condition import TimingCondition, Window
 from coincide.model.errors import (
     ConditionError,
@@ -51,6 +53,7 @@ from coincide.model.options import (
     How,
     MatchingWord,
     Way,
+    check_choice,
 )
 from coincide.model.relations import SpanRelation
 from coincide.model.remembered import remembered
@@ -77,6 +80,7 @@ class JoinArguments(PairArguments):
     left_columns: Names = field(default=("id",), kw_only=True)
     right_columns: Names = field(default=("id",), kw_only=True)
     pair_columns: Names = field(default=(), kw_only=True)
+    including: Including | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, (TimingCondition, SpanRelation)):
@@ -94,6 +98,8 @@ class JoinArguments(PairArguments):
             self._check_of_right()
         if self.has_open_window:
             self._check_open_window()
+        if self.including is not None:
+            self._check_including()
         for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
@@ -119,6 +125,28 @@ class JoinArguments(PairArguments):
                 f"{self._said_output} gives no pairs, so there is no {asked[0]}. Remove"
                 f" {argument('pair_columns')}."
             )
+
+    def _check_including(self) -> None:
+        """Refuse the last event before a window where there is none, or where it is not known."""
+        check_choice("including", self.including, get_args(Including))
+        times = self.left_time, self.right_time
+        second = f"Give the events a second time as {argument('right')}"
+        found = {
+            self.row.said: (not self.row.is_aggregated, f"Use {OUTPUT_ROWS['aggregates'].said}"),
+            argument("how", self.how): (self.keeps_right, "Swap the sides and mirror the window"),
+            "no second stream": (self.is_one_stream, second),
+            "spans": (self.is_of_spans, "Give a window between instants"),
+            "uncertain times": (not are_exact(times), "Name one column of times a side"),
+            "a window without an end": (self.has_open_window, "Give both ends"),
+            argument("where"): (self.where is not None, "Filter the right events before the join"),
+        }
+        for word, (is_found, cure) in found.items():
+            if is_found:
+                raise ConditionError(
+                    f"{argument('including', self.including)} adds the last right event before the"
+                    f" window to aggregates of exact times (found {word}). {cure}, or remove"
+                    f" {argument('including')}."
+                )
 
     def _check_of_right(self) -> None:
         """Refuse what the join of swapped sides would not answer as it was asked."""
@@ -285,6 +313,8 @@ class JoinArguments(PairArguments):
     @property
     def pair_values(self) -> tuple[str, ...]:
         """As in `PairArguments`."""
+        if self.including is not None:
+            return (DELTA,)  # of the event before the window the probability would be 0
         if not self.is_of_spans:
             return super().pair_values
         has_none = self.condition.confidence is None
@@ -383,7 +413,7 @@ class JoinArguments(PairArguments):
         scales = [each.of_ends for each in given if isinstance(each, SpanColumns)]
         kind, scale = kind_of_ends(list(chain(*scales))) if ends else (pa.int64(), Fraction(1))
         return JoinSpec(
-            window, self.options.classes, how=_OF_LEFT.get(self.how, self.how),
+            window, self.options.classes, self.including is not None, how=_OF_LEFT.get(self.how, self.how),
             delta_name=column if DELTA in asked else None,
             overlap_name=column if OVERLAP in asked else None,
             overlap_ends=ends, overlap_kind=kind, overlap_scale=scale,

@@ -52,7 +52,7 @@ from coincide.engine.reports.emptiness import (
 )
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.room import Expected, PairLimit
-from coincide.model.aggregates import Aggregates, Weights
+from coincide.model.aggregates import Aggregates, Including, Weights
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import SchemaError
@@ -506,6 +506,7 @@ def correlate_tables(
     ties: Ties = "order",
     aggregates: Aggregates | None = None,
     weights: Weights | None = None,
+    including: Including | None = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -607,6 +608,9 @@ def correlate_tables(
     weights : {"probability"}, optional
         With ``emit="aggregates"``, expected numbers: each match counts by its probability in count, sum and
         mean, which are floats then. No confidence is needed. With one, pairs below it are left out.
+    including : {"previous"}, optional
+        With ``emit="aggregates"`` and exact times, the last right event before the window counts too,
+        unless one is there as the window begins: a price holds until the next one.
 
     Returns
     -------
@@ -634,7 +638,7 @@ def correlate_tables(
     times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
         condition_of(condition, within, confidence, times, weights), left_time=left_time,
-        right_time=right_time, weights=weights,
+        right_time=right_time, weights=weights, including=including,
         by=by, left_columns=left_columns, right_columns=right_columns,
         how=how, emit=emit, probability=probability,
         pair_columns=pair_columns, backend=backend,

@@ -214,6 +214,11 @@ class Pairing(ABC):
         left = replace(self.left, payload=[]).rows(np.arange(start, stop))
         return type(self)(left, self.right, self.spec)
 
+    @property
+    def previous(self) -> np.ndarray | None:
+        """By left row the last right row before the window, -1 for none; None where it does not count."""
+        return None
+
     @abstractmethod
     def probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         """Satisfaction probabilities of pairs: float64 array."""

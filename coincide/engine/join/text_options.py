@@ -46,7 +46,7 @@ _OPTIONS = (
 )  # fmt: skip
 _AS_GIVEN = (
     "how", "emit", "probability", "backend", "k", "ties", "matching", "largest_group",
-    "where", "weights",
+    "where", "weights", "including",
 )  # fmt: skip
 TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
@@ -54,8 +54,8 @@ TEXTS = (
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
-    "prefer", "ties", "weights", "relation", "min_overlap", "share", "gap", "slack", "left_duration",
-    "right_duration",
+    "prefer", "ties", "weights", "including", "relation", "min_overlap", "share", "gap", "slack",
+    "left_duration", "right_duration",
     "left_duration_unit", "right_duration_unit",
 )  # fmt: skip
 LISTS = ("by", "left_columns", "right_columns", "pair_columns", "aggregates")

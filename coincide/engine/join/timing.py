@@ -26,9 +26,11 @@ from coincide.engine.pairs.source import PairSource, RankedSource
 from coincide.model.condition import OpenWindow, Window
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
+from coincide.model.remembered import remembered
 from coincide.model.sides import RIGHT
 from coincide.model.timestamps import IntervalPairs
 from coincide.model.timestamps.spans import SpanPairs
+from coincide.model.units import UNBOUNDED
 from cpu_fallback import event_decisions, event_merits, event_probabilities
 from cpu_fallback.join.event_join import EventJoin
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
@@ -41,22 +43,26 @@ class JoinSpec(AnySpec):
 
     window: Window
     classes: int | None = None
+    has_previous: bool = False  # the last right event before the window counts too
 
     @property
-    def widest(self) -> Window:  # noqa: D102
+    def widest(self) -> Window:
+        """As in `AnySpec`; the event before the window may be as far away as it likes."""
+        if self.has_previous:
+            return OpenWindow(-UNBOUNDED, self.window.hi, self.window.confidence)
         return self.window
 
     @property
     def pairs(self) -> Pairs:
-        """The timing condition on the timestamps of both sides."""
-        return pair_model(self.window, *self.models)
+        """The condition on the timestamps of both sides, which what counts cannot miss."""
+        return pair_model(self.widest, *self.models)
 
     def pairing(self, left: Side, right: Side) -> TimingPairing:  # noqa: D102
         return TimingPairing(left, right, self)
 
     def moved(self, ticks: int) -> JoinSpec:
         """As in `AnySpec`: the window moves instead, the other way."""
-        return super().moved(ticks).but(window=self.window.moved(-ticks))
+        return super().moved(ticks).but(window=self.window.moved(-ticks), has_previous=False)
 
 
 class TimingPairing(Pairing):
@@ -76,8 +82,8 @@ class TimingPairing(Pairing):
         is_quicker_here = spec.row.is_aggregated and spec.backend == "auto"
         self._backend = load_task_backend("cpu" if is_quicker_here else spec.backend)
         events = grouped_events(left, right)
-        self._model, *self._events = spec.pairs.for_events(*events)
         window, is_enough = spec.window, False
+        self._model, *self._events = pair_model(window, *spec.models).for_events(*events)
         if spec.pairs_once and spec.where is None and not isinstance(window, SpanWindow):
             window, is_enough = window_once(window, left, right)
         if window != spec.window:
@@ -114,6 +120,23 @@ class TimingPairing(Pairing):
         self.join, self._ranked, self._is_filtered = join, ranked, selection is not None
         if isinstance(join, EventJoin) and join.has_ranges:
             self.ranged = join
+
+    @remembered
+    def previous(self) -> np.ndarray | None:
+        """As in `Pairing`: among equally late ones the last row."""
+        spec, (left, right) = self.spec, self._events
+        if not spec.has_previous:
+            return None
+        # One that is there as the window begins lies in it, and takes the place of those before.
+        lo, found = spec.window.lo, np.full(len(self.left), -1)
+        join = NearestJoin(left, right, (0, 0), 1, is_backward=True, beyond=-lo - 1)
+        own, others = join.pairs(0, found.size, join.left_order, join.right_order)
+        is_before = self.right.max_time[others] < self.left.max_time[own] + lo
+        own, others = own[is_before], others[is_before]
+        np.maximum.at(found, own, self.ranks_in_time[others])
+        has_one = np.flatnonzero(found >= 0)
+        found[has_one] = self.rows_in_time[found[has_one]]
+        return found
 
     @property
     def not_moved(self) -> int:

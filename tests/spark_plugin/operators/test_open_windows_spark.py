@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from coincide import (
+    ConditionError,
     CorrelateOptions,
     correlate,
     correlate_files,
@@ -73,6 +75,46 @@ def test_as_in_one_process(spark: SparkSession, seed: int, way: str) -> None:
     want = correlate_tables(*tables, **asked)
     frames = map(spark.createDataFrame, tables)
     found = correlate(*frames, **asked, options=CorrelateOptions(**WAYS[way]))
+    assert in_order(found.toArrow()) == in_order(want)
+
+
+EVENT_BEFORE: dict[str, Any] = {
+    **TIMES, "within": (-9, 4), "how": "left", "emit": "aggregates", "including": "previous",
+    "aggregates": {"n": "count", "latest": ("t", "last"), "first": ("t", "min"), "late": ("delta", "sum")},
+}  # fmt: skip
+"""Of several events of one time before the window any may count: its time is the same."""
+
+
+@pytest.mark.parametrize("way", [*WAYS, "files"])
+def test_the_event_before_a_window(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """However far back it is, also where rows are cut into slices of time."""
+    rng = np.random.default_rng(len(way))
+    left, right = (
+        pa.table(
+            {"id": np.arange(n), "t": np.sort(rng.integers(0, 90_000, n)), "key": np.arange(n) % 3}
+        )
+        for n in (150, 40)
+    )
+    asked = EVENT_BEFORE | {"by": [(), "key"][len(way) % 2]}
+    want = correlate_tables(left, right, **asked)
+    assert pc.sum(pc.equal(want["n"], 1)).as_py() > 100
+    if way == "files":
+        paths = [str(tmp_path / f"{n}.parquet") for n in range(2)]
+        for table, path in zip((left, right), paths, strict=True):
+            pq.write_table(table, path, row_group_size=16)
+        found = correlate_files(
+            spark, *paths, **asked, options=CorrelateOptions(way="files", slices=4)
+        )
+    elif way == "small left":
+        with pytest.raises(ConditionError, match="broadcast-right"):
+            correlate(
+                *map(spark.createDataFrame, (left, right)), **asked,
+                options=CorrelateOptions(**WAYS[way]),
+            )  # fmt: skip
+        return
+    else:
+        frames = map(spark.createDataFrame, (left, right))
+        found = correlate(*frames, **asked, options=CorrelateOptions(**WAYS[way]))
     assert in_order(found.toArrow()) == in_order(want)
 
 
