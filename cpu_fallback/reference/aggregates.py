@@ -20,7 +20,7 @@ def aggregated(
 ) -> list[dict[str, Any] | None]:
     """The aggregates of each left event by name, in their order; None for an event without a match.
 
-    Of exact times the last right event before the window may count, if none is there as it begins.
+    The last right event before the window may count, if times are exact and none is there as it begins.
     """
     found = matches(asked)
     if has_previous:

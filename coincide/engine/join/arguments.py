@@ -127,7 +127,7 @@ class JoinArguments(PairArguments):
             )
 
     def _check_including(self) -> None:
-        """Refuse the last event before a window where there is none, or where it is not known."""
+        """Refuse the last event before a window for what has no such event, or does not count it."""
         check_choice("including", self.including, get_args(Including))
         times = self.left_time, self.right_time
         second = f"Give the events a second time as {argument('right')}"
@@ -314,7 +314,7 @@ class JoinArguments(PairArguments):
     def pair_values(self) -> tuple[str, ...]:
         """As in `PairArguments`."""
         if self.including is not None:
-            return (DELTA,)  # of the event before the window the probability would be 0
+            return (DELTA,)  # the event before the window has a probability of 0
         if not self.is_of_spans:
             return super().pair_values
         has_none = self.condition.confidence is None

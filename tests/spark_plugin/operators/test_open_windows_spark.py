@@ -82,7 +82,7 @@ EVENT_BEFORE: dict[str, Any] = {
     **TIMES, "within": (-9, 4), "how": "left", "emit": "aggregates", "including": "previous",
     "aggregates": {"n": "count", "latest": ("t", "last"), "first": ("t", "min"), "late": ("delta", "sum")},
 }  # fmt: skip
-"""Of several events of one time before the window any may count: its time is the same."""
+"""Any of several events of one time before the window may count: its time is the same."""
 
 
 @pytest.mark.parametrize("way", [*WAYS, "files"])
