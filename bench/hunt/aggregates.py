@@ -17,8 +17,10 @@ from cpu_fallback.reference.aggregates import Aggregate, is_same, reduced
 _NUMBERS = ("sum", "mean", "std", "min", "max", "first", "last", "count")
 
 
-def draw_aggregates(chance: Chance, data: DataSet) -> dict[str, Aggregate]:
+def draw_aggregates(chance: Chance, data: DataSet, has_weights: bool) -> dict[str, Aggregate]:
     """Aggregates by name, in any order: of ids, of deltas, and of the further column if there is one."""
+    if has_weights:
+        return {"n": "count", "own": ("id", "sum"), "mean": ("id", "mean")}
     found: dict[str, Aggregate] = {"n": "count", "own": ("id", chance.choice(_NUMBERS))}
     if not data.has_histograms:
         # No sums, for which times may be too far apart.
@@ -38,13 +40,13 @@ def _functions(kind: pa.DataType) -> tuple[str, ...]:
 
 
 def wrong_aggregate(
-    found: Any, event: Event, matches: Sequence[Event], asking: Aggregate
+    found: Any, event: Event, matches: Sequence[Event], asking: Aggregate, sign: int
 ) -> str | None:
-    """What is wrong with an aggregate of the matches of a left event; None: nothing."""
+    """What is wrong with an aggregate of the matches of an event; deltas have a sign; None: nothing."""
     if isinstance(asking, str):
         return None if found == len(matches) else f"expected {len(matches)}"
     column, function = asking
-    values = [(_time_order(other), _value(event, other, column)) for other in matches]
+    values = [(_time_order(other), _value(event, other, column, sign)) for other in matches]
     known = [(when, value) for when, value in values if value is not None]
     if known and function in ("first", "last"):
         # Which of those of one timestamp it is depends on the way.
@@ -57,11 +59,27 @@ def wrong_aggregate(
     return f"expected {' or '.join(map(str, allowed))}"
 
 
+def wrong_expected(
+    found: Any, matches: Sequence[tuple[Fraction, Event]], asking: Aggregate, tolerance: Fraction
+) -> str | None:
+    """The same of an expected number, whose probabilities may be off by so much each."""
+    total = sum((p * other.row.number for p, other in matches), Fraction(0))
+    weight = sum((p for p, _ in matches), Fraction(0))
+    off = tolerance * (1 + sum(max(1, abs(other.row.number)) for _, other in matches))
+    wanted = weight if isinstance(asking, str) else total
+    if found is None or not (matches or isinstance(asking, str)):
+        is_right = found is None and not (matches or isinstance(asking, str))
+        return None if is_right else f"expected {None if found is not None else float(wanted)}"
+    if asking[1] == "mean":
+        wanted, off = total / weight, off * max(1, 1 / weight) ** 2
+    return None if abs(Fraction(found) - wanted) <= off else f"expected {float(wanted)!r}"
+
+
 def _time_order(event: Event) -> tuple[int, ...]:
     return event.low + event.high, event.high
 
 
-def _value(event: Event, other: Event, column: str) -> Any:
+def _value(event: Event, other: Event, column: str, sign: int) -> Any:
     if column == "delta":
-        return math.trunc(Fraction(other.low + other.high - event.low - event.high, 2))
+        return sign * math.trunc(Fraction(other.low + other.high - event.low - event.high, 2))
     return other.row.number if column == "id" else other.row.extra

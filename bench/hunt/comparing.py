@@ -11,11 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench.hunt.aggregates import wrong_aggregate
+from bench.hunt.aggregates import wrong_aggregate, wrong_expected
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import Job
 from bench.hunt.meaning import Event, Meaning
 from bench.hunt.oracle import Match, Oracle, reference_matches, reference_row
+from cpu_fallback.reference.aggregates import Aggregate
 from cpu_fallback.reference.join import BEST_TOLERANCE, best_of_matches_is_acceptable
 
 PROBABILITY_TOLERANCE = Fraction(3e-16)
@@ -67,7 +68,7 @@ def compare(found: Found, data: DataSet, job: Job, oracle: Oracle) -> str | None
     if found.table.column_names != wanted:
         return f"columns {found.table.column_names}, expected {wanted}"
     table = found.table
-    if job.is_best_of_right:
+    if job.is_of_right:
         table, data, job, oracle = _swapped(table, data, job, oracle)
     return _Comparison(data, job, oracle).of(table.to_pylist())
 
@@ -79,9 +80,10 @@ def _swapped(
     keys = len(data.names.keys)
     own, others = (keys + 1 + extra for extra in job.has_extra)
     names, right = table.column_names, own + others - keys
-    table = table.select([*names[:keys], *names[own:right], *names[keys:own], *names[right:]])
+    if job.emit == "best":
+        table = table.select([*names[:keys], *names[own:right], *names[keys:own], *names[right:]])
     data = replace(data, left=data.right, right=data.left, lo=-data.hi, hi=-data.lo)
-    job = replace(job, how="left", has_extra=job.has_extra[::-1])
+    job = replace(job, how="left", has_extra=job.has_extra[::-1], is_swapped=True)
     return table, data, job, oracle.swapped(data)
 
 
@@ -99,6 +101,8 @@ def _columns(data: DataSet, job: Job) -> list[str]:
     if job.emit == "counts":
         return [*names, "matches"]
     if job.emit == "aggregates":
+        if job.is_of_right:
+            names = [*data.names.keys, "right_id", *["right_extra"] * job.has_extra[1]]
         return [*names, *job.aggregates]
     match = ["right_id", *["right_extra"] * job.has_extra[1]]
     return [*names, *match, *["probability"] * job.probability]
@@ -177,11 +181,18 @@ class _Comparison:
             return wrong
         for head, values, _ in split:
             event, matches = by_head[head]
-            others = [other for _, other in matches]
             for (name, asking), value in zip(self._job.aggregates.items(), values, strict=True):
-                if wrong := wrong_aggregate(value, event, others, asking):
+                if wrong := self._aggregate(event, matches, asking, value):
                     return f"{head} has {name} = {asking} of {value!r}, {wrong}"
         return None
+
+    def _aggregate(
+        self, event: Event, matches: list[Match], asking: Aggregate, value: Any
+    ) -> str | None:
+        if self._job.has_weights:
+            return wrong_expected(value, matches, asking, Fraction(self._tolerance))
+        others = [other for _, other in matches]
+        return wrong_aggregate(value, event, others, asking, -1 if self._job.is_swapped else 1)
 
     def _pairs(self, rows: list[dict[str, Any]]) -> str | None:
         nothing = (None,) * (1 + self._job.has_extra[1])

@@ -31,7 +31,7 @@ def _lines(experiment: str, case: Case, verdict: Verdict) -> Iterator[str]:
     yield f"within [{data.lo}, {data.hi}] ticks, confidence {data.confidence!r}, unit {data.unit}"
     yield f"how {job.how}, emit {job.emit}, probability {job.probability}, options {job.options}"
     if job.aggregates:
-        yield f"aggregates {job.aggregates}"
+        yield f"aggregates {job.aggregates}{' by probability' * job.has_weights}"
     if job.text:
         yield "durations as text"
     if job.nonsense is not None:

@@ -24,7 +24,7 @@ SHAPES = [
     *((how, "pairs", False) for how in ("semi", "anti")),
     *((how, "pairs", p) for how in ("right", "full") for p in (False, True)),
     *(("right", "best", p) for p in (False, True)),
-    *((how, "aggregates", False) for how in ("inner", "left")),
+    *((how, "aggregates", False) for how in ("inner", "left", "right")),
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 
@@ -46,6 +46,8 @@ class Job:
     has_extra: tuple[bool, bool] = (False, False)
     nonsense: str | None = None  # a name of `NONSENSE`
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
+    has_weights: bool = False  # whether each match counts by its probability
+    is_swapped: bool = False  # whether the sides have changed places, and delta still has its sign
 
     @property
     def longest(self) -> tuple[int | None, int | None]:
@@ -53,9 +55,9 @@ class Job:
         return self.options.get("left_longest"), self.options.get("right_longest")
 
     @property
-    def is_best_of_right(self) -> bool:
-        """Whether a row is a right event, with their best left matches."""
-        return (self.how, self.emit) == ("right", "best")
+    def is_of_right(self) -> bool:
+        """Whether a row belongs to a right event, and tells of its left matches."""
+        return self.how == "right" and self.emit in ("best", "aggregates")
 
     @property
     def per_event(self) -> bool:
@@ -81,12 +83,14 @@ def draw_job(
     if chance.happens(3):
         nonsense = chance.choice([name for name, (able, _, _) in NONSENSE.items() if able(data)])
     extra = data.extra is not None and chance.happens(80)
+    has_weights = emit == "aggregates" and chance.happens(30)
     return Job(
         how, emit, probability, options,
         text=data.tick is not None and chance.happens(30),
         has_extra=(extra, extra and chance.happens(70)),
         nonsense=nonsense,
-        aggregates=draw_aggregates(chance, data) if emit == "aggregates" else {},
+        aggregates=draw_aggregates(chance, data, has_weights) if emit == "aggregates" else {},
+        has_weights=has_weights,
     )  # fmt: skip
 
 
@@ -145,6 +149,8 @@ def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]
     }
     if job.aggregates:
         given["aggregates"] = job.aggregates
+    if job.has_weights:
+        given["weights"] = "probability"
     condition: dict[str, Any] = {
         "predicate": within(duration(data.lo), duration(data.hi)),
         "confidence": data.confidence,

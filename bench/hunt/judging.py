@@ -27,7 +27,8 @@ def errors_due(data: DataSet, job: Job, oracle: Oracle) -> set[str]:
         due.update(NONSENSE[job.nonsense][1].split())
     if oracle.is_too_fine or (oracle.is_invalid and job.options.get("invalid") != "drop"):
         due.add("DataError")
-    if job.emit == "aggregates" and job.options.get("way") == "broadcast-left":
+    base = "right" if job.is_of_right else "left"
+    if job.emit == "aggregates" and job.options.get("way") == f"broadcast-{base}":
         due.add("ConditionError")  # each task has some of the matches of an event
     return due
 

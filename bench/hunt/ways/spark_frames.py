@@ -122,7 +122,7 @@ def spread(frame: DataFrame, chance: Chance) -> DataFrame:
 
 def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
     """Sources whose rows are others once the plan is made, or each time they are read."""
-    if case.job.how in ("right", "full") and not case.job.is_best_of_right:
+    if case.job.how in ("right", "full") and not case.job.is_of_right:
         return Verdict("closed", "right events without a match are read a second time")
     chance = case.chance("changing")
     later = moved(case.data, chance)
