@@ -13,8 +13,6 @@ import numpy as np
 
 from coincide.model.compiled import compiled
 from coincide.model.timestamps.protocol import difference
-from cpu_fallback.join.buffers import group_of, new_scratch, next_group, place_run
-from cpu_fallback.join.kernels import PROBED, PROBED_PAIRS, SURE
 
 _BITS = 4
 _BLOCK = 1 << _BITS
@@ -93,31 +91,20 @@ def _least_between(codes, table, start, stop):
     return min(least, min(table[level, first], table[level, last - (1 << level)]))
 
 
-@compiled(allocates=True)
-def aggregate_block(start, stop, sides, prepared, found):
-    """Aggregate the matches of the base events start ... stop; the tally is that of `count_block`."""
-    tally = np.zeros(3, np.int64)
-    base, scratch = sides.base, new_scratch(sides.bands)
-    group, i = group_of(base, start), start
-    while i < stop:
-        group = next_group(base, group, i)
-        if group == base.offsets.size - 1:
-            break
-        end = place_run(sides, scratch, group, i, stop)
-        for e in range(i, end):
-            row = e - start
-            for k2 in range(sides.bands.shape[1]):
-                first, inner, shell, last = scratch.spans[e - i, k2]
-                # Runs that qualify: those in the shell go on in what qualifies unseen.
-                known = found.counts[row]
-                begun = _take_runs(sides, prepared, e, first, first, inner, found, row)
-                begun = _take_runs(sides, prepared, e, begun, shell, last, found, row)
-                _take_range(prepared, begun, last, found, row)
-                tally[SURE] += shell - inner
-                tally[PROBED] += inner - first + last - shell
-                tally[PROBED_PAIRS] += found.counts[row] - known - (shell - inner)
-        i = end
-    return tally
+class Aggregates(NamedTuple):
+    """Takes the matches of a walk into what is found: a `cpu_fallback.join.kernels.Taker`."""
+
+    prepared: Prepared
+    found: Found
+
+    def take(self, sides, e, row, first, inner, shell, last):
+        """Take runs that qualify: those that are probed go on in those that qualify unseen."""
+        prepared, found = self.prepared, self.found
+        known = found.counts[row]
+        begun = _take_runs(sides, prepared, e, first, first, inner, found, row)
+        begun = _take_runs(sides, prepared, e, begun, shell, last, found, row)
+        _take_range(prepared, begun, last, found, row)
+        return found.counts[row] - known - (shell - inner)
 
 
 @compiled

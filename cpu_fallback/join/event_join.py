@@ -16,7 +16,7 @@ from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.threads import run_tasks, step, tally_of_blocks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
-from cpu_fallback.aggregates.kernels import Found, Prepared, aggregate_block, found_of
+from cpu_fallback.aggregates.kernels import Aggregates, Found, Prepared, found_of
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
@@ -72,7 +72,7 @@ class EventJoin(CountedJoin):
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
-        counts = np.empty(self.left_order.size, np.int64)
+        counts = np.zeros(self.left_order.size, np.int64)
         count = partial(self._kernels.count_block, sides=self._sides, counts=counts)
         return counts, tally_of_blocks(count, counts.size, self.threads)
 
@@ -109,7 +109,7 @@ class EventJoin(CountedJoin):
         tally = np.zeros(3, np.int64)
         for a, b in _in_steps(start, stop, _LAST_STEP, stop - start):
             part = Found(*(each[a - start : b - start] for each in found))
-            tally += aggregate_block(a, b, self._sides, prepared, part)
+            tally += kernels.walk_block(a, b, self._sides, Aggregates(prepared, part))
         return found, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(

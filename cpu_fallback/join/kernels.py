@@ -1,4 +1,4 @@
-"""The kernels of the join: count, fill, best. Numba, one thread, no GIL.
+"""The kernels of the join: a walk, whose taker counts, ranks or adds up; and fill. Numba, no GIL.
 
 Each walks a block of base events in order, a run of some hundred at a time. Per pair of classes
 four cursors move through the sorted targets of the class: the ends of the outer and of the inner range
@@ -9,6 +9,8 @@ Lee (2010) with length classes; with one class it is theirs. How a run is placed
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,39 +24,92 @@ SURE, PROBED, PROBED_PAIRS = range(3)
 """Entries of a tally: pairs in inner ranges, targets probed, probed targets that qualified."""
 
 
+class Taker(Protocol):
+    """Takes the matches of base events as a walk comes to them: a NamedTuple, compiled as rules are."""
+
+    def take(self, sides, e, row, first, inner, shell, last):
+        """Take the matches of base event e, `row` of its block, among targets first ... last of a class."""
+        # Those of inner ... shell are in the inner range, the others are to be probed. Returned is
+        # how many of the others qualify.
+
+
 @compiled(allocates=True)
-def count_block(start, stop, sides, counts):
-    """Count the matches of the base events start ... stop; the tally of the block: int64, shape (3,)."""
-    tally = np.zeros(3, np.int64)
-    base, targets, rule = sides.base, sides.targets, sides.rule
-    scratch = new_scratch(sides.bands)
+def walk_block(start, stop, sides, taker):
+    """Let a taker take the matches of the base events start ... stop; the tally: int64, shape (3,)."""
+    sure = probed = probed_pairs = np.int64(0)
+    base, scratch = sides.base, new_scratch(sides.bands)
     group, i = group_of(base, start), start
     while i < stop:
         group = next_group(base, group, i)
         if group == base.offsets.size - 1:
-            counts[i:stop] = 0
             break
         end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
-            sure = qualified = np.int64(0)
             for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
                 sure += shell - inner
-                tally[PROBED] += inner - first + last - shell
-                qualified += _qualified(rule, base, targets, e, first, inner)
-                qualified += _qualified(rule, base, targets, e, shell, last)
-            tally[SURE] += sure
-            tally[PROBED_PAIRS] += qualified
-            counts[e] = sure + qualified
+                probed += inner - first + last - shell
+                probed_pairs += taker.take(sides, e, e - start, first, inner, shell, last)
         i = end
-    return tally
+    return np.array((sure, probed, probed_pairs))
+
+
+def count_block(start, stop, sides, counts):
+    """Count the matches of the base events start ... stop, from 0; the tally of the block."""
+    return walk_block(start, stop, sides, _Counts(counts[start:stop]))
+
+
+def best_block(start, stop, sides, ranks, best, merits):
+    """Find the most probable match of the base events start ... stop; the tally of the block."""
+    # Ties go to the smaller distance from the middle of the window, then to the smaller rank.
+    best[:] = -1
+    merits[:] = np.nan
+    return walk_block(start, stop, sides, _Best(ranks, best, merits))
+
+
+class _Counts(NamedTuple):
+    counts: np.ndarray
+
+    def take(self, sides, e, row, first, inner, shell, last):
+        rule, base, targets = sides.rule, sides.base, sides.targets
+        qualified = _qualified(rule, base, targets, e, first, inner)
+        qualified += _qualified(rule, base, targets, e, shell, last)
+        self.counts[row] += shell - inner + qualified
+        return qualified
+
+
+class _Best(NamedTuple):
+    ranks: np.ndarray
+    best: np.ndarray
+    merits: np.ndarray
+
+    def take(self, sides, e, row, first, inner, shell, last):
+        if first == last:
+            return 0
+        rule, base, targets = sides.rule, sides.base, sides.targets
+        top, least, found = 0.0, NOWHERE, self.best[row]
+        if found >= 0:
+            top = self.merits[row]
+            least = _distance(rule, base, targets, e, found), self.ranks[found]
+        qualified = np.int64(0)
+        for t in range(first, last):
+            p = _merit(rule, base, targets, e, t)
+            qualified += p >= 0.0
+            if p < top:
+                continue
+            place = _distance(rule, base, targets, e, t), self.ranks[t]
+            if is_better(p, place, top, least):
+                top, least, found = p, place, t
+        if found >= 0:
+            self.best[row], self.merits[row] = found, top
+        return qualified - (shell - inner)
 
 
 @compiled(allocates=True)
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
-    """Write the matches of the base events start ... stop, in order; the tally is that of `count_block`."""
+    """Write the matches of the base events start ... stop, in order; the tally is that of `walk_block`."""
     tally = np.zeros(3, np.int64)
     scratch, base = new_scratch(sides.bands), sides.base
     group, i = group_of(base, start), start
@@ -77,43 +132,6 @@ def fill_block(
                 tally[SURE] += shell - inner
                 tally[PROBED] += inner - first + last - shell
                 tally[PROBED_PAIRS] += at - begin - (shell - inner)
-        i = end
-    return tally
-
-
-@compiled(allocates=True)
-def best_block(start, stop, sides, ranks, best, merits):
-    """Find the most probable match of the base events start ... stop."""
-    # Ties go to the smaller distance from the middle of the window, then to the smaller rank.
-    tally = np.zeros(3, np.int64)
-    best[:] = -1
-    merits[:] = np.nan
-    base, targets, rule = sides.base, sides.targets, sides.rule
-    scratch = new_scratch(sides.bands)
-    group, i = group_of(base, start), start
-    while i < stop:
-        group = next_group(base, group, i)
-        if group == base.offsets.size - 1:
-            break
-        end = place_run(sides, scratch, group, i, stop)
-        for e in range(i, end):
-            top, least = 0.0, NOWHERE
-            for k2 in range(sides.bands.shape[1]):
-                first, inner, shell, last = scratch.spans[e - i, k2]
-                qualified = np.int64(0)
-                for t in range(first, last):
-                    p = _merit(rule, base, targets, e, t)
-                    qualified += p >= 0.0
-                    if p < top:
-                        continue
-                    place = _distance(rule, base, targets, e, t), ranks[t]
-                    if is_better(p, place, top, least):
-                        top, least = p, place
-                        best[e - start] = t
-                        merits[e - start] = p
-                tally[SURE] += shell - inner
-                tally[PROBED] += inner - first + last - shell
-                tally[PROBED_PAIRS] += qualified - (shell - inner)
         i = end
     return tally
 

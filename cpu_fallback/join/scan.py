@@ -169,7 +169,6 @@ def count_block(start, stop, sides, counts):
     for i in range(start, stop):
         group = next_group(base, group, i)
         if group == base.offsets.size - 1:
-            counts[i:stop] = 0
             break
         low, high = targets.offsets[group], targets.offsets[group + 1]
         if group != known:
@@ -185,7 +184,7 @@ def count_block(start, stop, sides, counts):
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
-    """Write the matches of the base events start ... stop, in order; the tally is that of `count_block`."""
+    """Write the matches of the base events start ... stop, in order; the tally is that of `walk_block`."""
     tally = np.zeros(3, np.int64)
     base, targets, bounds = sides.base, sides.targets, sides.bounds
     # Or else the last ones of those at hand may begin too late for a short event.

@@ -154,6 +154,8 @@ _METHODS = {
     # For `coincide.model.causality.deciding.PairRule`.
     **{"meets": "gap dh s left right", "chance": "gap dh s left right", "apart": "s left right"},
     **{"window_at": "distance2", "distance2_of": "gap dh", "distance_of": "gap dh"},
+    # For `cpu_fallback.join.kernels.walk_block`.
+    **{"take": "sides e row first inner shell last"},
     # For GPU kernels: `gpu_kernels.kernels.join`.
     **{"event_of": "entry", "takes": "event target"},
 }
