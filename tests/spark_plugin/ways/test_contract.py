@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,8 @@ from coincide import (
     within,
 )
 from coincide.model.errors import DataError
+from cpu_fallback.reference.aggregates import Aggregate, aggregated, is_same
+from cpu_fallback.reference.join import Asked, pairs
 from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
 from spark_plugin.ways import choosing
 from spark_plugin.ways.broadcast import both
@@ -213,6 +216,47 @@ def test_packs_of_huge_cases(spark: SparkSession, forced: Forced, seed: int, emi
     cases.check(rows_of(join.dataframe), "left", emit, False, HUGE_TOLERANCE)
 
 
+AGGREGATES: dict[str, Aggregate] = {
+    "n": "count", "first": ("id", "first"), "last": ("id", "last"), "ids": ("id", "sum"),
+    "latest": ("max_time", "max"), "soonest": ("delta", "min"), "usual": ("delta", "mean"),
+}  # fmt: skip
+WITH_AGGREGATES = [way for way in WAYS if way != "broadcast-left"]
+"""Its tasks see only some matches of an event."""
+
+
+def packs_of_matches(seed: int, *keys: str) -> Iterator[Pack]:
+    for each in itertools.count(seed):
+        drawn = pack(each, 8, keys=keys)
+        if sum(len(pairs(Asked(*case))) for case in drawn.cases) > 20:
+            yield drawn
+
+
+def check_aggregates(cases: Pack, found: list[dict[str, Any]]) -> None:
+    """Compare the rows of ``how="left"`` with the reference's; rows of one id are alike in all."""
+    for number, case in enumerate(cases.cases):
+        own = sorted((row for row in found if row["case"] == number), key=itemgetter("left_id"))
+        wanted = aggregated(Asked(*case, by_rows=False), AGGREGATES)
+        numbers = sorted(range(len(wanted)), key=lambda i: case.left[i]["id"])
+        assert [row["left_id"] for row in own] == [case.left[i]["id"] for i in numbers]
+        for row, i in zip(own, numbers, strict=True):
+            for name, asking in AGGREGATES.items():
+                value = (wanted[i] or {"n": 0}).get(name)
+                assert is_same(row[name], value), (number, row, asking, value)
+
+
+@pytest.mark.parametrize("way", WITH_AGGREGATES)
+def test_packs_of_aggregates(spark: SparkSession, forced: Forced) -> None:
+    """With and without making pairs, as tasks divide the right events."""
+    drawn = packs_of_matches(forced.seed(0), "station")
+    cases = next(each for each in drawn if forced.fits(each, "left", "lists"))
+    join = planned(
+        forced, on_spark(spark, cases.tables()), 0, condition=cases.condition, by=cases.by,
+        how="left", emit="aggregates", aggregates=AGGREGATES,
+    )  # fmt: skip
+    assert forced.is_it(join)
+    check_aggregates(cases, rows_of(join.dataframe))
+
+
 # --- as tables ---
 
 
@@ -260,6 +304,17 @@ ASKED: dict[str, dict[str, Any]] = {
         "matching": "unambiguous", "how": "left", "condition": TimingCondition(within(-2, 4), 0.05),
     },
     "optimal": {"matching": "optimal", "prefer": "nearest", "probability": True, "how": "left"},
+    "aggregates": {
+        "emit": "aggregates", "how": "left",
+        "aggregates": {
+            "n": "count", "heavy": ("weight", "max"), "weight": ("weight", "sum"),
+            "odd": ("is_odd", "any"), "word": ("name", "last"), "days": ("day", "min"),
+        },
+    },
+    "aggregates where": {
+        "emit": "aggregates", "where": "left_name <= right_name",
+        "aggregates": {"n": ("weight", "count"), "sure": ("probability", "sum"), "ids": ("id", "std")},
+    },
 }  # fmt: skip
 
 ELSEWHERE = {(way, "optimal") for way in ("slices", "room", "cells", "unseen")}
@@ -276,7 +331,8 @@ def _asked() -> list[Any]:
         )
         for i, way in enumerate(WAYS)
         for j, asked in enumerate(ASKED)
-        if asked != "optimal" or not way.startswith("broadcast-") or way == "broadcast-both"
+        if not (asked == "optimal" and way in ("broadcast-left", "broadcast-right"))
+        and not (asked.startswith("aggregates") and way == "broadcast-left")
     ]
 
 
@@ -348,6 +404,19 @@ def test_invalid_rows(spark: SparkSession, forced: Forced, way: str) -> None:
 
 
 # --- files ---
+
+
+def test_files_of_packs_of_aggregates(spark: SparkSession, tmp_path: Path) -> None:
+    cases = next(packs_of_matches(2))
+    paths = [
+        write_layout(tmp_path / name, table, np.random.default_rng(2), order="given")
+        for name, table in zip(("left", "right"), cases.tables(), strict=True)
+    ]
+    found = correlate_files(
+        spark, *map(str, paths), cases.condition, by=cases.by, how="left", emit="aggregates",
+        aggregates=AGGREGATES, options=CorrelateOptions(way="files", slices=3),
+    )  # fmt: skip
+    check_aggregates(cases, rows_of(found))
 
 
 @pytest.mark.parametrize(
