@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Callable
@@ -440,6 +441,35 @@ def test_of_right_events_left_needs_no_column_but_those_aggregated() -> None:
     assert found.to_pylist() == [{"right_id": 0, "x": 4.0}, {"right_id": 1, "x": None}]
     found = correlate_tables(left, right, right_columns="*", **asked)
     assert found.column_names == ["right_t", "right_y", "x"]
+
+
+def test_nothing_waits_for_the_collector_of_garbage() -> None:
+    """Values of the batches of pairs would, and memory would grow with the number of pairs."""
+    table = pa.table({"id": range(400), "value": np.arange(400) / 3, "text": ["a", "b"] * 200})
+    aggregates: dict[str, Aggregate] = {f"{f} delta": ("delta", f) for f in OF_A_PAIR}
+    aggregates |= {f"{f} value": ("value", f) for f in NUMBERS}
+    aggregates |= {f"{f} text": ("text", f) for f in ORDERED}
+    asked: dict[str, Any] = {"left_time": "id", "right_time": "id", "within": (-9, 9)}
+    options = CorrelateOptions(threads=1, batch_pairs=500)
+
+    def joined() -> int:
+        return correlate_tables(
+            table, table, emit="aggregates", aggregates=aggregates, options=options, **asked
+        ).num_rows  # fmt: skip
+
+    joined()
+    gc.collect()
+    gc.disable()
+    try:
+        joined()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        held = [each for each in gc.garbage if type(each).__module__.startswith("coincide")]
+        assert not held
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 def test_sums_of_far_times_that_are_too_large() -> None:

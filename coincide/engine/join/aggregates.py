@@ -42,14 +42,38 @@ class Values:
         if column.type != kind:
             column = column.cast(kind)
         self.column, self.kind = stored(column), kind
-        self._numbers: dict[bool, Numbers] = {}
+        self._digits: dict[bool, digits.Digits] = {}
         self._codes: dict[str, np.ndarray] = {}
 
-    def numbers(self, terms: int, *, has_squares: bool) -> Numbers:
-        """What adds them up, this many at a time; made once, with digits of squares and without."""
-        if has_squares not in self._numbers:
-            self._numbers[has_squares] = Numbers(self, terms, has_squares)
-        return self._numbers[has_squares]
+    def as_digits(self, terms: int, *, has_squares: bool) -> digits.Digits:
+        """How what adds them up is written, this many at a time; made once, with squares and without."""
+        if has_squares not in self._digits:
+            bounds = digits.bits_of_floats(self.floats) if self.is_float else (0, self._bits)
+            is_decimal = pa.types.is_decimal(self.column.type)
+            self._digits[has_squares] = digits.digits_for(
+                *bounds, terms, has_squares=has_squares, is_decimal=is_decimal
+            )
+        return self._digits[has_squares]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether these are floats."""
+        return bool(pa.types.is_floating(self.column.type))
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether some may be below 0."""
+        return not pa.types.is_unsigned_integer(self.column.type)
+
+    @property
+    def _bits(self) -> int:
+        """Bits of the greatest amount."""
+        if self.words.shape[1] > 1:
+            return 64 * self.words.shape[1]
+        if not self.words.size:
+            return 1
+        values = self.words[:, 0].view(np.int64) if self.is_signed else self.words[:, 0]
+        return max(int(values.max()).bit_length(), int(values.min()).bit_length(), 1)
 
     def codes(self, word: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """Numbers whose least is sought, the greatest of all for missing values; made once a word."""
@@ -212,37 +236,22 @@ class Truths(Summand):
 class Numbers(Summand):
     """Numbers as digits, with the digits of their squares if they are asked for."""
 
+    # Values hold no numbers, which hold them: what holds itself waits for the collector of garbage,
+    # and so would the values of each batch of pairs.
     def __init__(self, values: Values, terms: int, has_squares: bool) -> None:
         self._values, kind = values, values.column.type
-        self._is_float = pa.types.is_floating(kind)
-        self._is_signed = not pa.types.is_unsigned_integer(kind)
-        is_decimal = pa.types.is_decimal(kind)
-        bounds = digits.bits_of_floats(values.floats) if self._is_float else (0, self._bits)
-        self.digits = digits.digits_for(
-            *bounds, terms, has_squares=has_squares, is_decimal=is_decimal
-        )
+        self.digits = values.as_digits(terms, has_squares=has_squares)
         self.lanes = self.digits.lanes
-        self.scale = kind.scale if is_decimal else 0
-
-    @property
-    def _bits(self) -> int:
-        """Bits of the greatest amount."""
-        words = self._values.words
-        if words.shape[1] > 1:
-            return 64 * words.shape[1]
-        if not words.size:
-            return 1
-        values = words[:, 0].view(np.int64) if self._is_signed else words[:, 0]
-        return max(int(values.max()).bit_length(), int(values.min()).bit_length(), 1)
+        self.scale = kind.scale if pa.types.is_decimal(kind) else 0
 
     def fill(self, order: np.ndarray, before: np.ndarray, at: int) -> None:
         """As `Summand`."""
         how = self.digits
-        if self._is_float:
+        if self._values.is_float:
             bits = self._values.floats.view(np.int64)
             digits.sums_of_floats(bits, order, *how, before, at)
         else:
-            given = self._values.words, self._is_signed, order, how.width
+            given = self._values.words, self._values.is_signed, order, how.width
             digits.sums_of_words(*given, how.places, how.has_squares, before, at)
 
     def quotients(self, sums: np.ndarray, divisors: np.ndarray | None) -> np.ndarray:
@@ -265,7 +274,7 @@ class Numbers(Summand):
         """Sums as whole numbers, uint64, shape (n, words), and whether one has no room."""
         out = np.empty((len(sums), words), np.uint64)
         sums = np.ascontiguousarray(sums[:, : self.digits.places])
-        return out, bool(digits.whole_sums(sums, self.digits.width, self._is_signed, out))
+        return out, bool(digits.whole_sums(sums, self.digits.width, self._values.is_signed, out))
 
 
 class Weighed(NamedTuple):
@@ -314,7 +323,7 @@ class Work:
 
     def numbers(self, column: Key, *, has_squares: bool) -> tuple[Numbers, slice]:
         """What adds up the numbers of a column, and their lanes."""
-        numbers = self.columns[column].numbers(self._terms, has_squares=has_squares)
+        numbers = Numbers(self.columns[column], self._terms, has_squares)
         word = "squares" if has_squares else "numbers"
         _, at = self._summand(column, word, lambda: numbers)
         return numbers, slice(at, at + numbers.lanes)

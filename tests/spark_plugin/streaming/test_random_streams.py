@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from coincide import ConditionError, CorrelateOptions, overlapping, spans
 from spark_plugin.ways.streaming.arguments import STATE_STORE
-from tests.helpers.spark_streams import MANY, random_streams, streamed
+from tests.helpers.spark_streams import MANY, arriving, random_streams, streamed
 from tests.helpers.stream_simulation import simulated
 
 pytestmark = pytest.mark.spark
@@ -58,6 +59,25 @@ def test_spans_meet_in_streams_too(spark: SparkSession, kind: str) -> None:
     found = [(0, json.dumps(row)) for row in simulated(spark, case, case.shapes[0])]
     assert len(found) > 5
     case.check(found)
+
+
+def test_aggregates_of_streams(spark: SparkSession) -> None:
+    """Slices are closed one after the other; nulls in keys and times, none late."""
+    aggregates = {
+        "n": "count", "ids": ("id", "sum"), "last": ("device", "last"), "first": ("id", "min"),
+        "soonest": ("delta", "min"), "usual": ("delta", "mean"),
+    }  # fmt: skip
+    for seed in (303, 305):
+        case = random_streams(seed, rows=300)
+        random = np.random.default_rng(seed)
+        left, right = (arriving(random, 200, delay, 4, late=0.0) for delay in case.delays)
+        case = replace(
+            case, files=(left, right), shapes=[("left", "aggregates", False)],
+            join={**case.join, "aggregates": aggregates},
+        )  # fmt: skip
+        found = simulated(spark, case, case.shapes[0])
+        assert sum(row["n"] > 1 for row in found) > 20
+        assert case.check([(0, json.dumps(row)) for row in found]) == 0
 
 
 def test_events_that_go_on_are_refused(spark: SparkSession, tmp_path: Path) -> None:
