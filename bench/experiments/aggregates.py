@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from bench.events import Condition, Load
+from bench.events import Condition, Load, with_timestamps
 from bench.experiment import Bench, Experiment
 from bench.joins import local_join, timing_condition
+from bench.sessions import any_frame, consume, spark_session
 from bench.timing import Timing
-from coincide import CorrelateOptions, correlate_tables
+from coincide import CorrelateOptions, correlate, correlate_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 OURS, COUNTS, PAIRS, DUCK = "aggregates", "counts", "pairs and group_by", "DuckDB GROUP BY"
+POLARS, ON_SPARK, SQL = "Polars group_by", "aggregates on Spark", "Spark SQL groupBy"
 ASKED = {"n": "count", "total": ("b", "sum"), "mean": ("b", "mean"), "greatest": ("a", "max")}
 IN_SQL = "count(*) AS n, sum(r.b) AS total, avg(r.b) AS mean, max(r.a) AS greatest"
 DENSE, DENSER, SPARSE = "200 k, 100/s", "200 k, 400/s", "1 M, sparse"
@@ -29,23 +39,35 @@ COUNTS_BARS = {DENSE: 1.6}
 """On our time over that of counts."""
 BARS = {DENSE: (10.0, 16.0), SPARSE: (4.0, 6.0)}
 """On the time of pairs with a `group_by`, and of DuckDB, over ours."""
+SHUFFLED = {DENSE: False, SPARSE: True}
+"""Loads of Spark, and whether rows come in no order, as from a hash."""
+SPARK_BARS = {DENSE: 20.0, SPARSE: 3.0}
+"""On the time of Spark SQL over ours."""
 FOUR_TIMES_THE_PAIRS = 2.0
 TOLERANCE = 1e-9
 """By how much sums and means may differ, relative to them: others round each addition."""
 
 
 def run(bench: Bench) -> None:
-    """Compare and time the four; then our own time at both densities."""
+    """Compare and time all in one process, our own time at both densities, and Spark."""
+    # Read when Polars is first imported.
+    os.environ.setdefault("POLARS_MAX_THREADS", str(bench.cores))
     sides = {}
     for name, loads in LOADS.items():
         sides[name] = left, right = tables(bench.pick(*loads))
         _contest(bench, name, left, right)
+        if name != DENSER:
+            _contest_of_polars(bench, name, left, right)
     densities = {name: partial(aggregated, *sides[name], bench.cores) for name in (DENSER, DENSE)}
     times = bench.alternate("densities", {name: _rows(work) for name, work in densities.items()})
     _ratio(
         bench, f"{OURS}: {DENSER} / {DENSE}", times[DENSER], times[DENSE], FOUR_TIMES_THE_PAIRS,
         at_least=False,
     )  # fmt: skip
+    with spark_session(bench) as spark:
+        for name in SHUFFLED:
+            few = (table[: bench.pick(table.num_rows, 500)] for table in sides[name])
+            _contest_on_spark(bench, spark, name, *few)
 
 
 def tables(load: Load) -> tuple[pa.Table, pa.Table]:
@@ -83,7 +105,7 @@ def _contest(bench: Bench, name: str, left: pa.Table, right: pa.Table) -> None:
 
     duck = DuckDBJoin(left, right, bench.cores)
     plans = {plan: partial(duck.aggregates, plan, IN_SQL) for plan in duck.variants}
-    plan = bench.fastest(f"{name}: DuckDB", plans, rounds=1)
+    plan = bench.fastest(f"{name}: DuckDB", plans, rounds=0)
     ours = partial(aggregated, left, right, bench.cores)
     pairs = partial(grouped_pairs, left, right, bench.cores)
     counts = partial(local_join, left, right, "counts", bench.cores)
@@ -97,13 +119,89 @@ def _contest(bench: Bench, name: str, left: pa.Table, right: pa.Table) -> None:
     del others
     works = {OURS: _rows(ours), COUNTS: _rows(counts), PAIRS: _rows(pairs), DUCK: plans[plan]}
     # They have been called above.
-    times = bench.alternate(name, works, warmups=0)
+    times = bench.alternate(name, works, rounds=3 if name == DENSER else 5, warmups=0)
     _ratio(
         bench, f"{name}: {OURS} / {COUNTS}", times[OURS], times[COUNTS], COUNTS_BARS.get(name),
         at_least=False,
     )  # fmt: skip
     for other, bar in zip((PAIRS, DUCK), BARS.get(name, (None, None)), strict=True):
         _ratio(bench, f"{name}: {other} / {OURS}", times[other], times[OURS], bar)
+
+
+def in_polars() -> list[Any]:
+    """The aggregates as expressions of Polars."""
+    import polars as pl
+
+    asked = {"n": pl.len(), "total": pl.col("b").sum(), "mean": pl.col("b").mean()}
+    asked["greatest"] = pl.col("a").max()
+    return [each.alias(name) for name, each in asked.items()]
+
+
+def _contest_of_polars(bench: Bench, name: str, left: pa.Table, right: pa.Table) -> None:
+    from bench.peers.polars_join import VARIANTS, polars_aggregates
+
+    plans = {
+        plan: partial(polars_aggregates, left, right, in_polars(), variant=plan)
+        for plan in VARIANTS
+    }
+    plan = bench.fastest(f"{name}: Polars", plans, rounds=0)
+    ours, found = aggregated(left, right, bench.cores), plans[plan]().sort("id").to_arrow()
+    bench.check_equal(
+        f"{name}: Polars", {OURS: in_short(ours, ours), POLARS: in_short(found, ours)}
+    )
+    works = {
+        OURS: lambda: aggregated(left, right, bench.cores).num_rows,
+        POLARS: lambda: plans[plan]().height,
+    }
+    times = bench.alternate(f"{name}: Polars", works, rounds=2, warmups=0)
+    _ratio(bench, f"{name}: {POLARS} / {OURS}", times[POLARS], times[OURS])
+
+
+def _contest_on_spark(
+    bench: Bench, spark: SparkSession, name: str, left: pa.Table, right: pa.Table
+) -> None:
+    from bench.peers.spark_join import sql_aggregates, variants
+
+    label = f"{name}, shuffled" if SHUFFLED[name] else name
+    hints = bench.pick(variants(broadcast=not SHUFFLED[name]), ["shuffled hash join"])
+    with tempfile.TemporaryDirectory(prefix="coincide-bench-") as folder:
+        frames = [
+            _frame(spark, table, Path(folder) / f"{side}.parquet", seed if SHUFFLED[name] else None)
+            for seed, (side, table) in enumerate({"left": left, "right": right}.items())
+        ]
+        joins = {hint: partial(sql_aggregates, *frames, IN_SQL, hint) for hint in hints}
+        works = {hint: partial(_consumed, join) for hint, join in joins.items()}
+        hint = bench.fastest(f"{label}: {SQL}", works, rounds=0)
+        ours, expected = partial(aggregated_on_spark, *frames), aggregated(left, right, bench.cores)
+        rows = {ON_SPARK: ours(), SQL: joins[hint]()}
+        found = {who: each.toArrow().sort_by("left_id") for who, each in rows.items()}
+        answers = {who: in_short(table, expected) for who, table in found.items()}
+        bench.check_equal(f"{label}: Spark", {OURS: in_short(expected, expected), **answers})
+        times = bench.alternate(
+            f"{label}: Spark", {ON_SPARK: partial(_consumed, ours), SQL: works[hint]}, rounds=3
+        )
+        _ratio(bench, f"{label}: {SQL} / {ON_SPARK}", times[SQL], times[ON_SPARK], SPARK_BARS[name])
+
+
+def aggregated_on_spark(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Aggregates, in any order."""
+    condition = timing_condition(Condition())
+    return correlate(left, right, condition, emit="aggregates", aggregates=ASKED)
+
+
+def _frame(spark: SparkSession, table: pa.Table, path: Path, seed: int | None) -> DataFrame:
+    """The table as a frame that is more than a read of a file, its rows in an order that is drawn."""
+    times, more = with_timestamps(table), table.column_names[3:]
+    for each in more:
+        times = times.append_column(each, table[each])
+    if seed is not None:
+        times = times.take(np.random.default_rng(seed).permutation(table.num_rows))
+    pq.write_table(times, path, row_group_size=max(1, table.num_rows // 8), compression="zstd")
+    return any_frame(spark.read.parquet(str(path)))
+
+
+def _consumed(join: Callable[[], DataFrame]) -> None:
+    consume(join())
 
 
 def _rows(work: Callable[[], pa.Table]) -> Callable[[], int]:
@@ -147,14 +245,16 @@ Count, sum and mean of a float64 column and the greatest value of an int64 colum
 left event, Arrow in and Arrow out. 200,000 events a side make 18.2 million pairs at 100 a second, and 72.9
 million at 400. A million events at 4 a second make 3.6 million. Lengths are 20 to 200 ms, the window is
 ±500 ms, and the confidence 0.8. Counts read no columns. Pairs are made with both columns, and Arrow groups
-them. DuckDB groups its fastest join. Each ratio is that of the fastest rounds. Sums and means of the others
-agree with ours to one part in 10^9, and all else is equal.
+them. DuckDB and Polars group their fastest join. On Spark, `local[2]`, both sides come from Parquet and are
+more than reads of it, the million in no order. Planning is included. Spark SQL groups its fastest join, as
+in the experiment `spark`. Each ratio is that of the fastest rounds. Sums and means of the others agree with
+ours to one part in 10^9, and all else is equal.
 """
 
 EXPERIMENT = Experiment(
-    summary="aggregates of matches against counts, pairs with group_by, and DuckDB",
+    summary="aggregates against counts, pairs with group_by, DuckDB, Polars and Spark SQL",
     run=run,
     title="Aggregates of matches",
     about=ABOUT,
-    needs="duckdb",
+    needs="duckdb, polars, Java",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 import pyarrow as pa
 
@@ -14,9 +16,24 @@ def polars_pairs(
     left: pa.Table, right: pa.Table, condition: Condition = Condition(), variant: str = VARIANTS[0]
 ) -> pl.DataFrame:
     """All pairs of ids of two tables of microseconds, by one of `VARIANTS`."""
+    return _pairs(left, right, condition, variant).select("id", "id_right").collect()
+
+
+def polars_aggregates(
+    left: pa.Table,
+    right: pa.Table,
+    aggregates: Sequence[pl.Expr],
+    condition: Condition = Condition(),
+    variant: str = VARIANTS[0],
+) -> pl.DataFrame:
+    """Aggregates of the matches of each left event, whose columns right alone has, by one of `VARIANTS`."""
+    return _pairs(left, right, condition, variant).group_by("id").agg(*aggregates).collect()
+
+
+def _pairs(left: pa.Table, right: pa.Table, condition: Condition, variant: str) -> pl.LazyFrame:
     join = _near if variant == "join_where" else _in_buckets
     candidates = join(_events(left), _events(right), condition)
-    return candidates.filter(_qualifies(condition)).select("id", "id_right").collect()
+    return candidates.filter(_qualifies(condition))
 
 
 def _near(left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition) -> pl.LazyFrame:

@@ -58,18 +58,29 @@ def sql_join(
     """The join by one of `variants`, with the columns that `correlate` gives."""
     from pyspark.sql import functions as F
 
-    base, targets = bucketed(left, right, condition)
-    hint = _HINTS[variant]
-    if hint:
-        targets = targets.hint(hint)
-    on = F.expr(f"l.bucket = r.bucket AND {_qualifies(condition)}")
-    pairs = base.alias("l").join(targets.alias("r"), on)
-    pairs = pairs.selectExpr("l.id AS left_id", "r.id AS right_id")
+    pairs = _joined(left, right, variant, condition).selectExpr(
+        "l.id AS left_id", "r.id AS right_id"
+    )
     if emit == "counts":
         return pairs.groupBy("left_id").agg(F.count("*").alias("matches"))
     if emit == "lists":
         return pairs.groupBy("left_id").agg(F.collect_list("right_id").alias("right_id"))
     return pairs
+
+
+def sql_aggregates(
+    left: DataFrame,
+    right: DataFrame,
+    selected: str,
+    variant: str,
+    condition: Condition = Condition(),
+) -> DataFrame:
+    """Aggregates of the matches ``r`` of each left event by one of `variants`; columns as ``selected``."""
+    from pyspark.sql import functions as F
+
+    pairs = _joined(left, right, variant, condition)
+    columns = [F.expr(text) for text in selected.split(", ")]
+    return pairs.groupBy(F.col("l.id").alias("left_id")).agg(*columns)
 
 
 def sql_stream_join(
@@ -96,12 +107,26 @@ def bucketed(
     left: DataFrame, right: DataFrame, condition: Condition = Condition()
 ) -> tuple[DataFrame, DataFrame]:
     """Both sides with the time buckets on which they are joined; right events in three each."""
+    # Whatever else right has comes along; Spark reads what is used.
     bucket = f"latest div {condition.reach_us}"
+    others = [name for name in right.columns if name not in ("id", "min_time", "max_time")]
     copies = f"explode(array({', '.join(f'{bucket} + {i}' for i in (-1, 0, 1))}))"
     return (
         _events(left).selectExpr("*", f"{bucket} AS bucket"),
-        _events(right).selectExpr("*", f"{copies} AS bucket"),
+        _events(right, *others).selectExpr("*", f"{copies} AS bucket"),
     )
+
+
+def _joined(left: DataFrame, right: DataFrame, variant: str, condition: Condition) -> DataFrame:
+    """Events ``l`` and ``r`` of each pair."""
+    from pyspark.sql import functions as F
+
+    base, targets = bucketed(left, right, condition)
+    hint = _HINTS[variant]
+    if hint:
+        targets = targets.hint(hint)
+    on = F.expr(f"l.bucket = r.bucket AND {_qualifies(condition)}")
+    return base.alias("l").join(targets.alias("r"), on)
 
 
 def _events(frame: DataFrame, *more: str) -> DataFrame:

@@ -205,6 +205,18 @@ def test_every_duckdb_plan_and_pairs_have_our_aggregates(events):
     assert in_short(grouped_pairs(left, right, 1).sort_by("left_id"), ours) == (True,) * 5
 
 
+@pytest.mark.parametrize("events", [1, 500])
+def test_every_polars_plan_has_our_aggregates(events):
+    from bench.experiments.aggregates import aggregated, in_polars, in_short, tables
+    from bench.peers.polars_join import VARIANTS, polars_aggregates
+
+    left, right = tables(Load(events, 50.0))
+    ours = aggregated(left, right, 1)
+    for plan in VARIANTS:
+        found = polars_aggregates(left, right, in_polars(), variant=plan).sort("id").to_arrow()
+        assert in_short(found, ours) == (True,) * 5
+
+
 def test_other_aggregates_are_seen():
     from bench.experiments.aggregates import aggregated, in_short, tables
 
