@@ -15,6 +15,7 @@ from coincide.engine.causality.clusters import clusters as clusters
 from coincide.engine.causality.join import causality_tables as causality_tables
 from coincide.engine.clocks.applying import corrected as corrected
 from coincide.engine.clocks.tables import clock_error_tables as clock_error_tables
+from coincide.engine.correlograms.histogram import delay_histogram as delay_histogram
 from coincide.engine.events.corrected import (
     CorrectedClock as CorrectedClock,
     corrected_clock as corrected_clock,

@@ -71,6 +71,10 @@ WRONG: dict[str, dict[str, Any]] = {
         "left": 3, "right": 3, "max_offset": 0, "max_drift": 200, "by": 3, "match": 3, "left_time": 3,
         "right_time": 3, "chance": 2, "jumps": 3, "options": 3, "report": 3,
     },
+    "delay_histogram": {
+        **_OF_TWO, "edges": {"edges": 3, "within": None}, "within": "5 steps", "bins": 0, "chance": 3,
+        "report": 3,
+    },
     "clusters": {
         "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3,
         "columns": 3, "options": 3, "report": 3, "where": 3,
@@ -95,6 +99,7 @@ RIGHT: dict[str, Callable[[Any, Any], Given]] = {
         "events": events, "condition": PLACED, "place": ("x", "y"), "by": "key", "arrival": "time",
     },
     "clock_errors": lambda events, _: {"left": events, "right": events, "max_offset": 1},
+    "delay_histogram": lambda events, _: {"left": events, "right": events, "within": 50},
     "clusters": lambda events, _: {"events": events, "condition": PLACED, "place": ("x", "y")},
     **dict.fromkeys(
         ("coverage", "gaps", "labelled", "merged"), lambda events, _: {"events": events, "time": SPANS}
@@ -112,7 +117,7 @@ OF_TABLES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate_tables, "causality": c.causality_tables,
     "border_crossings": c.border_crossing_tables, "transitions": c.transition_tables,
     "clock_errors": c.clock_error_tables, "clusters": c.clusters,
-    "coverage": c.coverage, "merged": c.merged, "labelled": c.labelled, "gaps": c.gaps,
+    "delay_histogram": c.delay_histogram, "coverage": c.coverage, "merged": c.merged, "labelled": c.labelled, "gaps": c.gaps,
     "covered": c.covered, "difference": c.difference,
 }  # fmt: skip
 OF_FRAMES: dict[str, Callable[..., Any]] = {

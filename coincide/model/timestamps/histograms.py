@@ -155,11 +155,19 @@ class HistogramPairs:
     @remembered
     def rule(self) -> HistogramRule:
         """As `PairModel`, like all that follow."""
-        table, left, right = self.table, self.left, self.right
+        table = self.table
+        return self.chances._replace(
+            first=table.first.reshape(-1), last=table.last.reshape(-1), gap_starts=table.gap_starts,
+            gap_first=table.gap_first, gap_last=table.gap_last,
+        )  # fmt: skip
+
+    @property
+    def chances(self) -> HistogramRule:
+        """The rule without its decision, which takes time to solve: for probabilities alone."""
+        left, right, none = self.left, self.right, np.zeros(0, np.int64)
         return HistogramRule(
-            table.first.reshape(-1), table.last.reshape(-1), table.gap_starts, table.gap_first,
-            table.gap_last, len(right), left.leans, right.leans, left.lengths, right.lengths,
-            left.buckets, right.buckets, self.window.lo, self.window.hi,
+            none, none, none, none, none, len(right), left.leans, right.leans, left.lengths,
+            right.lengths, left.buckets, right.buckets, self.window.lo, self.window.hi,
         )  # fmt: skip
 
     def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:  # noqa: D102
