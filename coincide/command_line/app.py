@@ -195,6 +195,11 @@ _COMMANDS: dict[str, tuple[Any, ...]] = {
     "join": (options.JOIN, help_texts.JOIN_HELP, help_texts.JOIN_EXAMPLES),
     "stream": (options.STREAM, help_texts.STREAM_HELP, help_texts.STREAM_EXAMPLES),
     "explore": (options.EXPLORE, help_texts.EXPLORE_HELP, help_texts.EXPLORE_EXAMPLES),
+    "histogram": (
+        options.HISTOGRAM,
+        help_texts.HISTOGRAM_HELP,
+        help_texts.HISTOGRAM_EXAMPLES,
+    ),
     "clocks": (options.CLOCKS, help_texts.CLOCKS_HELP, help_texts.CLOCKS_EXAMPLES),
     "borders": (options.BORDERS, help_texts.BORDERS_HELP, help_texts.BORDERS_EXAMPLES),
     "causality": (options.CAUSALITY, help_texts.CAUSALITY_HELP, help_texts.CAUSALITY_EXAMPLES),

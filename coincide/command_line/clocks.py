@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,14 +12,13 @@ import pyarrow.compute as pc
 from coincide.command_line.event_inputs import prepared, read_tables
 from coincide.command_line.flags import typed
 from coincide.command_line.options import CLOCKS
-from coincide.command_line.problems import Problem
+from coincide.command_line.outputs import check_page
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import EventRequest, InProcess, checked
 from coincide.command_line.summary import Counted, plain_counts
 from coincide.engine.clocks.arguments import ClockArguments
 from coincide.engine.clocks.tables import ClockAnswers, ClockPlan, errors_of_tables
 from coincide.engine.events.ticks import length_words, number_words
-from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.files.source import Source
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.join.text_options import duration, keys, names, options_of
@@ -59,7 +57,7 @@ class ClockRequest(EventRequest):
         asked = prepared(self, sources)
         inputs = tuple(source.found for source in sources)
         if self.page is not None:
-            _check_page(self.page, self.output, self.overwrite, inputs)
+            check_page(self.page, self.output, self.overwrite, inputs)
         tables = read_tables(asked, progress.show)
         progress.show(self.doing)
         answers, summary = errors_of_tables(tables, asked.request.arguments)
@@ -79,17 +77,6 @@ class ClockRequest(EventRequest):
         if self.output_format == "csv":
             found = with_units(found)
         return InProcess(found.to_batches(), found.schema, lambda: counted)
-
-
-def _check_page(page: str, output: str, overwrite: bool, inputs: tuple[ParquetFiles, ...]) -> None:
-    """Refuse a page that could not be written, before there is anything to write."""
-    from coincide.engine.exploration.pages import checked_place, is_page
-
-    if not is_page(page):
-        raise Problem(f"--page must end in .html (found {page}). Rename it.")
-    if os.path.abspath(page) == os.path.abspath(output):
-        raise Problem(f"--page and -o are the same file (found {page}). Rename one of them.")
-    checked_place(page, overwrite, inputs)
 
 
 def request(**words: Any) -> ClockRequest:

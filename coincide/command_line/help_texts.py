@@ -108,6 +108,38 @@ From clocks of ± 10 ms:
     [cyan]coincide explore a.csv b.csv -o page.html --within 0s 1s \\
       --left-time t --left-around 10ms --right-time t --right-around 10ms[/cyan]
 """
+HISTOGRAM_HELP = (
+    "Count pairs by their delay, T_right − T_left: a histogram, or correlogram.\n\n"
+    "[cyan]coincide histogram a.parquet b.parquet -o delays.csv --within -1s 1s --left-time t"
+    " --right-time t[/cyan]\n\n"
+    "OUT has a row for each bucket: where it begins and ends, and how many pairs have such a delay. Where"
+    " times are uncertain it also has how many are expected: each pair is spread over the buckets that it"
+    " may be in. The summary shows the histogram as text, and --page draws it.\n\n"
+    "It takes the inputs of [b]coincide join[/b], but needs no ids, and makes no pairs: time grows with the"
+    " events. Without RIGHT each event of LEFT meets every other one, before and after it. It runs in one"
+    " process."
+)
+HISTOGRAM_EXAMPLES = """
+[b]Examples[/b]
+
+How long after each request answers come, of each server, next to what
+chance gives:
+
+    [cyan]coincide histogram requests.csv answers.csv -o delays.csv \\
+      --left-time at --right-time at --unit ms --by server \\
+      --within 0s 2s --bins 200 --chance 60s,-60s --page delays.html[/cyan]
+
+Buckets that grow, of clocks of ± 2 ms:
+
+    [cyan]coincide histogram a.parquet b.parquet -o delays.parquet \\
+      --left-time t --left-around 2ms --right-time t --right-around 2ms \\
+      --edges 0s,1ms,3ms,10ms,30ms,100ms,300ms,1s[/cyan]
+
+Gaps between the spikes of one neuron:
+
+    [cyan]coincide histogram spikes.csv -o gaps.csv --unit s --tick us \\
+      --left-time t --within 0s 100ms --bins 100 --chance rates[/cyan]
+"""
 BORDERS_HELP = (
     "Find when streams of readings cross the borders of queries.\n\n"
     "[cyan]coincide borders sensors.parquet limits.csv -o crossings[/cyan]\n\n"

@@ -251,15 +251,20 @@ def _pairs(right: str, such_as: str) -> list[Parameter]:
     return group(
         "Condition",
         [
-            Flag(
-                "--by",
-                "A,B,…",
-                "Columns that must be equal on both sides; [cyan]station=sta[/cyan] where"
-                f""" that of {right} has another name, [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
-                LIST,
-            ),
+            _by(right, "must be equal on both sides"),
             Flag("--where", "SQL", f"What pairs must also meet, such as {such_as}."),
         ],
+    )
+
+
+def _by(right: str, what: str) -> Flag:
+    """Keys, and what is true of them."""
+    return Flag(
+        "--by",
+        "A,B,…",
+        f"Columns that {what}; [cyan]station=sta[/cyan] where"
+        f""" that of {right} has another name, [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
+        LIST,
     )
 
 
@@ -512,13 +517,16 @@ _TWO_INPUTS = [
         "right", "The other events. Without it those of LEFT are joined with themselves.", None
     ),
 ]
-_TIMED_PAIRS = [
+_TIMED = [
     *_files("left", "right"),
     *_sided("Timestamps", _JOIN, "time", defaults=["min_time,max_time"] * 2),
     *_sided("Timestamps", _JOIN, *_CLOCK, *_CORRECTED),
     *_sided("Histograms", _JOIN, *_HISTOGRAM),
     *_time_rules("Rows whose time cannot be one"),
     *_sided("Timestamps", _JOIN, "unit"),
+]
+_TIMED_PAIRS = [
+    *_TIMED,
     *group("Condition", _WINDOW),
     *_pairs("RIGHT", "[cyan]'left_amount = right_amount'[/cyan]"),
 ]
@@ -954,6 +962,52 @@ CLOCKS = [
                 "Also make a page of charts: offsets, residuals, and how they are spread."
                 " It needs no network and no other file.",
             )
+        ],
+    ),
+    *group("How it runs", _THREADS),
+    *_AT_LAST,
+]
+HISTOGRAM = [
+    *_TWO_INPUTS,
+    *_OUTPUT,
+    *_TIMED,
+    *group(
+        "Buckets",
+        [
+            Flag(
+                "--within",
+                "LO HI",
+                "The ends of the first and of the last bucket, of T_right − T_left, such as"
+                " [cyan]-1s 1s[/cyan]. One duration D alone is [cyan]-D D[/cyan].",
+                TWO,
+            ),
+            Flag("--bins", "N", "How many equal buckets --within has.", int, default=100),
+            Flag(
+                "--edges",
+                "D,D,…",
+                "In place of --within: where buckets begin, and where the last one ends, such as"
+                " [cyan]0s,1ms,10ms,100ms[/cyan].",
+                LIST,
+            ),
+            _by("RIGHT", "have a histogram for each of their values"),
+        ],
+    ),
+    *group(
+        "Result",
+        [
+            Flag(
+                "--chance",
+                "rates|D,D,…",
+                "Add a column of what chance gives. [cyan]rates[/cyan]: events that come at any time"
+                " alike. Shifts, such as [cyan]30s,-30s[/cyan]: pairs with the times of RIGHT moved.",
+                LIST,
+            ),
+            Flag(
+                "--page",
+                "PAGE.html",
+                "Also make a page with a chart for each of the first eight keys. It needs no network and"
+                " no other file.",
+            ),
         ],
     ),
     *group("How it runs", _THREADS),

@@ -223,6 +223,17 @@ _PACKED_STARTS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst
 _MOST = 6
 
 
+def check_page(page: str, output: str, overwrite: bool, inputs: tuple[ParquetFiles, ...]) -> None:
+    """Refuse a page that could not be written, before there is anything to write."""
+    from coincide.engine.exploration.pages import checked_place, is_page
+
+    if not is_page(page):
+        raise Problem(f"--page must end in .html (found {page}). Rename it.")
+    if os.path.abspath(page) == os.path.abspath(output):
+        raise Problem(f"--page and -o are the same file (found {page}). Rename one of them.")
+    checked_place(page, overwrite, inputs)
+
+
 def check_once(inputs: Collection[str]) -> None:
     """Refuse two inputs from one standard input."""
     if sum(text == STANDARD_INPUT for text in inputs) > 1:

@@ -117,7 +117,8 @@ OF_TABLES: dict[str, Callable[..., Any]] = {
     "correlate": c.correlate_tables, "causality": c.causality_tables,
     "border_crossings": c.border_crossing_tables, "transitions": c.transition_tables,
     "clock_errors": c.clock_error_tables, "clusters": c.clusters,
-    "delay_histogram": c.delay_histogram, "coverage": c.coverage, "merged": c.merged, "labelled": c.labelled, "gaps": c.gaps,
+    "delay_histogram": c.delay_histogram,
+    "coverage": c.coverage, "merged": c.merged, "labelled": c.labelled, "gaps": c.gaps,
     "covered": c.covered, "difference": c.difference,
 }  # fmt: skip
 OF_FRAMES: dict[str, Callable[..., Any]] = {
@@ -178,6 +179,7 @@ COMMANDS = {
     "clocks": "a.parquet a.parquet -o o.parquet --max-offset 1",
     "clusters": "a.parquet -o o.parquet --delta 0 5 --place x,y --radius 5",
     "explore": "a.parquet a.parquet -o o.html --within -5 5",
+    "histogram": "a.parquet a.parquet -o o.parquet --within -5 5 --bins 2",
     "stream": ". . -o o --checkpoint kept --within -5ms 5ms --unit ms --confidence 0.5 --left-delay 5ms",
 }
 WORDS = {

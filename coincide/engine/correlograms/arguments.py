@@ -24,7 +24,7 @@ from coincide.model.units import Duration, Tick, plain, size_of
 RATES: Literal["rates"] = "rates"
 BINS = 100
 GivenChance = Literal["rates"] | Shifts | None
-_ANY = 1e-9
+ANY = 1e-9
 """A confidence: no pair is left out for want of it."""
 _EXAMPLE = "('-500ms', '-100ms', '0s')"
 
@@ -57,13 +57,7 @@ class HistogramArguments:
             "delay_histogram", "Name one column of each side, such as the start.",
             window, left_time, right_time,
         )  # fmt: skip
-        if (edges is None) == (window is None):
-            found = "neither" if edges is None else "both"
-            raise ConditionError(
-                f"a histogram has either {argument('edges')} or {argument('within')} with"
-                f" {argument('bins')} (found {found}). Give one, such as"
-                f" {argument('within', ('-1s', '1s'))}."
-            )
+        check_one_of(edges, window)
         check_count("bins", bins)
         given = None if edges is None else _checked_edges(edges)
         if given is not None:
@@ -82,12 +76,12 @@ class HistogramArguments:
                 f"{argument('within')} has two ends here (found {predicate}). Give both, such as"
                 f" {argument('within', ('-1h', '0s'))}."
             )
-        check_no_most(options, "a histogram counts them")
         join = JoinArguments(
-            TimingCondition(predicate, _ANY), left_time=left_time, right_time=right_time, by=by,
+            TimingCondition(predicate, ANY), left_time=left_time, right_time=right_time, by=by,
             left_columns=(), right_columns=(), probability=True,  # some column of a pair
             options=options, is_one_stream=is_one_stream,
         )  # fmt: skip
+        check_no_most(options, "a histogram counts them")
         return cls(join, given, bins, _checked_chance(chance))
 
     def but(self, join: JoinArguments) -> HistogramArguments:
@@ -129,6 +123,17 @@ class HistogramArguments:
         with said_of("chance"):
             ShiftPlan.of(self.chance, spec, tick)
             return [tick.count(each) for each in self.chance]
+
+
+def check_one_of(edges: object, window: object) -> None:
+    """Refuse buckets that are given twice, or not at all."""
+    if (edges is None) == (window is None):
+        found = "neither" if edges is None else "both"
+        raise ConditionError(
+            f"a histogram has either {argument('edges')} or {argument('within')} with"
+            f" {argument('bins')} (found {found}). Give one, such as"
+            f" {argument('within', ('-1s', '1s'))}."
+        )
 
 
 def _checked_edges(given: object) -> tuple[int | str, ...]:

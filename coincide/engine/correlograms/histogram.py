@@ -62,11 +62,21 @@ class DelayHistogram:
         """Columns of what is counted."""
         return self.table.column_names[self.keys.num_columns + 2 :]
 
-    def of_key(self, number: int) -> dict[str, np.ndarray]:
-        """What is counted of one key, by column: arrays of shape (buckets,)."""
-        buckets = len(self.edges) - 1
-        rows = self.table.slice(number * buckets, buckets)
-        return {name: rows[name].to_numpy() for name in self.names}
+    def joined(
+        self, most: int, number: int | None = None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Edges, and what is counted between them by column: of one key, or of all together.
+
+        Neighbours are one where there are more than `most` buckets.
+        """
+        edges = np.array(self.edges)
+        starts = np.arange(0, edges.size - 1, -(-(edges.size - 1) // most))
+        found = {}
+        for name in self.names:
+            by_key = self.table[name].to_numpy().reshape(-1, edges.size - 1)
+            own = by_key.sum(axis=0) if number is None else by_key[number]
+            found[name] = np.add.reduceat(own, starts)
+        return np.append(edges[starts], edges[-1]), found
 
 
 class TableHistogram:
