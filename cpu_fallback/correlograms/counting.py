@@ -22,10 +22,13 @@ from cpu_fallback.correlograms.kernels import (
     count_below,
     count_within,
     fill_cells,
+    sample_pairs,
 )
 
-_STEPS_OF_A_PAIR = 5
+_STEPS_OF_A_PAIR = 3
 """To put one pair into a bucket takes as long as this many steps of merges."""
+_SAMPLE = 64
+"""Left events by which pairs are estimated."""
 _CELLS_OF_A_BUCKET = 4
 """Most cells hold no edge then, and they stay in the cache."""
 _CELLS = 1 << 20
@@ -59,14 +62,31 @@ class StampCounter:
         """
         bounds = np.array([2 * edge for edge in edges], np.int64)
         bounds[-1] += 1
-        steps = (self.left.times.size + self.right.times.size) * bounds.size
-        near = int(count_within(self.left, self.right, bounds[0], bounds[-1]))
-        counts = (
-            self._one_by_one(bounds) if near * _STEPS_OF_A_PAIR < steps else self._by_edges(bounds)
+        first, last = self._few(bounds)
+        parts = bounds[: first + 1], bounds[first : last + 1], bounds[last:]
+        ways = self._by_edges, self._one_by_one, self._by_edges
+        counts = np.concatenate(
+            [way(part) for way, part in zip(ways, parts, strict=True) if part.size > 1], axis=1
         )
         if self.is_one_stream and bounds[0] <= 0 < bounds[-1]:
             counts[:, np.searchsorted(bounds, 0, "right") - 1] -= np.diff(self.left.offsets)
         return counts
+
+    def _few(self, bounds: np.ndarray) -> tuple[int, int]:
+        """Between which edges so few pairs are that they are put into their buckets one by one."""
+        steps, seen = (
+            self.left.times.size + self.right.times.size,
+            np.zeros(bounds.size - 1, np.int64),
+        )
+        stride = max(1, self.left.times.size // _SAMPLE)
+        sample_pairs(self.left, self.right, bounds, stride, seen)
+        gains = np.append(0.0, np.cumsum(steps - float(_STEPS_OF_A_PAIR * stride) * seen))
+        last = int(np.argmax(gains - np.minimum.accumulate(gains)))
+        first = int(np.argmin(gains[: last + 1]))
+        # The sample may lack a burst.
+        near = count_within(self.left, self.right, bounds[first], bounds[last])
+        is_right = int(near) * _STEPS_OF_A_PAIR <= steps * (last - first)
+        return (first, last) if is_right else (0, 0)
 
     def _one_by_one(self, bounds: np.ndarray) -> np.ndarray:
         """Each pair is put into its bucket."""

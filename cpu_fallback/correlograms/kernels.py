@@ -62,6 +62,20 @@ def _lower_bound(values, start, stop, least):
 
 
 @compiled
+def sample_pairs(left, right, edges, stride, counts):
+    """Add up the pairs by bucket of one left event in every few."""
+    for group in range(left.offsets.size - 1):
+        begin, end = right.offsets[group], right.offsets[group + 1]
+        first = -(-left.offsets[group] // stride) * stride
+        for i in range(first, left.offsets[group + 1], stride):
+            at = _lower_bound(right.times, begin, end, left.times[i] + edges[0])
+            for k in range(counts.size):
+                next_at = _lower_bound(right.times, at, end, left.times[i] + edges[k + 1])
+                counts[k] += next_at - at
+                at = next_at
+
+
+@compiled
 def count_within(left, right, lowest, highest):
     """How many pairs have a delay from the first edge on and below the other one."""
     total, times, others = np.int64(0), left.times, right.times
@@ -94,23 +108,23 @@ def bin_pairs(first_group, stop_group, start, stop, left, right, edges, table, c
         low = _lower_bound(others, right.offsets[group], end, times[a] + lowest)
         high = low
         for i in range(a, b):
-            begin, beyond = times[i] + lowest, times[i] + highest
-            while low < end and others[low] < begin:
+            while low < end and others[low] < times[i] + lowest:
                 low += 1
             high = max(high, low)
-            while high < end and others[high] < beyond:
+            while high < end and others[high] < times[i] + highest:
                 high += 1
-            for j in range(low, high):
-                cell = np.uint64(float(others[j] - begin) * scale)
-                delay, k, last = others[j] - times[i], table[cell], table[cell + _STEP]
-                while last - k > 1:
-                    middle = (k + last) >> 1
+            for j in range(np.uint64(low), np.uint64(high)):
+                delay = others[j] - times[i]
+                # Without a sign an index needs no test of it.
+                cell = np.uint64(np.int64(float(delay - lowest) * scale))
+                k, last = np.uint64(table[cell]), np.uint64(table[cell + _STEP])
+                while last - k > _STEP:
+                    middle = (k + last) >> _STEP
                     if edges[middle] <= delay:
                         k = middle
                     else:
-                        last = middle - 1
-                k += np.int64(edges[k + 1] <= delay)
-                own[k] += 1
+                        last = middle - _STEP
+                own[k + np.uint64(edges[k + _STEP] <= delay)] += 1
 
 
 @compiled(forceinline=True)
