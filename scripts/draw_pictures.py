@@ -293,6 +293,32 @@ def aggregates(drawing: Drawing) -> None:
     drawing.text(380, base + 118, f"{said}, max {max(values)}", bold=True, anchor="middle")
 
 
+def delay_histograms(drawing: Drawing) -> None:
+    """Pairs by delay: a peak above what chance gives, and pairs that uncertain times spread."""
+    base, width, chance = 280.0, 24.0, 60.0
+    heights = [56, 63, 58, 66, 60, 57, 62, 59, 64, 70, 96, 168, 215, 182, 110, 74, 61, 57, 63, 59, 62, 55, 64,
+               58, 61, 60, 57, 62]  # fmt: skip
+    expected = [60, 60, 60, 60, 60, 60, 61, 63, 68, 84, 112, 152, 180, 165, 126, 90, 71, 64, 61, 60, 60, 60, 60,
+                60, 60, 60, 60, 60]  # fmt: skip
+
+    def x(bucket: float) -> float:
+        return 40 + width * bucket
+
+    for k, height in enumerate(heights):
+        drawing.bar(x(k) + 1, base - height, width - 2, height, "left")
+    steps = [(x(k + side), base - height) for k, height in enumerate(expected) for side in (0, 1)]
+    drawing.line(steps, "ink", 3)
+    drawing.line([(x(0), base - chance), (x(28), base - chance)], "right", 3, dashed=True)
+    drawing.arrow((20, base), (745, base), "grey")
+    drawing.text(745, base + 32, "delay, right − left", "grey", "end")
+    drawing.text(x(14), 50, "pairs", "left", bold=True)
+    drawing.line([(x(13.8), 58), (x(12.9), 76)], "left", 2)
+    drawing.text(x(17), 120, "expected: uncertain times spread a pair", "ink", bold=True)
+    drawing.line([(x(16.8), 118), (x(14.6), 140)], "ink", 2)
+    drawing.text(x(0), base - 96, "what chance gives", "right", bold=True)
+    drawing.text(x(12.5), base + 32, "they belong together", "found", "middle", bold=True)
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
@@ -306,6 +332,7 @@ PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "spans": (360, spans),
     "clocks": (344, clocks),
     "aggregates": (370, aggregates),
+    "delay-histograms": (330, delay_histograms),
 }
 """The height of each picture, and who draws it."""
 
