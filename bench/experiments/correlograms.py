@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from zlib import crc32
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def _counted(
 
 def _digest(counts: np.ndarray) -> int:
     """A number that tells counts apart."""
-    return hash(counts.astype(np.int64).tobytes())
+    return crc32(counts.astype(np.int64).tobytes())
 
 
 def _pairs(left: np.ndarray, right: np.ndarray, edges: np.ndarray) -> int:

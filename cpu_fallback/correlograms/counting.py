@@ -33,8 +33,8 @@ _CELLS_OF_A_BUCKET = 4
 """Most cells hold no edge then, and they stay in the cache."""
 _CELLS = 1 << 20
 """Buckets of all groups that a task fills."""
-_MOST_PAIRS = 1 << LIMB_BITS
-"""Pairs whose masses a task adds up: the limbs have room for them."""
+_MOST_PAIRS = 1 << 28
+"""Pairs that a task may add up: the limbs have room for more, and a signal waits for no more."""
 
 
 class _Part(NamedTuple):

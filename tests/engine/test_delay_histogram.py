@@ -125,6 +125,30 @@ def test_histograms_may_have_moments(data: Any, kinds: Any, edges: list[int]) ->
     assert found["expected"].to_numpy() == pytest.approx(masses, abs=1e-12, rel=0)
 
 
+def test_many_keys_are_cut_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_CELLS", 12)  # four keys
+    rng = np.random.default_rng(9)
+    columns = [
+        {"key": rng.choice(list("abcdefghij"), n), "min_time": rng.integers(0, 90, n)}
+        for n in (50, 60)
+    ]
+    sides = [pa.table({**each, "max_time": each["min_time"] + 7}) for each in columns]
+    edges = [-9, -2, 5, 30]
+    given: Any = {"edges": edges, "by": "key", "chance": "rates"}
+    found = delay_histogram(*sides, **given).drop_columns("chance")
+    events = [
+        [Event(row["key"], [(row["min_time"], row["max_time"], 1.0)]) for row in side.to_pylist()]
+        for side in sides
+    ]
+    wanted = reference(events[0], events[1], edges)
+    check(found, wanted, edges)
+    masses = [float(mass) for each in wanted.values() for mass in each.expected]
+    assert found["expected"].to_numpy() == pytest.approx(masses, abs=1e-12)
+    whole = delay_histogram(*sides, **given)
+    monkeypatch.undo()
+    assert delay_histogram(*sides, **given).equals(whole)
+
+
 def brute(left: np.ndarray, right: np.ndarray, edges: Sequence[int]) -> list[int]:
     """Exact delays, counted by NumPy."""
     delays = (right[None, :] - left[:, None]).ravel()
@@ -143,7 +167,7 @@ EDGES = {
 
 @pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("pair_steps", [0, 10**9], ids=["one by one", "by edges"])
+@pytest.mark.parametrize("pair_steps", [0, 3, 10**9], ids=["one by one", "mixed", "by edges"])
 def test_both_ways_count_alike(
     monkeypatch: pytest.MonkeyPatch, edges: list[int], threads: int, pair_steps: int
 ) -> None:
@@ -183,7 +207,7 @@ def test_the_sum_is_the_number_of_pairs_of_a_join() -> None:
     assert found["upper"].to_pylist()[-1] == 900
 
 
-def test_bits_depend_on_no_thread_and_no_order() -> None:
+def test_bits_depend_on_no_thread_and_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     stamps_of = [rng.integers(0, 40_000, 3000) for _ in range(2)]
     lengths = [rng.integers(1, 900, 3000) ** rng.integers(0, 2, 3000) for _ in range(2)]
@@ -193,6 +217,8 @@ def test_bits_depend_on_no_thread_and_no_order() -> None:
     ]
     given = {"within": (-100, 130), "bins": 23}
     found = delay_histogram(*sides, **given, options=CorrelateOptions(threads=1))
+    monkeypatch.setattr(counting, "_MOST_PAIRS", 50_000)
+    monkeypatch.setattr("coincide.model.threads._SMALLEST_BLOCK", 500)
     turned = [side.take(pa.array(rng.permutation(3000))) for side in sides]
     again = delay_histogram(*turned, **given, options=CorrelateOptions(threads=3))
     assert again.equals(found)
