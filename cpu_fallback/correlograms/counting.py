@@ -74,10 +74,8 @@ class StampCounter:
 
     def _few(self, bounds: np.ndarray) -> tuple[int, int]:
         """Between which edges so few pairs are that they are put into their buckets one by one."""
-        steps, seen = (
-            self.left.times.size + self.right.times.size,
-            np.zeros(bounds.size - 1, np.int64),
-        )
+        seen = np.zeros(bounds.size - 1, np.int64)
+        steps = self.left.times.size + self.right.times.size
         stride = max(1, self.left.times.size // _SAMPLE)
         sample_pairs(self.left, self.right, bounds, stride, seen)
         gains = np.append(0.0, np.cumsum(steps - float(_STEPS_OF_A_PAIR * stride) * seen))

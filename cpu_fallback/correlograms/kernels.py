@@ -69,8 +69,11 @@ def sample_pairs(left, right, edges, stride, counts):
         first = -(-left.offsets[group] // stride) * stride
         for i in range(first, left.offsets[group + 1], stride):
             at = _lower_bound(right.times, begin, end, left.times[i] + edges[0])
+            last = _lower_bound(right.times, at, end, left.times[i] + edges[counts.size])
             for k in range(counts.size):
-                next_at = _lower_bound(right.times, at, end, left.times[i] + edges[k + 1])
+                if at == last:
+                    break
+                next_at = _lower_bound(right.times, at, last, left.times[i] + edges[k + 1])
                 counts[k] += next_at - at
                 at = next_at
 
