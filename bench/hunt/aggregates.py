@@ -71,7 +71,8 @@ def wrong_expected(
         is_right = found is None and not (matches or isinstance(asking, str))
         return None if is_right else f"expected {None if found is not None else float(wanted)}"
     if asking[1] == "mean":
-        wanted, off = total / weight, off * max(1, 1 / weight) ** 2
+        most = max(abs(other.row.number) for _, other in matches)
+        wanted, off = total / weight, tolerance * len(matches) * (1 + most) / min(1, weight)
     return None if abs(Fraction(found) - wanted) <= off else f"expected {float(wanted)!r}"
 
 

@@ -609,7 +609,7 @@ JOIN = [
         "matches",
         how="[cyan]inner[/cyan]: pairs. [cyan]left[/cyan]: and left events without a match."
         " [cyan]right[/cyan]: pairs, and right events without one. [cyan]full[/cyan]: both."
-        " [cyan]right[/cyan] with --emit best: a row per right event, with its best left match."
+        " [cyan]right[/cyan] with --emit best or --aggregate: a row per right event, of its left matches."
         " [cyan]semi[/cyan]: left events that have a match. [cyan]anti[/cyan]: those that have none.",
         row="a pair",
         ties=[
@@ -653,7 +653,7 @@ JOIN = [
     *_AT_LAST,
 ]
 _NOT_OF_STREAMS = {
-    *("overwrite", "file_format", "output_format", "engine", "way", "slices"),
+    *("overwrite", "file_format", "output_format", "engine", "way", "slices", "including"),
     *("shifts", "matching", "largest_group", "modulus", "in_order", "max_pairs"),  # need all events
 }
 """Options of a join that a join of streams does not have, with those of CSV."""

@@ -225,6 +225,11 @@ class Within:
         return lo, hi
 
     @property
+    def holds_lo(self) -> bool:
+        """Whether `lo` belongs to the window."""
+        return self.closed in ("both", "left")
+
+    @property
     def is_open(self) -> bool:
         """Whether an end is missing."""
         return self.lo is None or self.hi is None
@@ -233,9 +238,7 @@ class Within:
         """The ends in ticks, None for one that is open; both belong to it."""
         # Last comes first: an error shows hi of a mutual deadline.
         hi = None if self.hi is None else tick.count(self.hi) - (self.closed in ("left", "neither"))
-        lo = (
-            None if self.lo is None else tick.count(self.lo) + (self.closed in ("right", "neither"))
-        )
+        lo = None if self.lo is None else tick.count(self.lo) + (not self.holds_lo)
         return lo, hi
 
     def mirrored(self) -> Within:
@@ -243,7 +246,7 @@ class Within:
         return Within(_negated(self.hi), _negated(self.lo), closed=_SWAPPED[self.closed])
 
     def __str__(self) -> str:
-        above = "<=" if self.closed in ("both", "left") else "<"
+        above = "<=" if self.holds_lo else "<"
         below = "<=" if self.closed in ("both", "right") else "<"
         if self.hi is None:
             return f"delta {above.replace('<', '>')} {self.lo}"

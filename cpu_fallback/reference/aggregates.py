@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from cpu_fallback.reference.join import Asked, Pair, pairs
 
@@ -16,7 +16,11 @@ OF_PAIRS = ("delta", "probability")
 
 
 def aggregated(
-    asked: Asked, aggregates: Mapping[str, Aggregate], *, has_previous: bool = False
+    asked: Asked,
+    aggregates: Mapping[str, Aggregate],
+    *,
+    has_previous: bool = False,
+    opens_later: bool = False,
 ) -> list[dict[str, Any] | None]:
     """The aggregates of each left event by name, in their order; None for an event without a match.
 
@@ -24,51 +28,64 @@ def aggregated(
     """
     found = matches(asked)
     if has_previous:
-        found = [_previous(asked, i) + own for i, own in enumerate(found)]
+        found = [_previous(asked, i, opens_later) + own for i, own in enumerate(found)]
     return [
         {name: aggregate(asked, own, each) for name, each in aggregates.items()} if own else None
         for own in found
     ]
 
 
-def _previous(asked: Asked, i: int) -> list[Pair]:
-    """The pair of a left event and the last right one before its window, if that one counts."""
+def _previous(asked: Asked, i: int, opens_later: bool) -> list[Pair]:
+    """The pair of a left event and the last right one before its window, if that one counts.
+
+    Where the window opens later, its first tick comes after the end that it does not hold.
+    """
     left, keys = asked.left[i], ("max_time", *asked.by)
     if None in (left[name] for name in keys):
         return []
-    begin, last = left["max_time"] + asked.lo, None
+    begin, last = left["max_time"] + asked.lo - opens_later, None
     for j, right in enumerate(asked.right):
         if None in (right[name] for name in keys) or any(left[k] != right[k] for k in asked.by):
             continue
-        if right["max_time"] == begin:
+        if right["max_time"] == begin and not opens_later:
             return []
-        if right["max_time"] < begin and (
+        if right["max_time"] <= begin and (
             last is None or right["max_time"] >= asked.right[last]["max_time"]
         ):
             last = j
     return [] if last is None else [Pair(i, last, Fraction(1))]
 
 
+class Expected(NamedTuple):
+    """An expected number, and what amounts it was added up from: rounding errors are a part of these."""
+
+    value: Fraction | float | None
+    size: Fraction
+
+
 def expected_numbers(
     asked: Asked, aggregates: Mapping[str, Aggregate]
-) -> list[dict[str, Any] | None]:
-    """The same where each match counts by its probability: count, sum and mean, all floats."""
+) -> list[dict[str, Expected] | None]:
+    """The same where each match counts by its probability: count, sum and mean."""
     return [
         {name: _expected(asked, own, each) for name, each in aggregates.items()} if own else None
         for own in matches(asked)
     ]
 
 
-def _expected(asked: Asked, own: Sequence[Pair], asking: Aggregate) -> float | None:
+def _expected(asked: Asked, own: Sequence[Pair], asking: Aggregate) -> Expected:
     column, function = (None, asking) if isinstance(asking, str) else asking
     values = [1 if column is None else _value(asked, pair, column) for pair in own]
-    weights = [nearest(pair.probability) for pair in own]
-    known = [(w, float(x)) for w, x in zip(weights, values, strict=True) if x is not None]
-    number = _sum([w for w, _ in known]) if known else 0.0
+    known = [(pair.probability, x) for pair, x in zip(own, values, strict=True) if x is not None]
+    weight = sum((p for p, _ in known), Fraction(0))
     if function == "count" or not known:
-        return number if function == "count" else None
-    total = _sum([w * x for w, x in known])
-    return total / number if function == "mean" else total
+        return Expected(weight if function == "count" else None, weight)
+    special = _infinite([x for _, x in known])
+    if special is not None:
+        return Expected(special, Fraction(0))
+    parts = [p * Fraction(x) for p, x in known]
+    divisor = weight if function == "mean" else Fraction(1)
+    return Expected(sum(parts, Fraction(0)) / divisor, sum(map(abs, parts), Fraction(0)) / divisor)
 
 
 def matches(asked: Asked) -> list[list[Pair]]:

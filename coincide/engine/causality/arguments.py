@@ -135,12 +135,7 @@ class CausalityArguments(PairArguments):
     def _check_weights(self) -> None:
         """As in `PairArguments`; a condition has a confidence of its own."""
         super()._check_weights()
-        if self.condition.confidence == 1:
-            raise ConditionError(
-                f"{argument('weights', self.weights)} counts pairs that are not certain, but the"
-                " condition takes no others (found a confidence of 1). Give it a small one, such as"
-                " 0.001."
-            )
+        self._check_likely(self.condition.confidence)
 
     def _take_from_causes(self) -> None:
         """Take times and places from causes, as one stream names them once."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -269,6 +268,7 @@ class _OfPairs:
         batch_pairs: int,
     ) -> None:
         self._pairing, self._columns, self._asked = pairing, columns, asked
+        _ = pairing.previous  # before threads share it
         self._batch_pairs = batch_pairs
         none = np.empty(0, np.int64)
         # Also makes, before threads share it, what is made once of right events.
@@ -316,7 +316,7 @@ class _OfPairs:
         weights = self._pairing.value_of("probability", *rows)
         of_pairs: dict[Key | None, np.ndarray] = dict.fromkeys(values, np.arange(weights.size))
         columns = {**self._columns, **values}
-        keys = dict.fromkeys(chain.from_iterable(map(weighed_of, asked)))
+        keys = dict.fromkeys(key for each in asked for key in weighed_of(each, columns))
         return {
             key: key.of(
                 weights,

@@ -97,8 +97,11 @@ class Values:
     @remembered
     def floats(self) -> np.ndarray:
         """Numbers as floats, 0 for what is missing: float64 array."""
+        column = self.column
+        if pa.types.is_decimal(column.type):
+            column = column.cast(pa.float64())
         # From 16 bits NumPy widens, which Arrow does not.
-        filled = self.column.to_numpy(zero_copy_only=False).astype(np.float64)
+        filled = column.to_numpy(zero_copy_only=False).astype(np.float64)
         return filled if self.nulls is None else np.where(self.nulls, 0.0, filled)
 
     @remembered
@@ -302,6 +305,7 @@ class Work:
     def __init__(
         self, events: Mapping[Key, Values], terms: int, pairs: Mapping[Key, Values] | None = None
     ) -> None:
+        # At most `terms` numbers are added up.
         self._pairs, self._terms = pairs or {}, terms
         self.columns = {**events, **self._pairs}
         self._summands: dict[tuple[Key, str], tuple[Summand, int]] = {}
@@ -501,19 +505,19 @@ class Expected(Answer):
     kind, words = np.dtype(np.float64), 1
 
     def __init__(self, aggregate: Aggregate, work: Work) -> None:
-        self.name, self._function = aggregate.name, aggregate.function
-        self.is_count = aggregate.function == "count"
-        self._sums = [Rounded(self.name, "sum", key, work) for key in weighed_of(aggregate)]
+        self.name, self.is_count = aggregate.name, aggregate.function == "count"
+        # The quotient of two means is that of their sums, which may be too large for a float.
+        function: Function = "mean" if aggregate.function == "mean" else "sum"
+        self._parts = [
+            Rounded(self.name, function, key, work) for key in weighed_of(aggregate, work.columns)
+        ]
 
     def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | bool]:
         """As in `Answer`."""
-        (weights, is_none), *values_of = (each.of(found, left_rows) for each in self._sums)
-        if self.is_count:
-            return weights, False
-        values, _ = values_of[0]
-        if self._function == "mean":
-            values /= np.where(is_none, 1.0, weights)
-        return values, is_none
+        (values, is_none), *weights = (each.of(found, left_rows) for each in self._parts)
+        if weights:
+            values /= np.where(is_none, 1.0, weights[0][0])
+        return values, False if self.is_count else is_none
 
     def column(self, numbers: np.ndarray) -> pa.Array:
         """As in `Answer`."""
@@ -632,8 +636,9 @@ def values_of_pairs(values: np.ndarray) -> Values:
     return Values(pa.array(values, mask=is_null))
 
 
-def weighed_of(aggregate: Aggregate) -> list[Weighed]:
-    """What is added up for an expected value."""
-    weights = [Weighed(aggregate.column)]
-    is_count = aggregate.function == "count"
-    return weights if is_count else [*weights, Weighed(aggregate.column, is_value=True)]
+def weighed_of(aggregate: Aggregate, columns: Mapping[Key, Values]) -> list[Weighed]:
+    """What is added up for an expected value: values, then weights, or one of them."""
+    column = aggregate.column
+    has_nulls = column is not None and columns[column].nulls is not None
+    weights, values = Weighed(column if has_nulls else None), Weighed(column, is_value=True)
+    return {"count": [weights], "sum": [values]}.get(aggregate.function, [values, weights])

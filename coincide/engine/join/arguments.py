@@ -157,6 +157,12 @@ class JoinArguments(PairArguments):
             )
 
     @property
+    def _opens_later(self) -> bool:
+        """Whether the first end of the window does not belong to it."""
+        condition = self.condition
+        return isinstance(condition, TimingCondition) and not condition.predicate.holds_lo
+
+    @property
     def has_open_window(self) -> bool:
         """Whether the window has one end only."""
         return isinstance(self.condition, TimingCondition) and self.condition.predicate.is_open
@@ -283,6 +289,13 @@ class JoinArguments(PairArguments):
                 " known of uncertain ends. Use overlapping(), overlapping(gap=), containing(),"
                 " inside() or following()."
             )
+
+    def _check_weights(self) -> None:
+        """As in `PairArguments`; also a confidence that only certain pairs reach."""
+        super()._check_weights()
+        is_exact = not self.is_of_spans and are_exact((self.left_time, self.right_time))
+        if not is_exact:
+            self._check_likely(self.condition.confidence)
 
     def _take_from_left(self) -> None:
         """Take times from the left side, as one stream names them once."""
@@ -412,8 +425,10 @@ class JoinArguments(PairArguments):
         given = self._as_given(times)
         scales = [each.of_ends for each in given if isinstance(each, SpanColumns)]
         kind, scale = kind_of_ends(list(chain(*scales))) if ends else (pa.int64(), Fraction(1))
+        has_previous = self.including is not None
         return JoinSpec(
-            window, self.options.classes, self.including is not None, how=_OF_LEFT.get(self.how, self.how),
+            window, self.options.classes, how=_OF_LEFT.get(self.how, self.how), has_previous=has_previous,
+            opens_later=has_previous and self._opens_later,
             delta_name=column if DELTA in asked else None,
             overlap_name=column if OVERLAP in asked else None,
             overlap_ends=ends, overlap_kind=kind, overlap_scale=scale,

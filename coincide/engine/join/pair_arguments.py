@@ -181,6 +181,15 @@ class PairArguments(Output, ABC):
                 f" {argument('weights')}."
             )
 
+    def _check_likely(self, confidence: float | None) -> None:
+        """Refuse a confidence that leaves weights nothing to weigh."""
+        if confidence == 1:
+            raise ConditionError(
+                f"{argument('weights', self.weights)} counts pairs that are not certain, but the"
+                " condition takes no others (found a confidence of 1). Give it a small one, such as"
+                " 0.001."
+            )
+
     @remembered
     def asked_aggregates(self) -> tuple[Aggregate, ...]:
         """The aggregates that are asked for, in their order."""
@@ -550,7 +559,7 @@ def condition_of(
     _check_relation(condition, window, times)
     # Exact times, which meet or do not, need no confidence.
     can_be_alone = are_exact(times)
-    confidence = _any_chance(condition, window, times) if weights and not confidence else confidence
+    confidence = _least_confidence(condition, window, confidence, times, weights)
     if (
         isinstance(condition, Within)
         and window is None
@@ -588,12 +597,16 @@ def condition_of(
     return TimingCondition(window, checked_confidence(confidence))
 
 
-def _any_chance(
+def _least_confidence(
     condition: TimingCondition | SpanRelation | None,
     window: GivenWindow | None,
+    confidence: Confidence | None,
     times: Sequence[GivenTimes],
-) -> float | None:
-    """The confidence of all pairs that may be, where a condition of uncertain times says none."""
+    weights: Weights | None,
+) -> Confidence | None:
+    """The confidence, with weights that of all pairs that may be where uncertain times have none."""
+    if confidence is not None or weights is None:
+        return confidence
     if isinstance(condition, SpanRelation):
         lasting = [each for each in times if isinstance(each, Spans)]
         has_none = condition.confidence is None and any(each.are_uncertain for each in lasting)

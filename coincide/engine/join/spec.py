@@ -57,9 +57,7 @@ class AnySpec(Output, ABC):
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     coordinates: int = 0  # an event's; 0 where it does not matter where events are
     is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity
-    is_mirrored: bool = (
-        False  # the left side is the right one that was given: delta counts towards it
-    )
+    is_mirrored: bool = False  # delta counts from the right side, which was given as left
     pairs_once: bool = False  # in one stream each pair counts in one order: that of `emit="pairs"`
     shift: int = 0  # ticks by which right times are moved, to count accidental pairs
     where: PairFilter | None = None

@@ -44,6 +44,7 @@ class JoinSpec(AnySpec):
     window: Window
     classes: int | None = None
     has_previous: bool = False  # the last right event before the window counts too
+    opens_later: bool = False  # the end before that first tick does not belong to the window
 
     @property
     def widest(self) -> Window:
@@ -88,6 +89,9 @@ class TimingPairing(Pairing):
             window, is_enough = window_once(window, left, right)
         if window != spec.window:
             self._model = IntervalPairs(spec.window, sought=window)
+        self._groups = [
+            np.zeros(len(each), np.int64) if each.group is None else each.group for each in events
+        ]
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
         sides, model = self._events, self._model
         join: PairSource
@@ -124,18 +128,14 @@ class TimingPairing(Pairing):
     @remembered
     def previous(self) -> np.ndarray | None:
         """As in `Pairing`: among equally late ones the last row."""
-        spec, (left, right) = self.spec, self._events
+        spec, (left, right) = self.spec, self._groups
         if not spec.has_previous:
             return None
-        # One that is there as the window begins lies in it, and takes the place of those before.
-        lo, found = spec.window.lo, np.full(len(self.left), -1)
-        join = NearestJoin(left, right, (0, 0), 1, is_backward=True, beyond=-lo - 1)
-        own, others = join.pairs(0, found.size, join.left_order, join.right_order)
-        is_before = self.right.max_time[others] < self.left.max_time[own] + lo
-        own, others = own[is_before], others[is_before]
-        np.maximum.at(found, own, self.ranks_in_time[others])
-        has_one = np.flatnonzero(found >= 0)
-        found[has_one] = self.rows_in_time[found[has_one]]
+        begin = self.left.max_time + (spec.window.lo - spec.opens_later)
+        found = last_until(left, right, begin, self.right.max_time, self.rows_in_time)
+        if not spec.opens_later and len(self.right):
+            # One that is there as the window begins lies in it, and takes the place of those before.
+            found[(found >= 0) & (self.right.max_time[found] == begin)] = -1
         return found
 
     @property
@@ -203,6 +203,25 @@ class TimingPairing(Pairing):
     @property
     def doubt(self) -> int:  # noqa: D102
         return doubt_of_order(self.spec.window, self.spec.are_symmetric)
+
+
+def last_until(
+    left: np.ndarray, right: np.ndarray, until: np.ndarray, times: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """For each left event the last right row of its group at or before a time, -1 for none: int64 array.
+
+    `left` and `right` are groups, below 0 of what matches nothing, and `order` has right rows by time.
+    """
+    order = order[np.argsort(right[order], kind="stable")]
+    order = order[np.searchsorted(right[order], 0) :]
+    found, ticks = np.full(until.size, -1), np.unique(times)
+    # One number ascends by group, then by time.
+    places = right[order] * (ticks.size + 1) + np.searchsorted(ticks, times[order])
+    begin = left * (ticks.size + 1)
+    last = np.searchsorted(places, begin + np.searchsorted(ticks, until, side="right")) - 1
+    has_one = (left >= 0) & (last >= np.searchsorted(places, begin))
+    found[has_one] = order[last[has_one]]
+    return found
 
 
 def arrow_int64(size: int) -> np.ndarray:
