@@ -115,7 +115,8 @@ def _weighted(aggregate: Aggregate) -> Aggregate:
         words = ", ".join(each.word for each in FUNCTIONS.values() if each.has_weights)
         raise ConditionError(
             f"{argument('weights', 'probability')} takes {words}, in which a match can count by its"
-            f" probability (found {aggregate.said}). Ask for it in a join with a confidence."
+            f" probability (found {aggregate.said}). Remove {argument('weights')}, and give a"
+            " confidence, or ask for this one in another join."
         )
     return replace(aggregate, is_weighted=True)
 

@@ -834,6 +834,11 @@ def test_types_where_nothing_matches(name: str, how: str) -> None:
         assert found.to_pylist() == (rows[: sides[0].num_rows] if how == "left" else [])
 
 
+def test_any_of_a_column_of_the_null_type() -> None:
+    found = joined(pa.nulls(3), {"any": ("amp", "any"), "n": ("amp", "count")})
+    assert found.to_pylist() == [{"left_id": 1, "any": None, "n": 0}]
+
+
 def test_a_column_of_the_null_type() -> None:
     """It has no value to count, and none to be the least."""
     found = joined(pa.nulls(3), {"n": ("amp", "count"), "all": "count"})
@@ -1237,6 +1242,7 @@ def test_aggregates_as_words(text: str, found: dict[str, Any]) -> None:
     [
         ("n", r"takes NAME=FUNCTION.COLUMN., or NAME=count .found 'n'.\. Write it as"),
         ("z=sum(amp))", r"takes NAME=FUNCTION.COLUMN.*found 'z=sum.amp..'"),
+        ("z=keV(SUM)", r"function first .found 'z=keV.SUM.'.\. Write z=sum.keV."),
         ("z=max( )", r"needs a column for max .*Write z=max.COLUMN."),
         ("z=max(a),z=min(a)", r"twice .found z=max.a., z=min.a..\. Give each another name"),
     ],

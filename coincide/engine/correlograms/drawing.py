@@ -29,7 +29,9 @@ _WORDS = {
     "expected": (
         "The black line spreads each pair over the buckets that its uncertain times may put it in."
     ),
-    "chance": "The dashed line is what chance gives: bars that stand out of it are no chance.",
+    "chance": (
+        "The dashed line is what chance gives on average, n pairs. About √n more or fewer are chance, too."
+    ),
 }
 
 
@@ -52,7 +54,7 @@ def page_of(found: DelayHistogram, head: Sequence[Line], command: str | None) ->
     if not sections:
         notes.append("No key is on both sides, so there is nothing to draw.")
     summary = "".join(f'<p class="note">{html.escape(note)}</p>' for note in notes)
-    return page_with("How long after", head, summary, sections, command)
+    return page_with("How long after left events right ones come", head, summary, sections, command)
 
 
 def _words(found: DelayHistogram) -> str:
@@ -72,7 +74,7 @@ def _chart(found: DelayHistogram, number: int) -> Any:
         range=[BLUE, *(_LINES[name][1] for name in found.names[1:])],
     )
     rows = [
-        {"from": low, "to": high, "middle": (low + high) / 2, **dict(zip(called, values, strict=True)),
+        {"from": low, "to": high, **dict(zip(called, values, strict=True)),
          **{f"of {name}": words for name, words in called.items()}}
         for low, high, *values in zip(
             bounds[:-1].tolist(), bounds[1:].tolist(),
@@ -92,10 +94,12 @@ def _chart(found: DelayHistogram, number: int) -> Any:
             color=alt.Color("of pairs:N", title=None, scale=colours), tooltip=tooltip,
         )
     ]  # fmt: skip
+    # A line steps at each edge, and goes on to the last one.
+    stepped = chart_of([*rows, {**rows[-1], "from": rows[-1]["to"]}])
     for name in found.names[1:]:
         layers.append(
-            base.mark_line(strokeDash=_LINES[name][2], interpolate="step").encode(
-                x="middle:Q", y=f"{name}:Q",
+            stepped.mark_line(strokeDash=_LINES[name][2], interpolate="step-after").encode(
+                x="from:Q", y=f"{name}:Q",
                 color=alt.Color(f"of {name}:N", title=None, scale=colours),
             )
         )  # fmt: skip

@@ -119,7 +119,7 @@ def _read(
 ) -> tuple[Side, SideCounts]:
     """Events of the left (0) or right (1) files; if need be with what tells rows apart."""
     names, spec = tables.columns(side), tables.spec
-    # Rows of right events decide among equal matches, of which one is the best, the first or the last.
+    # Rows of right events decide which of equal matches is the best, the first or the last.
     has_ties = spec.row.is_best or spec.row.is_aggregated
     is_numbered = spec.is_one_stream or (side == RIGHT and spec.ties_by_rows and has_ties)
     return tables.read(side, join.files[side].read(parts, names, threads, is_numbered))

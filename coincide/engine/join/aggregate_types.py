@@ -28,6 +28,8 @@ def output_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
 
 def check_type(aggregate: Aggregate, kind: pa.DataType) -> None:
     """Refuse an aggregate of a type for which it has no meaning."""
+    if pa.types.is_null(plain_type(kind)):
+        return  # there is no value that it could not take
     kind = readable_type(kind)
     is_taken = {
         "sum": _is_number(kind) or (pa.types.is_duration(kind) and not aggregate.is_weighted),

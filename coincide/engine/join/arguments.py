@@ -80,7 +80,6 @@ class JoinArguments(PairArguments):
     left_columns: Names = field(default=("id",), kw_only=True)
     right_columns: Names = field(default=("id",), kw_only=True)
     pair_columns: Names = field(default=(), kw_only=True)
-    including: Including | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, (TimingCondition, SpanRelation)):

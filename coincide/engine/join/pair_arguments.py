@@ -34,6 +34,7 @@ from coincide.model.aggregates import OPTION as AGGREGATES
 from coincide.model.aggregates import (
     Aggregate,
     Aggregates,
+    Including,
     Weights,
     aggregates_of,
     columns_of,
@@ -108,6 +109,7 @@ class PairArguments(Output, ABC):
     ties: Ties = "order"
     aggregates: Aggregates | None = None
     weights: Weights | None = None
+    including: Including | None = None
 
     def check_pairs(self) -> None:
         """Refuse what makes no sense of any join."""
@@ -135,10 +137,13 @@ class PairArguments(Output, ABC):
         """Refuse combinations that have no meaning."""
         is_of_right = self.side_of_matches == LEFT
         if self.kept.right_alone and not (self.row.is_a_pair or is_of_right):
+            of_right = "swap the sides and mirror the window"
+            if self.row.may_be_of_right:
+                of_right = f"use {argument('how', 'right')}"
             raise ConditionError(
                 f"{argument('how', self.how)} adds right events without a match to pairs, but"
                 f" {self.row.said} gives a row for each left event. Remove one. For"
-                " a row for each right event swap the sides and mirror the window."
+                f" a row for each right event {of_right}."
             )
         if self.one_row_per_event and not self.row.is_a_pair:
             raise ConditionError(
@@ -492,7 +497,7 @@ class PairArguments(Output, ABC):
         none: dict[str, Any] = dict.fromkeys(self._names_of_output, ())
         return replace(
             self, how="inner", emit="counts", probability=False, prefer="probability", k=1,
-            ties="order", aggregates=None, weights=None, **none,
+            ties="order", aggregates=None, weights=None, including=None, **none,
         )  # fmt: skip
 
     def of_times(self) -> Self:

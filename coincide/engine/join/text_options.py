@@ -16,8 +16,8 @@ from coincide.engine.events.timestamp_names import GivenTimes
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import are_exact, check_open_exact, condition_of
 from coincide.model import condition
+from coincide.model.aggregates import FUNCTIONS, GivenAggregate
 from coincide.model.aggregates import OPTION as AGGREGATES
-from coincide.model.aggregates import GivenAggregate
 from coincide.model.condition import ANY_CHANCE, Closed, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument, said_of
 from coincide.model.options import MOST_PROBABLE, CorrelateOptions, check_choice
@@ -138,7 +138,14 @@ def _aggregate(entry: str) -> tuple[str, GivenAggregate]:
             f"{argument(AGGREGATES)} takes NAME=FUNCTION(COLUMN), or NAME=count (found {entry!r})."
             " Write it as in energy=sum(amp)."
         )
-    function, column = found["function"].lower(), (found["column"] or "").strip()
+    function, column = found["function"], (found["column"] or "").strip()
+    if function.lower() in FUNCTIONS:
+        function = function.lower()
+    elif column.lower() in FUNCTIONS:
+        raise ConditionError(
+            f"{argument(AGGREGATES)} takes the function first (found {entry!r}). Write"
+            f" {name}={column.lower()}({function})."
+        )
     if function == "count" and column in ("", "*"):
         return plain(name), "count"
     if not column:

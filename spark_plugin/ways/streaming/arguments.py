@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
 from coincide.model.options import OUTPUT_ROWS, check_choice, check_count, check_no_most
@@ -192,7 +191,7 @@ def check_join(arguments: PairArguments) -> None:
             f" {arguments.row.said} asks for right ones. Swap the sides, mirror the"
             f" window, and use {argument('how', 'left')}."
         )
-    if isinstance(arguments, JoinArguments) and arguments.including is not None:
+    if arguments.including is not None:
         raise ConditionError(
             f"{argument('including', arguments.including)} may need an event of any age, but a stream"
             " keeps events as long as its window reaches. Remove it, or widen the window."

@@ -15,7 +15,7 @@ from coincide import CorrelateOptions, correlate
 from tests.helpers.spark_cases import frame
 
 pytest.importorskip("psutil")
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 EVENTS = 20_000
 NARROW, WIDE = 50, 500
