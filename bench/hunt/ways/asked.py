@@ -79,10 +79,11 @@ class _Judge:
         given = self.asking.given
         if "matching" in given:
             return self._matching(rows)
-        if given["emit"] == "best" and given["how"] == "right":
+        if given["emit"] in ("best", "aggregates") and given["how"] == "right":
             names = {"left_id": "right_id", "right_id": "left_id"}
             rows = [{names.get(name, name): row[name] for name in row} for row in rows]
-            return replace(self, asking=self.asking.swapped())._best(rows)
+            swapped = replace(self, asking=self.asking.swapped())
+            return swapped._best(rows) if given["emit"] == "best" else swapped._aggregates(rows)
         if given["emit"] == "best":
             return self._best(rows)
         asked = self.asked
@@ -319,8 +320,8 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     if asking.is_one and way in ("broadcast-left", "broadcast-right"):
         way = "exchange"
     given = asking.given
-    if "aggregates" in given and way == "broadcast-left":
-        way = "broadcast-right"
+    if "aggregates" in given and way in ("broadcast-left", "broadcast-right"):
+        way = "broadcast-left" if given["how"] == "right" else "broadcast-right"
     is_of_two = "matching" in given and not asking.is_one
     if is_of_two and given["matching"] == "optimal":
         return Verdict("closed", "such a matching is of one process")
