@@ -83,7 +83,7 @@ def draw_job(
     if chance.happens(3):
         nonsense = chance.choice([name for name, (able, _, _) in NONSENSE.items() if able(data)])
     extra = data.extra is not None and chance.happens(80)
-    has_weights = emit == "aggregates" and chance.happens(30)
+    has_weights = emit == "aggregates" and data.confidence < 1 and chance.happens(30)
     return Job(
         how, emit, probability, options,
         text=data.tick is not None and chance.happens(30),
