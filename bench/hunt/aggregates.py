@@ -67,9 +67,10 @@ def wrong_expected(
     weight = sum((p for p, _ in matches), Fraction(0))
     off = tolerance * (1 + sum(max(1, abs(other.row.number)) for _, other in matches))
     wanted = weight if isinstance(asking, str) else total
-    if found is None or not (matches or isinstance(asking, str)):
-        is_right = found is None and not (matches or isinstance(asking, str))
-        return None if is_right else f"expected {None if found is not None else float(wanted)}"
+    if not matches and not isinstance(asking, str):
+        return None if found is None else "expected None"
+    if found is None:
+        return f"expected {float(wanted)!r}"
     if asking[1] == "mean":
         most = max(abs(other.row.number) for _, other in matches)
         wanted, off = total / weight, tolerance * len(matches) * (1 + most) / min(1, weight)

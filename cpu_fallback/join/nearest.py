@@ -9,6 +9,7 @@ import numpy as np
 from coincide.model.counters import CountedJoin
 from coincide.model.ordering import stable_order
 from coincide.model.remembered import remembered
+from coincide.model.timestamps.protocol import group_codes
 
 
 class NearestJoin(CountedJoin):
@@ -30,11 +31,8 @@ class NearestJoin(CountedJoin):
         # More than `beyond` ticks lie between a left span and a right one, in the direction of time.
         sides = []
         for events, least in zip((left, right), shortest, strict=True):
-            group = (
-                np.zeros(events.max_time.size, np.int64) if events.group is None else events.group
-            )
             lasts = events.max_time - events.min_time >= least
-            sides.append(np.where(lasts, group, -1))
+            sides.append(np.where(lasts, group_codes(events), -1))
         # Backward, times are mirrored: what ends last is what begins first.
         times = (
             (-left.min_time, -right.max_time) if is_backward else (left.max_time, right.min_time)

@@ -129,6 +129,6 @@ def accidental_arguments(
     check_words("correlate", JoinArguments, words)
     sides = SIDES[:1] if is_one_stream else SIDES
     times = [words.get(f"{side}_time", TIMES) for side in sides]
-    timing = condition_of(condition, within, confidence, times, words.get("weights"))
+    timing = condition_of(condition, within, confidence, times)
     join = JoinArguments(timing, is_one_stream=is_one_stream, **words)
     return AccidentalArguments(join, shifts)

@@ -31,7 +31,7 @@ from coincide.model.errors import ConditionError, DataError, argument
 from coincide.model.options import CorrelateOptions
 from coincide.model.remembered import remembered
 from coincide.model.timestamps import HistogramPairs, IntervalPairs
-from coincide.model.timestamps.protocol import Events
+from coincide.model.timestamps.protocol import Events, group_codes
 from coincide.model.units import UNBOUNDED, Duration, Tick
 from cpu_fallback.correlograms.counting import StampCounter, mass_histogram, stamps, supports
 from cpu_fallback.correlograms.kernels import Masses, Stamps, Supports
@@ -189,9 +189,7 @@ class _Groups:
         """Those of two sides; without keys there is one, also of no events."""
         events = grouped_events(left, right)
         groups = events[0].groups
-        given = [
-            np.zeros(len(each), np.int64) if each.group is None else each.group for each in events
-        ]
+        given = [group_codes(each) for each in events]
         if not left.keys:
             return cls(1, np.zeros(0, np.int64), (given[0], given[1]), events)
         own, others = (np.bincount(each[each >= 0], minlength=groups) for each in given)

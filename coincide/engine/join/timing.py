@@ -29,6 +29,7 @@ from coincide.model.relations import SpanWindow
 from coincide.model.remembered import remembered
 from coincide.model.sides import RIGHT
 from coincide.model.timestamps import IntervalPairs
+from coincide.model.timestamps.protocol import group_codes
 from coincide.model.timestamps.spans import SpanPairs
 from coincide.model.units import UNBOUNDED
 from cpu_fallback import event_decisions, event_merits, event_probabilities
@@ -89,9 +90,6 @@ class TimingPairing(Pairing):
             window, is_enough = window_once(window, left, right)
         if window != spec.window:
             self._model = IntervalPairs(spec.window, sought=window)
-        self._groups = [
-            np.zeros(len(each), np.int64) if each.group is None else each.group for each in events
-        ]
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
         sides, model = self._events, self._model
         join: PairSource
@@ -128,9 +126,10 @@ class TimingPairing(Pairing):
     @remembered
     def previous(self) -> np.ndarray | None:
         """As in `Pairing`: among equally late ones the last row."""
-        spec, (left, right) = self.spec, self._groups
+        spec = self.spec
         if not spec.has_previous:
             return None
+        left, right = map(group_codes, self._events)
         begin = self.left.max_time + (spec.window.lo - spec.opens_later)
         found = last_until(left, right, begin, self.right.max_time, self.rows_in_time)
         if not spec.opens_later and len(self.right):

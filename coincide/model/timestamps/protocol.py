@@ -92,6 +92,11 @@ class Events(Protocol):
     def __len__(self) -> int: ...
 
 
+def group_codes(events: Events) -> np.ndarray:
+    """The code of each event's keys, 0 where there is one group: int64 array, shape (n,)."""
+    return np.zeros(len(events), np.int64) if events.group is None else events.group
+
+
 class PairModel(Protocol):
     """The timestamps of two sides and the condition on them."""
 
