@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 OURS, COUNTS, PAIRS, DUCK = "aggregates", "counts", "pairs and group_by", "DuckDB GROUP BY"
+EXPECTED, WEIGHED_PAIRS = "expected numbers", "weighed pairs and group_by"
 POLARS, ON_SPARK, SQL = "Polars group_by", "aggregates on Spark", "Spark SQL groupBy"
 ASKED = {"n": "count", "total": ("b", "sum"), "mean": ("b", "mean"), "greatest": ("a", "max")}
 IN_SQL = "count(*) AS n, sum(r.b) AS total, avg(r.b) AS mean, max(r.a) AS greatest"
@@ -39,11 +40,13 @@ COUNTS_BARS = {DENSE: 1.6}
 """On our time over that of counts."""
 BARS = {DENSE: (10.0, 16.0), SPARSE: (4.0, 6.0)}
 """On the time of pairs with a `group_by`, and of DuckDB, over ours."""
-SHUFFLED = {DENSE: False, SPARSE: True}
+SHUFFLED = {DENSE: False, DENSER: False, SPARSE: True}
 """Loads of Spark, and whether rows come in no order, as from a hash."""
-SPARK_BARS = {DENSE: 20.0, SPARSE: 3.0}
+SPARK_BARS = {DENSE: 20.0, DENSER: 20.0, SPARSE: 3.0}
 """On the time of Spark SQL over ours."""
 FOUR_TIMES_THE_PAIRS = 2.0
+LEAST_CONFIDENCE = 1e-12
+"""Of pairs that are weighed; what is below adds nothing that the tolerance sees."""
 TOLERANCE = 1e-9
 """By how much sums and means may differ, relative to them: others round each addition."""
 
@@ -57,6 +60,7 @@ def run(bench: Bench) -> None:
         sides[name] = left, right = tables(bench.pick(*loads))
         _contest(bench, name, left, right)
         if name != DENSER:
+            _contest_of_expected(bench, name, left, right)
             _contest_of_polars(bench, name, left, right)
     densities = {name: partial(aggregated, *sides[name], bench.cores) for name in (DENSER, DENSE)}
     times = bench.alternate("densities", {name: _rows(work) for name, work in densities.items()})
@@ -126,6 +130,47 @@ def _contest(bench: Bench, name: str, left: pa.Table, right: pa.Table) -> None:
     )  # fmt: skip
     for other, bar in zip((PAIRS, DUCK), BARS.get(name, (None, None)), strict=True):
         _ratio(bench, f"{name}: {other} / {OURS}", times[other], times[OURS], bar)
+
+
+def expected_numbers(left: pa.Table, right: pa.Table, threads: int) -> pa.Table:
+    """Expected count and sum, in the order of left."""
+    options = CorrelateOptions(unit="us", threads=threads)
+    asked = {name: ASKED[name] for name in ("n", "total")}
+    return correlate_tables(
+        left, right, within=f"{Condition().deadline_us}us", weights="probability", emit="aggregates", aggregates=asked,
+        options=options,
+    )  # fmt: skip
+
+
+def weighed_pairs(left: pa.Table, right: pa.Table, threads: int) -> pa.Table:
+    """The same of pairs of any probability that are made, in the order of left ids or not."""
+    options = CorrelateOptions(unit="us", threads=threads)
+    condition = Condition(confidence=LEAST_CONFIDENCE)
+    pairs = correlate_tables(
+        left, right, timing_condition(condition), right_columns=("b",), probability=True,
+        options=options,
+    )  # fmt: skip
+    weighed = pc.multiply(pairs["probability"], pairs["right_b"])
+    pairs = pairs.select(["left_id", "probability"]).append_column("weighed", weighed)
+    asked = [("probability", "sum"), ("weighed", "sum")]
+    found = pairs.group_by("left_id", use_threads=threads > 1).aggregate(asked)
+    names = ["left_id", "n", "total"]
+    return found.select(["left_id", "probability_sum", "weighed_sum"]).rename_columns(names)
+
+
+def _contest_of_expected(bench: Bench, name: str, left: pa.Table, right: pa.Table) -> None:
+    ours = partial(expected_numbers, left, right, bench.cores)
+    pairs = partial(weighed_pairs, left, right, bench.cores)
+    found, others = ours(), pairs().sort_by("left_id")
+    bench.check_equal(
+        f"{name}: expected",
+        {EXPECTED: in_short(found, found), WEIGHED_PAIRS: in_short(others, found)},
+    )
+    works = {EXPECTED: _rows(ours), WEIGHED_PAIRS: _rows(pairs)}
+    times = bench.alternate(f"{name}: expected", works, rounds=3, warmups=0)
+    _ratio(
+        bench, f"{name}: {WEIGHED_PAIRS} / {EXPECTED}", times[WEIGHED_PAIRS], times[EXPECTED]
+    )
 
 
 def in_polars() -> list[Any]:
