@@ -2,6 +2,9 @@
 
 from coincide.engine.accidental.pairs import AccidentalPairs as AccidentalPairs
 from coincide.engine.accidental.tables import accidental_pair_tables as accidental_pair_tables
+from coincide.engine.arrays.events import EventArrays as EventArrays
+from coincide.engine.arrays.asked import ArrayMatches as ArrayMatches
+from coincide.engine.arrays.join import correlate_arrays as correlate_arrays
 from coincide.engine.borders.reports import (
     BorderReport as BorderReport,
     BorderSummary as BorderSummary,

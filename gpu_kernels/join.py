@@ -457,11 +457,14 @@ class BlockJoin(CountedJoin):
 _CANDIDATES_AT_ONCE = 1 << 30
 """What a block's tiles take grows with its candidates, and a few events may have very many."""
 
-_Best = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Best = tuple[Any, Any, np.ndarray]
 
 
 def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
-    """The most probable match of each base event of a run, in parts of a bounded number of candidates."""
+    """The most probable match of each base event of a run, in parts of a bounded number of candidates.
+
+    Ranks, the greatest int64 for none, and merits, in device memory; and the tally.
+    """
     placed = Candidates(banded, start, stop)
     if placed.count <= _CANDIDATES_AT_ONCE:
         return placed.best(ranks)
@@ -469,7 +472,8 @@ def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
     del placed
     parts = [Candidates(banded, a, b).best(ranks) for a, b in pairwise(cuts)]
     least, top, tallies = zip(*parts, strict=True)
-    return np.concatenate(least), np.concatenate(top), np.sum(tallies, axis=0)
+    xp = array_module()
+    return xp.concatenate(least), xp.concatenate(top), np.sum(tallies, axis=0)
 
 
 class Candidates:
@@ -509,7 +513,7 @@ class Candidates:
         launch_tiles(tiles.foremost, *work, distances, ranks, least)
         sure = int((spans.shell - spans.inner).sum())
         tally = np.array([sure, self.count - sure, int(qualified[0]) - sure])
-        return on_host(least), on_host(top), tally
+        return least, top, tally
 
 
 class EventJoin(BlockJoin):
@@ -568,7 +572,8 @@ class EventJoin(BlockJoin):
 
         def choose(a: int, b: int) -> None:
             positions, places = self._residents.get(ranks, _ranked)
-            chosen, highest, found = find_best(self._banded, places, a, b)
+            *arrays, found = find_best(self._banded, places, a, b)
+            chosen, highest = map(on_host, arrays)
             some = np.flatnonzero(highest > -np.inf)
             best[a - start + some] = positions[chosen[some]]
             merits[a - start + some] = highest[some]

@@ -46,7 +46,7 @@ SPARK_BARS = {DENSE: 20.0, DENSER: 20.0, SPARSE: 3.0}
 """On the time of Spark SQL over ours."""
 FOUR_TIMES_THE_PAIRS = 2.0
 LEAST_CONFIDENCE = 1e-12
-"""Of pairs that are weighed; what is below adds nothing that the tolerance sees."""
+"""Pairs that are weighed have this, since what is below adds nothing that the tolerance sees."""
 TOLERANCE = 1e-9
 """By how much sums and means may differ, relative to them: others round each addition."""
 
@@ -137,8 +137,8 @@ def expected_numbers(left: pa.Table, right: pa.Table, threads: int) -> pa.Table:
     options = CorrelateOptions(unit="us", threads=threads)
     asked = {name: ASKED[name] for name in ("n", "total")}
     return correlate_tables(
-        left, right, within=f"{Condition().deadline_us}us", weights="probability", emit="aggregates", aggregates=asked,
-        options=options,
+        left, right, within=f"{Condition().deadline_us}us", weights="probability",
+        emit="aggregates", aggregates=asked, options=options,
     )  # fmt: skip
 
 
@@ -168,9 +168,7 @@ def _contest_of_expected(bench: Bench, name: str, left: pa.Table, right: pa.Tabl
     )
     works = {EXPECTED: _rows(ours), WEIGHED_PAIRS: _rows(pairs)}
     times = bench.alternate(f"{name}: expected", works, rounds=3, warmups=0)
-    _ratio(
-        bench, f"{name}: {WEIGHED_PAIRS} / {EXPECTED}", times[WEIGHED_PAIRS], times[EXPECTED]
-    )
+    _ratio(bench, f"{name}: {WEIGHED_PAIRS} / {EXPECTED}", times[WEIGHED_PAIRS], times[EXPECTED])
 
 
 def in_polars() -> list[Any]:

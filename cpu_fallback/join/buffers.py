@@ -251,13 +251,13 @@ def _place(targets, bands, scratch, group, k1, k2, first, last):
         # Where a shell is empty its two ends are one: `reached` stays.
         if c in (OUTER_LO, INNER_HI) or band[c] != band[c - 1]:
             bound = band[c] if low else band[c] + 1
-            cursor[c] = _reach(keys, cursor[c], end, origins, bound, reached)
+            cursor[c] = reach(keys, cursor[c], end, origins, bound, reached)
         for m in range(last - first):
             scratch.spans[scratch.members[first + m], k2, c] = reached[m]
 
 
 @compiled
-def _reach(keys, position, end, origins, bound, reached):
+def reach(keys, position, end, origins, bound, reached):
     """For sorted keys of base events, the first target whose key less theirs reaches `bound`."""
     # Targets are looked for from `position` to `end`. The difference is compared, not a sum:
     # differences of times below 2**61 cannot overflow.

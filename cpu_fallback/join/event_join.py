@@ -22,6 +22,7 @@ from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
 _FIRST_STEP, _LAST_STEP = 16, 1024
 _STEP_SECONDS = 0.02
+_PAIRS_OF_A_RUN = 1 << 20
 
 
 class EventJoin(CountedJoin):
@@ -111,6 +112,20 @@ class EventJoin(CountedJoin):
             part = Found(*(each[a - start : b - start] for each in found))
             tally += kernels.walk_block(a, b, self._sides, Aggregates(prepared, part))
         return found, JoinCounters.of_tally(*tally.tolist())
+
+    def all_rows(self, dtype: type[np.signedinteger]) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of all pairs by base position, in arrays of a type."""
+        offsets = self.offsets
+        orders = self.left_order.astype(dtype), self.right_order.astype(dtype)
+        out = np.empty(offsets[-1], dtype), np.empty(offsets[-1], dtype)
+
+        def fill(start: int, stop: int) -> None:
+            of_run = slice(offsets[start], offsets[stop])
+            given = *orders, *(each[of_run] for each in out)
+            self._kernels.fill_block(start, stop, self._sides, offsets, offsets[start], *given)
+
+        run_tasks([partial(fill, *run) for run in self.chunks(_PAIRS_OF_A_RUN)], self.threads)
+        return out
 
     def _fill(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool

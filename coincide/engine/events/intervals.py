@@ -58,15 +58,17 @@ class IntervalColumns(TimestampColumns):
         return None if self.longest is None else (0, self.longest)
 
     def read(self, table: pa.Table) -> ReadTimes:  # noqa: D102
-        lower, upper = (
+        lower, *rest = (
             Ticks(column_of(table, scale.column.side, scale.column.name), scale)
-            for scale in self.scales
+            for scale in dict.fromkeys(self.scales)
         )
-        return self.between(lower, upper)
+        return self.between(lower, rest[0] if rest else lower)
 
     def between(self, lower: AnyTicks, upper: AnyTicks) -> ReadTimes:
         """The timestamps of rows whose earliest and latest times are these."""
-        shapes = upper.ticks - lower.ticks
+        # Zeros take no memory before they are written.
+        is_one = lower is upper
+        shapes = np.zeros_like(upper.ticks) if is_one else upper.ticks - lower.ticks
         shortest = self.shortest
         longest = 2 * TIME_LIMIT if self.longest is None else self.longest
         are_valid = (

@@ -348,11 +348,20 @@ class TableJoin:
         self.limit.expect(emission.expected, is_last=True)
         yield from emission
         seconds = time.perf_counter() - started
-        counters = emission.counters
-        no_pairs = None if counters.pairs else self._no_pairs(left, right)
-        own, others = plan.as_asked(counts)
-        self.summary = JoinSummary(
-            own, others, counters, seconds, "in memory", plan.tick, no_pairs,
+        self.summary = self.summarized(emission.counters, (left, right), counts, seconds)
+
+    def summarized(
+        self,
+        counters: JoinCounters,
+        sides: tuple[Side, Side],
+        counts: tuple[SideCounts, SideCounts | None],
+        seconds: float,
+    ) -> JoinSummary:
+        """What the join of these events did."""
+        no_pairs = None if counters.pairs else self._no_pairs(*sides)
+        own, others = self.plan.as_asked(counts)
+        return JoinSummary(
+            own, others, counters, seconds, "in memory", self.plan.tick, no_pairs,
             sides=self.sides, matchless=self.matchless,
         )  # fmt: skip
 

@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pyarrow as pa
 
+import cpu_fallback
 from coincide.engine.backends import load_task_backend
 from coincide.engine.events.sides import Side, grouped_events
 from coincide.engine.events.timestamps import Pairs, pair_model
@@ -35,6 +36,7 @@ from coincide.model.units import UNBOUNDED
 from cpu_fallback import event_decisions, event_merits, event_probabilities
 from cpu_fallback.join.event_join import EventJoin
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
+from cpu_fallback.join.instants import InstantJoin
 from cpu_fallback.join.nearest import NearestJoin
 
 
@@ -108,6 +110,10 @@ class TimingPairing(Pairing):
                 is_backward=window.is_backward,
                 beyond=window.beyond,
             )
+        elif self._are_of_instants():
+            join = InstantJoin(
+                sides[0], sides[1], (window.lo, window.hi), threads=spec.threads, empty=arrow_int64
+            )
         else:
             join = ranked = resilient_ranked(
                 self._backend,
@@ -122,6 +128,18 @@ class TimingPairing(Pairing):
         self.join, self._ranked, self._is_filtered = join, ranked, selection is not None
         if isinstance(join, EventJoin) and join.has_ranges:
             self.ranged = join
+
+    def _are_of_instants(self) -> bool:
+        """Whether sorted times alone tell all pairs: of exact ones, where none of them is ranked."""
+        spec = self.spec
+        takes_ranks = spec.row.is_best or spec.row.is_aggregated or spec.choice.one_to_one
+        return (
+            not takes_ranks
+            and self._backend is cpu_fallback
+            and isinstance(self._model, IntervalPairs)
+            and self.left.are_instants
+            and self.right.are_instants
+        )
 
     @remembered
     def previous(self) -> np.ndarray | None:

@@ -39,6 +39,17 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     nbytes = property(lambda self: self._held.nbytes)
     flags = property(lambda self: self._held.flags)
     data = property(lambda self: cuda.MemoryPointer(self._held))
+    device = property(lambda _: cuda.Device())
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "data": (self.data.ptr, False), "shape": self.shape, "typestr": self.dtype.str,
+            "strides": None if self.flags.c_contiguous else self.strides, "version": 3,
+        }  # fmt: skip
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CUDA, 0
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
@@ -222,8 +233,22 @@ def argsort(array: ndarray, axis: int = -1, kind: Any = None) -> ndarray:
     return _called(np.argsort, (array, axis), {"kind": "stable"}, "argsort")  # type: ignore[no-any-return]
 
 
+_CUDA = 2
+
+
+def from_dlpack(array: Any) -> ndarray:
+    """An array of the device that lies where another one does."""
+    device, held = array.__dlpack_device__()[0], array.__dlpack__()
+    if device != _CUDA:
+        raise BufferError("only arrays of the device")
+    return ndarray(None, held=held)
+
+
 def asarray(array: Any, dtype: Any = None) -> ndarray:
-    """A copy of an array of the host; one of the device is itself."""
+    """A copy of an array of the host; one of the device is itself, or another view of its memory."""
+    if not isinstance(array, ndarray) and hasattr(array, "__cuda_array_interface__"):
+        there = SimpleNamespace(__array_interface__=array.__cuda_array_interface__, held=array)
+        return ndarray(None, held=np.asarray(there))
     return array if isinstance(array, ndarray) else _copied(np.asarray(array, dtype))
 
 

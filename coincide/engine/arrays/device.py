@@ -1,0 +1,223 @@
+"""The matches of events in arrays of a GPU, which stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.arrays.asked import ArrayMatches, Asked, with_tick
+from coincide.engine.arrays.events import EventArrays
+from coincide.engine.events.time_columns import TimeScale
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import TableJoin, TablePlan
+from coincide.engine.room import check_most
+from coincide.model.condition import OpenWindow
+from coincide.model.errors import (
+    BackendError,
+    ConditionError,
+    DataError,
+    SchemaError,
+    argument,
+    brief,
+)
+from coincide.model.options import CorrelateOptions
+from coincide.model.sides import SIDES
+from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
+
+_BACK = "Bring the arrays to the host's memory with .get()"
+
+
+def on_device(
+    sides: Sequence[EventArrays],
+    arguments: Callable[..., JoinArguments],
+    asked: Asked,
+    options: CorrelateOptions,
+) -> ArrayMatches:
+    """The matches of two sides."""
+    if len(sides) == 1 or asked.emit == "aggregates":
+        what = "one stream" if len(sides) == 1 else "aggregates"
+        raise ConditionError(
+            f"a join of arrays on a GPU has two sides and gives no aggregates (found {what}). {_BACK}."
+        )
+    if arguments().backend == "cpu":
+        raise BackendError(
+            f"{argument('backend', 'cpu')} joins arrays of the host's memory (found some of a GPU)."
+            f" Remove it, or: {_BACK.lower()}."
+        )
+    from gpu_kernels.device import usable
+
+    usable.require()
+    from gpu_kernels import arrays
+
+    with arrays.callers_turn(arrays.as_array(sides[0].min_time)[0]):
+        given = [_given(side, events) for side, events in zip(SIDES, sides, strict=True)]
+        tables = [_schema_of(columns).empty_table() for columns in given]
+        options = with_tick(options, tables)
+        plan = _plan(tables, arguments, options, asked)
+        left, right = _checked(given, plan)
+        window = plan.timing.window
+        if isinstance(window, OpenWindow):
+            raise ConditionError(
+                f"a window on a GPU has two ends (found {window}). Give it both, or: {_BACK.lower()}."
+            )
+        join = arrays.ArrayJoin(left, right, IntervalPairs(window), options.classes)
+        sizes = [each.times.max_time.size for each in (left, right)]
+        return _matches(join, asked, sizes, options)
+
+
+_Column = tuple[Any, str | None]
+"""An array, and its unit if it holds times."""
+
+
+def _given(side: str, events: EventArrays) -> dict[str, _Column]:
+    """The arrays of one side by field, whole numbers in one dimension each."""
+    from gpu_kernels import arrays
+
+    found: dict[str, _Column] = {}
+    for field, given in zip(EventArrays._fields, events, strict=True):
+        if given is None:
+            continue
+        name = f"{side}.{field}"
+        try:
+            array, unit = arrays.as_array(given)
+        except (TypeError, ValueError, BufferError, NotImplementedError) as error:
+            raise SchemaError(
+                f"{name} cannot be taken as it is (found {brief(str(error))}). Leave nulls out, and"
+                " give whole numbers or times in one dimension."
+            ) from error
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise SchemaError(
+                f"{name} must be whole numbers of shape (n,) on a GPU (found {array.dtype} of"
+                f" {array.ndim} dimensions). Cast it, for example to int64 ticks."
+            )
+        if field == "key" and (unit is not None or array.dtype == np.uint64):
+            raise SchemaError(
+                f"{name} must be whole numbers with a sign (found {unit or array.dtype}). Cast it to"
+                " int64."
+            )
+        found[field] = array, unit
+    sizes = {field: array.size for field, (array, _) in found.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{field} of {size:,}" for field, size in sizes.items())
+        raise SchemaError(f"arrays of {side} differ in length (found {told}). Give each event one.")
+    return found
+
+
+def _schema_of(columns: dict[str, _Column]) -> pa.Schema:
+    kinds = {
+        field: pa.int64() if unit is None else pa.timestamp(unit)
+        for field, (_, unit) in columns.items()
+    }
+    return pa.schema(kinds)
+
+
+def _plan(
+    tables: list[pa.Table],
+    arguments: Callable[..., JoinArguments],
+    options: CorrelateOptions,
+    asked: Asked,
+) -> TablePlan:
+    """The plan of a join of tables with such columns."""
+    given = arguments(
+        options=options, emit=asked.emit, left_columns="min_time", right_columns="min_time"
+    )
+    return TableJoin(tables[0], tables[1], given).plan
+
+
+def _checked(given: Sequence[dict[str, _Column]], plan: TablePlan) -> list[Any]:
+    """Events in ticks; refuses intervals that end before they begin, and times out of range."""
+    from gpu_kernels import arrays
+
+    raw, scales = [], [times.scales for times in plan.times]
+    for columns, (scale, _) in zip(given, scales, strict=True):
+        low = _whole(columns["min_time"][0])
+        high = _whole(columns["max_time"][0]) if "max_time" in columns else low
+        raw.append((low, high, scale.limit))
+    for side, row, (low, high, _), (scale, _) in zip(
+        SIDES, arrays.first_invalid(raw), raw, scales, strict=True
+    ):
+        if row is not None:
+            raise _invalid(side, row, int(low[row]), int(high[row]), scale)
+    return [
+        arrays.ArrayEvents(_ticks(low, high, scale), _key_of(columns))
+        for (low, high, _), (scale, _), columns in zip(raw, scales, given, strict=True)
+    ]
+
+
+def _whole(array: Any) -> Any:
+    """An array as int64, C-contiguous; what has no room is out of range."""
+    from gpu_kernels.device.arrays import array_module
+
+    xp = array_module()
+    if array.dtype == np.uint64:
+        array = xp.minimum(array, np.uint64(np.iinfo(np.int64).max))
+    return xp.ascontiguousarray(array.astype(np.int64, copy=False))
+
+
+def _ticks(low: Any, high: Any, scale: TimeScale) -> IntervalTimes:
+    if scale.factor.denominator != 1:
+        raise ConditionError(
+            f"a tick of {scale.tick.unit} is longer than what arrays on a GPU count (found"
+            f" {scale.factor.denominator} of these in one). Remove {argument('tick')}."
+        )
+    if scale.factor == 1:
+        return IntervalTimes(low, high)
+    factor = scale.factor.numerator
+    scaled = low * factor
+    return IntervalTimes(scaled, scaled if high is low else high * factor)
+
+
+def _key_of(columns: dict[str, _Column]) -> Any | None:
+    return _whole(columns["key"][0]) if "key" in columns else None
+
+
+def _invalid(side: str, row: int, low: int, high: int, scale: TimeScale) -> DataError:
+    if low > high:
+        return DataError(
+            f"{side}: min_time is above max_time (found {low} and {high} in row {row}). Swap them, or"
+            " leave such events out."
+        )
+    return DataError(
+        f"{side}: a time is out of range (found {low} to {high} in row {row}). Times must be within"
+        f" {scale.limit:,} of 0: count in a coarser unit, or from a later start."
+    )
+
+
+def _matches(
+    join: Any, asked: Asked, sizes: Sequence[int], options: CorrelateOptions
+) -> ArrayMatches:
+    from gpu_kernels import arrays
+    from gpu_kernels.device.arrays import array_module
+
+    if asked.emit == "counts":
+        return ArrayMatches(counts=join.counts())
+    row_type = asked.row_type(*sizes, default=np.int32)
+    if asked.emit == "best":
+        right = join.best(row_type)
+        left = array_module().arange(right.size)
+        return ArrayMatches(right=right, **_of_pairs(join, asked, left, right))
+    total = 0
+
+    def expect(pairs: int) -> None:
+        nonlocal total
+        total += pairs
+        check_most(total, options.max_pairs)
+
+    in_lists = asked.emit == "lists"
+    left, right = join.pairs(row_type, expect, in_left_order=in_lists or asked.order == "left")
+    found = ArrayMatches(left, right, **_of_pairs(join, asked, left, right))
+    return (
+        found._replace(left=None, offsets=arrays.offsets_of(join.counts())) if in_lists else found
+    )
+
+
+def _of_pairs(join: Any, asked: Asked, left: Any, right: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if asked.probability:
+        found["probability"] = join.probabilities(left, right)
+    if asked.delta:
+        found["delta"] = join.deltas(left, right)
+    return found

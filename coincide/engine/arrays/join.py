@@ -1,0 +1,355 @@
+"""`correlate_arrays`: events in arrays in, row numbers and what pairs have in arrays out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.arrays.asked import (
+    ArrayMatches,
+    Asked,
+    PairsInOrder,
+    RowType,
+    with_tick,
+)
+from coincide.engine.arrays.events import (
+    EventArrays,
+    are_on_device,
+    event_arrays,
+    host_column,
+    table_of,
+)
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.derived_joins import OrderedJoin, is_ascending
+from coincide.engine.join.join import TableJoin, correlate_tables
+from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
+from coincide.engine.join.spec import NO_NUMBER, Pairing
+from coincide.engine.pairs.source import PairSource, Rows
+from coincide.engine.reports.join_report import JoinReport
+from coincide.engine.room import Expected
+from coincide.model.condition import Confidence, TimingCondition
+from coincide.model.counters import JoinCounters, offsets_of
+from coincide.model.errors import ConditionError, SchemaError, argument, brief
+from coincide.model.options import Backend, CorrelateOptions, Emit
+from coincide.model.sides import RIGHT, SIDES
+from coincide.model.threads import in_order
+from cpu_fallback.join.event_join import EventJoin
+from cpu_fallback.join.instants import InstantJoin
+
+ArrayAggregates = Mapping[str, str | tuple[Any, str]]
+_PAIRS_OF_A_RUN = 1 << 20
+
+
+def correlate_arrays(
+    left: EventArrays | Any,
+    right: EventArrays | Any | None = None,
+    condition: TimingCondition | None = None,
+    *,
+    within: GivenWindow | None = None,
+    confidence: Confidence | None = None,
+    emit: Emit = "pairs",
+    probability: bool = False,
+    delta: bool = False,
+    order: PairsInOrder = "any",
+    rows: RowType = "auto",
+    aggregates: ArrayAggregates | None = None,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
+) -> ArrayMatches:
+    """Join events in arrays: P(lo <= T_right - T_left <= hi) must reach the confidence.
+
+    The pairs are those of `correlate_tables`. Arrays of a GPU stay there, and so does the answer.
+
+    Parameters
+    ----------
+    left, right : EventArrays, array, or tuple of arrays
+        Events of both sides; one array holds exact instants. NumPy, CuPy, Arrow, pandas, cuDF, torch and
+        whatever offers ``__cuda_array_interface__`` or DLPack, all in one memory. datetime64 counts its
+        own unit. Without `right` the events of `left` are joined with each other, each pair once.
+    condition : TimingCondition, optional
+        The window on T_right - T_left and the confidence that it must reach.
+    within, confidence
+        The same in place of `condition`: ``within=(-50, 50)`` in ticks, or ``within="50ns"`` where the
+        unit is known. Exact instants need no confidence.
+    emit : {"pairs", "lists", "counts", "best", "aggregates"}
+        Row numbers of pairs; those of the right matches of each left row, one list after the other; how
+        many these are; the most probable one; or `aggregates` of them.
+    probability, delta : bool
+        Also give the satisfaction probability, and T_right - T_left in ticks.
+    order : {"any", "left"}
+        ``"left"``: pairs by left row. ``"any"``: by the left event's key, as keys are first met, and by its
+        time; without keys that is the same where the left events are sorted. Lists are by left row.
+    rows : {"auto", "int32", "int64"}
+        The type of row numbers. ``"auto"`` is int64 in the host's memory, as NumPy indexes, and int32 on
+        a GPU, as cuDF does, where they have room.
+    aggregates : dict, optional
+        With ``emit="aggregates"``, by name ``"count"``, or an array of right values, shape (n_right,), and
+        a function: ``{"n": "count", "energy": (amplitude, "sum")}``. Functions are those of
+        `correlate_tables`. ``"delta"`` and ``"probability"`` stand for what pairs have.
+    backend : {"auto", "cpu", "gpu"}
+        Where to join: ``"auto"`` is where the arrays are.
+    options : CorrelateOptions
+        `unit` says what numbers count, `tick` in what to count; without one it is the finest unit of
+        datetime64 arrays. `threads`, `classes` and `max_pairs` hold too.
+    report : JoinReport, optional
+        Receives what was found.
+
+    Returns
+    -------
+    ArrayMatches
+
+    Raises
+    ------
+    SchemaError
+        If the type, the shape or the memory of an array cannot serve.
+    ConditionError
+        If the condition or an argument makes no sense.
+    DataError
+        If a value is missing, an interval ends before it begins, or a time is out of range; the message
+        names the first row.
+    MemoryBudgetError
+        If there are more pairs than fit in memory, or than `max_pairs`.
+    BackendError
+        If the backend is not here.
+
+    Warns
+    -----
+    NoPairsWarning
+
+    Examples
+    --------
+    Coincidences of two detectors within 50 ticks:
+
+    >>> import numpy as np
+    >>> from coincide import correlate_arrays
+    >>> first, second = np.array([100, 250, 900]), np.array([130, 210, 955])
+    >>> found = correlate_arrays(first, second, within=(-50, 50))
+    >>> found.left.tolist(), found.right.tolist()
+    ([0, 1], [0, 1])
+    """
+    JoinReport.check(report)
+    check_second(right)
+    asked = Asked(emit, probability, delta, order, rows)
+    given = [left] if right is None else [left, right]
+    sides = [event_arrays(side, each) for side, each in zip(SIDES, given, strict=False)]
+    values = _value_arrays(emit, aggregates)
+    is_there = are_on_device(sides, values)
+    if options.invalid != "raise":
+        raise ConditionError(
+            f"{argument('invalid', options.invalid)} would leave out rows, whose numbers are the"
+            f" answer. Remove it, and leave them out first."
+        )
+    times = [_times_of(each) for each in sides]
+    meant = condition_of(condition, within, confidence, (times[0], times[-1]), None)
+    arguments = partial(
+        JoinArguments, meant, left_time=times[0], right_time=times[-1], by=_keys_of(sides),
+        backend=backend, is_one_stream=right is None,
+    )  # fmt: skip
+    if is_there:
+        from coincide.engine.arrays.device import on_device
+
+        return on_device(sides, arguments, asked, options)
+    tables = [table_of(*each) for each in zip(SIDES, sides, strict=False)]
+    options = with_tick(options, tables)
+    if backend == "auto":  # where the arrays are
+        arguments = partial(arguments, backend="cpu")
+    if emit == "aggregates":
+        return _aggregated(tables, arguments(options=options), aggregates or {}, report)
+    # Rows need no columns, but a table of pairs has some: times take no copy.
+    names = ("min_time",)
+    join = TableJoin(
+        tables[0],
+        None if right is None else tables[1],
+        arguments(options=options, emit=emit, left_columns=names, right_columns=names),
+    )
+    return _in_host(join, asked, report)
+
+
+def _value_arrays(emit: Emit, aggregates: ArrayAggregates | None) -> dict[str, Any]:
+    """The arrays of right values that are aggregated, by what messages call them."""
+    if (emit == "aggregates") != (aggregates is not None):
+        raise ConditionError(
+            f"{argument('emit', 'aggregates')} and {argument('aggregates')} go together (found one"
+            " of them). Give both, or none."
+        )
+    if aggregates is None:
+        return {}
+    if not isinstance(aggregates, Mapping):
+        raise ConditionError(
+            f"{argument('aggregates')} must be a dict (found {brief(aggregates)}). Give"
+            ' {"n": "count", "total": (values, "sum")}.'
+        )
+    pairs = {name: each[0] for name, each in aggregates.items() if isinstance(each, tuple) and each}
+    return {
+        f"aggregates[{name!r}]": array
+        for name, array in pairs.items()
+        if not isinstance(array, str)
+    }
+
+
+def _times_of(events: EventArrays) -> str | tuple[str, str]:
+    return "min_time" if events.max_time is None else ("min_time", "max_time")
+
+
+def _keys_of(sides: list[EventArrays]) -> tuple[str, ...]:
+    have_one = {each.key is not None for each in sides}
+    if len(have_one) > 1:
+        without = SIDES[int(sides[0].key is not None)]
+        raise SchemaError(
+            f"both sides must have a key, or none (found none of {without}). Give"
+            f" {without} one, or remove the other."
+        )
+    return ("key",) if have_one == {True} else ()
+
+
+def _in_host(join: TableJoin, asked: Asked, report: JoinReport | None) -> ArrayMatches:
+    """The matches of events in the host's memory."""
+    started = time.perf_counter()
+    left, right, (own, others) = join.read()
+    # That events with a key below 0 match nothing is asked for.
+    own = replace(own, unmatchable=0)
+    others = None if others is None else replace(others, unmatchable=0)
+    pairing = join.plan.spec.pairing(left, right)
+    join.limit.is_collected = True
+    found, counters = _matches(pairing, asked, join)
+    seconds = time.perf_counter() - started
+    JoinReport.tell(join.summarized(counters, (left, right), (own, others), seconds), report)
+    return found
+
+
+def _matches(pairing: Pairing, asked: Asked, join: TableJoin) -> tuple[ArrayMatches, JoinCounters]:
+    source, sizes = pairing.join, (len(pairing.left), len(pairing.right))
+    if asked.emit == "counts":
+        return ArrayMatches(counts=_by_row(source)), source.counters
+    dtype = asked.row_type(*sizes, default=np.int64)
+    if asked.emit == "best":
+        return _best(pairing, asked, dtype)
+    is_sorted = asked.order == "left" or asked.emit == "lists"
+    if is_sorted and not is_ascending(source.left_order):
+        source = OrderedJoin(pairing)
+    pairs = source.counters.pairs
+    size = pairs * (2 * dtype().itemsize + 8 * (asked.probability + asked.delta))
+    join.limit.expect(Expected(pairs, pairs, size), is_last=True)
+    rows = _all_rows(source, dtype, pairing.spec.threads)
+    found = ArrayMatches(*rows, **_of_pairs(pairing, asked, rows))
+    if asked.emit == "lists":
+        found = found._replace(left=None, offsets=offsets_of(_by_row(source)))
+    return found, source.counters
+
+
+def _by_row(source: PairSource) -> np.ndarray:
+    """The matches of each left row: int64 array, shape (n_left,)."""
+    counts = np.zeros(source.left_order.size, np.int64)
+    counts[source.left_order] = source.counts
+    return counts
+
+
+def _of_pairs(pairing: Pairing, asked: Asked, rows: Rows) -> dict[str, Any]:
+    """Probabilities and deltas of pairs, if a question names them."""
+    found: dict[str, Any] = {}
+    if asked.probability:
+        found["probability"] = _in_runs(pairing.probabilities, rows, np.float64, pairing)
+    if asked.delta:
+        found["delta"] = _in_runs(pairing.deltas, rows, np.int64, pairing)
+    return found
+
+
+def _in_runs(evaluate: Any, rows: Rows, dtype: Any, pairing: Pairing) -> np.ndarray:
+    """What is found of pairs, some at a time: so what is made on the way stays small."""
+    out = np.empty(rows[RIGHT].size, dtype)
+    cuts = [slice(a, a + _PAIRS_OF_A_RUN) for a in range(0, out.size, _PAIRS_OF_A_RUN)]
+
+    def put(run: slice) -> tuple[()]:
+        out[run] = evaluate(*(each[run] for each in rows))
+        return ()
+
+    for _ in in_order(put, cuts, pairing.spec.threads):
+        pass
+    return out
+
+
+def _best(
+    pairing: Pairing, asked: Asked, dtype: type[np.signedinteger]
+) -> tuple[ArrayMatches, JoinCounters]:
+    best = pairing.best_matches(in_order=True)
+    n = len(pairing.left)
+    found, rows = best.of(0, n)
+    right = np.full(n, -1, dtype)
+    right[found] = rows[RIGHT]
+    missing = {"probability": np.nan, "delta": NO_NUMBER}
+    more: dict[str, Any] = {}
+    for name, values in _of_pairs(pairing, asked, rows).items():
+        more[name] = np.full(n, missing[name], values.dtype)
+        more[name][found] = values
+    return ArrayMatches(right=right, **more), best.counters
+
+
+def _all_rows(source: PairSource, dtype: type[np.signedinteger], threads: int) -> Rows:
+    """The rows of all pairs."""
+    if isinstance(source, (InstantJoin, EventJoin)):
+        return source.all_rows(dtype)
+    offsets, orders = source.offsets, (source.left_order, source.right_order)
+    out = np.empty(offsets[-1], dtype), np.empty(offsets[-1], dtype)
+
+    def put(run: tuple[int, int]) -> tuple[()]:
+        of_run = slice(offsets[run[0]], offsets[run[1]])
+        for array, values in zip(out, source.pairs(*run, *orders), strict=True):
+            array[of_run] = values
+        return ()
+
+    for _ in in_order(put, source.chunks(_PAIRS_OF_A_RUN), threads):
+        pass
+    return out
+
+
+def _aggregated(
+    tables: list[pa.Table],
+    arguments: JoinArguments,
+    aggregates: ArrayAggregates,
+    report: JoinReport | None,
+) -> ArrayMatches:
+    """Aggregates of arrays of right values, which a table takes as columns."""
+    asked: dict[str, Any] = {_COUNTS: "count"}
+    right = tables[-1]
+    for name, each in aggregates.items():
+        asked[name] = each
+        if isinstance(each, tuple) and each and not isinstance(each[0], str):
+            column = host_column(f"aggregates[{name!r}]", each[0])
+            if len(column) != right.num_rows:
+                raise SchemaError(
+                    f"aggregates[{name!r}] has {len(column):,} values (found {right.num_rows:,}"
+                    " right events). Give each event one."
+                )
+            asked[name] = (f"\0{name}", *each[1:])
+            right = right.append_column(f"\0{name}", column)
+    one = arguments.is_one_stream
+    found = correlate_tables(
+        right if one else tables[0], None if one else right, arguments.condition,
+        left_time=arguments.left_time, right_time=arguments.right_time, by=arguments.by,
+        left_columns="min_time", how="left", emit="aggregates", aggregates=asked,
+        backend=arguments.backend, options=arguments.options, report=report,
+    )  # fmt: skip
+    made = {name: _array_of(found[name].combine_chunks()) for name in asked}
+    counts = made.pop(_COUNTS)
+    return ArrayMatches(counts=counts, aggregates=made)
+
+
+_COUNTS = "\0counts"
+
+
+def _array_of(column: pa.Array) -> np.ndarray:
+    """A column as an array of its own type, with NaN, NaT or 0 for nulls."""
+    types = pa.types
+    if types.is_floating(column.type) or types.is_temporal(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    if types.is_integer(column.type) or types.is_boolean(column.type):
+        zero = pa.scalar(0).cast(column.type)
+        return column.fill_null(zero).to_numpy(zero_copy_only=False)
+    return column.to_numpy(zero_copy_only=False)

@@ -1,0 +1,224 @@
+"""The join of exact instants: two cursors over the sorted times, and no candidate to probe.
+
+A pair qualifies where lo <= t_right - t_left <= hi, so the matches of a base event are one run of
+targets. Times are read where they lie if they are in order. Positions and their order are those of
+`cpu_fallback.join.event_join`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coincide.model.compiled import compiled, copy_into
+from coincide.model.counters import CountedJoin, JoinCounters, offsets_of
+from coincide.model.ordering import stable_order
+from coincide.model.remembered import remembered
+from coincide.model.threads import blocks_of, run_tasks
+from cpu_fallback.join.buffers import group_of, next_group, reach
+
+_RUN = 512
+"""Base events placed together, whose places stay in the L1 cache."""
+
+
+class Instants(NamedTuple):
+    """Exact times of one side by (group, time); those of no group last."""
+
+    order: np.ndarray  # int64, shape (n,): rows; empty where all are in order
+    times: np.ndarray  # int64, shape (n,): ticks
+    offsets: np.ndarray  # int64, shape (groups + 1,): the first of each group
+
+
+class Sides(NamedTuple):
+    """Both sides of a join, as the kernels take them."""
+
+    base: Instants
+    targets: Instants
+    lo: int
+    hi: int
+
+
+class InstantJoin(CountedJoin):
+    """A join of two sides of exact times, ready to be counted and filled.
+
+    Used like an `EventJoin`, but for best matches and aggregates.
+    """
+
+    def __init__(
+        self,
+        left: Any,
+        right: Any,
+        window: tuple[int, int],
+        *,
+        threads: int = 1,
+        empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
+    ) -> None:
+        self.threads, self._empty = threads, empty
+        given = [left] if left is right else [left, right]
+        sides = run_tasks([partial(_in_order, each, threads) for each in given], threads)
+        self._sides = Sides(sides[0], sides[-1], *window)
+
+    @remembered
+    def left_order(self) -> np.ndarray:
+        """Left row at each base position: int64 array, shape (n_left,)."""
+        return _rows_of(self._sides.base)
+
+    @remembered
+    def right_order(self) -> np.ndarray:
+        """Right row at each target position: int64 array, shape (n_right,)."""
+        return _rows_of(self._sides.targets)
+
+    @remembered
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.zeros(self._sides.base.times.size, np.int64)
+        return counts, np.array([sum(self._totals(counts)), 0, 0])
+
+    @remembered
+    def _of_blocks(self) -> np.ndarray:
+        """Where the matches of each of `_blocks` begin among all: int64 array; no event's count is kept."""
+        return offsets_of(np.array(self._totals(np.empty(0, np.int64)), np.int64))
+
+    @property
+    def counters(self) -> JoinCounters:
+        """As in `CountedJoin`."""
+        total = int(self._of_blocks[-1])
+        return JoinCounters(total, 0, total)
+
+    def _totals(self, counts: np.ndarray) -> list[int]:
+        """The matches of each of `_blocks`, and if there is room those of each base position."""
+        tasks = [partial(_count, *block, self._sides, counts) for block in self._blocks]
+        return [int(total) for total in run_tasks(tasks, self.threads)]
+
+    @property
+    def _blocks(self) -> list[tuple[int, int]]:
+        return blocks_of(self._sides.base.times.size, self.threads)
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values of the matches of the base positions start ... stop: int64 arrays, shape (matches,)."""
+        out = self._room(start, stop), self._room(start, stop)
+        _fill(start, stop, self._sides, left_values, right_values, *out)
+        return out
+
+    def matches(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+        """As `pairs`, the right side only: int64 array, shape (matches,)."""
+        out = self._room(start, stop)
+        _fill(start, stop, self._sides, right_values[:0], right_values, out[:0], out)
+        return out
+
+    def _room(self, start: int, stop: int) -> np.ndarray:
+        return self._empty(int(self.offsets[stop] - self.offsets[start]))
+
+    def all_rows(self, dtype: type[np.signedinteger]) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of all pairs by base position, in arrays of a type."""
+        ends = self._of_blocks
+        out = tuple(np.empty(ends[-1], dtype) for _ in range(2))
+        orders = [side.order.astype(dtype) for side in (self._sides.base, self._sides.targets)]
+        tasks = [
+            partial(_fill, *block, self._sides, *orders, *(each[a:b] for each in out))
+            for block, a, b in zip(self._blocks, ends, ends[1:], strict=False)
+        ]
+        run_tasks(tasks, self.threads)
+        return out[0], out[1]
+
+
+def _rows_of(side: Instants) -> np.ndarray:
+    return side.order if side.order.size else np.arange(side.times.size)
+
+
+def _in_order(events: Any, threads: int) -> Instants:
+    """Times by (group, time), equal ones by row."""
+    times, group = events.max_time, events.group
+    if group is None:
+        offsets = np.array([0, times.size])
+        if _is_ascending(times):
+            return Instants(np.empty(0, np.int64), times, offsets)
+    else:
+        group = np.where(group >= 0, group, events.groups)
+        offsets = offsets_of(np.bincount(group, minlength=events.groups)[: events.groups])
+    order = stable_order(times, group, threads)
+    return Instants(order, times[order], offsets)
+
+
+@compiled
+def _is_ascending(times):
+    for i in range(1, times.size):  # noqa: SIM110 - a generator is not compiled
+        if times[i] < times[i - 1]:
+            return False
+    return True
+
+
+class _Places(NamedTuple):
+    """For each event of a run the first target in its window, and the first beyond it."""
+
+    first: np.ndarray
+    last: np.ndarray
+
+
+@compiled
+def _placed(sides, start, end, stop, cursor, places):
+    """Place the base events start ... end of a group, whose targets end at `stop`."""
+    origins, times = sides.base.times[start:end], sides.targets.times
+    n = end - start
+    cursor[0] = reach(times, cursor[0], stop, origins, sides.lo, places.first[:n])
+    cursor[1] = reach(times, cursor[1], stop, origins, sides.hi + 1, places.last[:n])
+
+
+@compiled(allocates=True)
+def _count(start, stop, sides, counts):
+    """The matches of the base events start ... stop; of each as well, where there is room."""
+    base, offsets = sides.base, sides.targets.offsets
+    places = _Places(np.empty(_RUN, np.int64), np.empty(_RUN, np.int64))
+    cursor, opened, total = np.zeros(2, np.int64), -1, np.int64(0)
+    group, i = group_of(base, start), start
+    while i < stop:
+        group = next_group(base, group, i)
+        if group == base.offsets.size - 1:
+            break
+        if opened != group:
+            opened = group
+            cursor[:] = offsets[group]
+        end = min(stop, i + _RUN, base.offsets[group + 1])
+        _placed(sides, i, end, offsets[group + 1], cursor, places)
+        for m in range(end - i):
+            found = max(places.last[m] - places.first[m], np.int64(0))
+            total += found
+            if counts.size:
+                counts[i + m] = found
+        i = end
+    return total
+
+
+@compiled(allocates=True)
+def _fill(start, stop, sides, left_values, right_values, left_out, right_out):
+    """Write the matches of the base events start ... stop; without values their positions."""
+    base, offsets = sides.base, sides.targets.offsets
+    places = _Places(np.empty(_RUN, np.int64), np.empty(_RUN, np.int64))
+    cursor, opened, at = np.zeros(2, np.int64), -1, np.int64(0)
+    group, i = group_of(base, start), start
+    while i < stop:
+        group = next_group(base, group, i)
+        if group == base.offsets.size - 1:
+            break
+        if opened != group:
+            opened = group
+            cursor[:] = offsets[group]
+        end = min(stop, i + _RUN, base.offsets[group + 1])
+        _placed(sides, i, end, offsets[group + 1], cursor, places)
+        for m in range(end - i):
+            first, last = places.first[m], places.last[m]
+            past = at + max(last - first, np.int64(0))
+            if left_out.size:
+                left_out[at:past] = left_values[i + m] if left_values.size else i + m
+            if right_values.size:
+                copy_into(right_out[at:past], right_values[first:last])
+            else:
+                for t in range(past - at):
+                    right_out[at + t] = first + t
+            at = past
+        i = end
+    return at

@@ -1,0 +1,206 @@
+"""Joins of events that are in a GPU's memory already, whose answers stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
+from gpu_kernels.device.arrays import array_module, on_host, tuple_on_device
+from gpu_kernels.device.memory import filled, in_parts, take, translated
+from gpu_kernels.device.turn import TURN, choose
+from gpu_kernels.join import Block, by_key, find_best, prepared
+from gpu_kernels.kernels import arrays as checks
+from gpu_kernels.kernels import join as tiles
+from gpu_kernels.kernels.compilation import launch_each
+
+_PAIRS_AT_ONCE = 1 << 22
+_NO_ROW = np.iinfo(np.int64).max
+NO_DELTA = np.iinfo(np.int64).min
+"""The delta of an event without a match."""
+
+
+class _Relabelled:
+    """An array of a device of which CUDA's array interface says something else."""
+
+    def __init__(self, given: Any, interface: dict[str, Any]) -> None:
+        self.given, self.__cuda_array_interface__ = given, interface
+
+
+def as_array(given: Any) -> tuple[Any, str | None]:
+    """An array of a device as CuPy's, not copied, and its unit if it holds times.
+
+    Raises `ValueError` for one that has a mask, whose nulls no array has.
+    """
+    xp = array_module()
+    interface = getattr(given, "__cuda_array_interface__", None)
+    if interface is None:
+        return xp.from_dlpack(given), None
+    if interface.get("mask") is not None:
+        raise ValueError("it has a mask of nulls")
+    kind = np.dtype(interface["typestr"])
+    if kind.kind not in "mM":
+        return xp.asarray(given), None
+    whole = {**interface, "typestr": np.dtype(np.int64).str}
+    return xp.asarray(_Relabelled(given, whole)), np.datetime_data(kind)[0]
+
+
+@contextmanager
+def callers_turn(array: Any) -> Iterator[None]:
+    """Work on the device of an array after the caller's stream, which goes on after that."""
+    cuda = array_module().cuda
+    caller, ours = cuda.get_current_stream(), cuda.Stream.null
+    is_other = caller.ptr != ours.ptr
+    choose(array.device.id)
+    ready = caller.record() if is_other else None
+    with TURN, translated("the join of arrays"):
+        if ready is not None:
+            ours.wait_event(ready)
+        yield
+        if is_other:
+            caller.wait_event(ours.record())
+
+
+class ArrayEvents(NamedTuple):
+    """Events of one side: int64 arrays in device memory, C-contiguous."""
+
+    times: IntervalTimes
+    key: Any | None = None  # one below 0 matches nothing
+
+
+def first_invalid(sides: Sequence[tuple[Any, Any, int]]) -> list[int | None]:
+    """For each side, of min times, max times and a limit of both, the row of the first invalid event."""
+    first = filled(len(sides), np.int64, _NO_ROW)
+    for k, (low, high, limit) in enumerate(sides):
+        launch_each(checks.first_invalid, low.size, low, high, limit, first[k : k + 1])
+    return [None if row == _NO_ROW else row for row in on_host(first).tolist()]
+
+
+class ArrayJoin:
+    """The join of two sides, sorted on the device and ready to be asked. Answers stay on the device."""
+
+    def __init__(
+        self, left: ArrayEvents, right: ArrayEvents, model: IntervalPairs, classes: int | None
+    ) -> None:
+        codes, groups = _codes(left.key, right.key)
+        self._left, self._right, self._model = left.times, right.times, model
+        own, others = by_key(left.times, codes[0]), by_key(right.times, codes[1])
+        self._left_order, self._right_order, _, self._banded = prepared(
+            own, others, groups, model, classes
+        )
+
+    def counts(self) -> Any:
+        """Matches of each left row: int64 array, shape (n_left,)."""
+        counts = take(self._left_order.size, np.int64)
+
+        def count(start: int, stop: int) -> None:
+            counts[self._left_order[start:stop]] = Block(self._banded, start, stop).counts
+
+        self._in_blocks(count)
+        return counts
+
+    def pairs(
+        self, row_type: type, expect: Callable[[int], None], *, in_left_order: bool
+    ) -> tuple[Any, Any]:
+        """Rows of all pairs, by base position or by left row; `expect` hears how many there are."""
+        xp, parts = array_module(), [(take(0, row_type), take(0, row_type))]
+
+        def fill(start: int, stop: int) -> None:
+            block = Block(self._banded, start, stop)
+            expect(block.matches)
+            rows = block.fill(self._left_order, self._right_order)
+            parts.append(tuple(each.astype(row_type, copy=False) for each in rows))
+
+        self._in_blocks(fill)
+        found = parts[-1] if len(parts) == 2 else map(xp.concatenate, zip(*parts, strict=True))
+        left, right = found
+        order = self._left_order
+        if in_left_order and not bool((order[1:] > order[:-1]).all()):
+            places = xp.argsort(left, kind="stable")
+            left, right = left[places], right[places]
+        return left, right
+
+    def best(self, row_type: type) -> Any:
+        """The right row of the most probable match of each left row, -1 for none."""
+        xp, n = array_module(), self._right_order.size
+        best = filled(self._left_order.size, row_type, -1)
+        if not n:
+            return best
+        # Ties: by max_time, min_time and row.
+        rows = xp.argsort(self._right.min_time, kind="stable")
+        rows = rows[xp.argsort(self._right.max_time[rows], kind="stable")]
+        ranks = take(n, np.int64)
+        ranks[rows] = xp.arange(n, dtype=np.int64)
+        ranks = ranks[self._right_order]
+
+        def choose_best(start: int, stop: int) -> None:
+            least, highest, _ = find_best(self._banded, ranks, start, stop)
+            chosen = rows[xp.minimum(least, n - 1)]
+            chosen = xp.where(highest > -np.inf, chosen, -1).astype(row_type)
+            best[self._left_order[start:stop]] = chosen
+
+        self._in_blocks(choose_best)
+        return best
+
+    def _in_blocks(self, work: Callable[[int, int], None]) -> None:
+        for block in self._banded.blocks(0, self._left_order.size):
+            in_parts(work, *block)
+
+    def probabilities(self, left_rows: Any, right_rows: Any) -> Any:
+        """Satisfaction probabilities of pairs: float64 array; NaN where there is no right row."""
+        xp, out = array_module(), take(right_rows.size, np.float64)
+        rule = tuple_on_device(self._model.rule)
+
+        def evaluate(start: int, stop: int) -> None:
+            rows = left_rows[start:stop], xp.maximum(right_rows[start:stop], 0)
+            given = [
+                column[row]
+                for times, row in zip((self._left, self._right), rows, strict=True)
+                for column in (times.keys(), times.shapes())
+            ]
+            launch_each(tiles.pair_probabilities, stop - start, rule, *given, out[start:stop])
+
+        for start in range(0, out.size, _PAIRS_AT_ONCE):
+            in_parts(evaluate, start, min(start + _PAIRS_AT_ONCE, out.size))
+        return xp.where(right_rows < 0, np.nan, out)
+
+    def deltas(self, left_rows: Any, right_rows: Any) -> Any:
+        """T_right - T_left between midpoints, half a tick left off: int64 array; `NO_DELTA` without one."""
+        xp = array_module()
+        right = self._right.keys()[xp.maximum(right_rows, 0)]
+        doubled = right - self._left.keys()[left_rows]
+        return xp.where(right_rows < 0, NO_DELTA, (doubled + (doubled < 0)) >> 1)
+
+
+def offsets_of(counts: Any) -> Any:
+    """Exclusive scan of counts: int64 array, shape (n + 1,)."""
+    offsets = filled(counts.size + 1, np.int64, 0)
+    array_module().cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _codes(left: Any | None, right: Any | None) -> tuple[list[Any | None], int]:
+    """Dense codes of the keys of both sides, -1 for one below 0, and how many there are."""
+    if left is None or right is None:
+        return [None, None], 1
+    xp = array_module()
+    both = xp.concatenate([left, right])
+    if not both.size:
+        return [left, right], 1
+    order = xp.argsort(both, kind="stable")
+    ascending = both[order]
+    begins = filled(both.size, np.int64, 0)
+    begins[1:] = ascending[1:] != ascending[:-1]
+    numbers = xp.cumsum(begins)
+    groups = int(numbers[-1]) + 1
+    # Numbered as the CPU does it, by the row in which each key is first met.
+    firsts = order[xp.searchsorted(numbers, xp.arange(groups), side="left")]
+    ranks = take(groups, np.int64)
+    ranks[xp.argsort(firsts, kind="stable")] = xp.arange(groups)
+    codes = take(both.size, np.int64)
+    codes[order] = ranks[numbers]
+    codes = xp.where(both < 0, -1, codes)
+    return [codes[: left.size].copy(), codes[left.size :].copy()], groups
