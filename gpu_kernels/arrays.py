@@ -102,16 +102,12 @@ class ArrayJoin:
         self._in_blocks(count)
         return counts
 
-    def pairs(
-        self, row_type: type, expect: Callable[[int], None], *, in_left_order: bool
-    ) -> tuple[Any, Any]:
-        """Rows of all pairs, by base position or by left row; `expect` hears how many there are."""
+    def pairs(self, row_type: type, *, in_left_order: bool) -> tuple[Any, Any]:
+        """Rows of all pairs, by base position or by left row."""
         xp, parts = array_module(), [(take(0, row_type), take(0, row_type))]
 
         def fill(start: int, stop: int) -> None:
-            block = Block(self._banded, start, stop)
-            expect(block.matches)
-            rows = block.fill(self._left_order, self._right_order)
+            rows = Block(self._banded, start, stop).fill(self._left_order, self._right_order)
             parts.append(tuple(each.astype(row_type, copy=False) for each in rows))
 
         self._in_blocks(fill)
@@ -151,6 +147,8 @@ class ArrayJoin:
 
     def probabilities(self, left_rows: Any, right_rows: Any) -> Any:
         """Satisfaction probabilities of pairs: float64 array; NaN where there is no right row."""
+        if not self._right_order.size:
+            return filled(right_rows.size, np.float64, np.nan)
         xp, out = array_module(), take(right_rows.size, np.float64)
         rule = tuple_on_device(self._model.rule)
 
@@ -169,6 +167,8 @@ class ArrayJoin:
 
     def deltas(self, left_rows: Any, right_rows: Any) -> Any:
         """T_right - T_left between midpoints, half a tick left off: int64 array; `NO_DELTA` without one."""
+        if not self._right_order.size:
+            return filled(right_rows.size, np.int64, NO_DELTA)
         xp = array_module()
         right = self._right.keys()[xp.maximum(right_rows, 0)]
         doubled = right - self._left.keys()[left_rows]

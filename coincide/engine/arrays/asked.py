@@ -82,11 +82,8 @@ class Asked:
 
 
 def with_tick(options: CorrelateOptions, tables: list[pa.Table]) -> CorrelateOptions:
-    """Options that count in the finest unit of arrays that have one."""
+    """Options that count ns where a datetime64 array has them; else tables count us."""
     kinds = [kind for table in tables for kind in table.schema.types]
-    units = [
-        kind.unit for kind in kinds if pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
-    ]
-    if options.tick is not None or not units:
-        return options
-    return replace(options, tick=max(units, key=("s", "ms", "us", "ns").index))
+    have_ns = any(pa.types.is_timestamp(kind) and kind.unit == "ns" for kind in kinds)
+    is_open = options.tick is options.unit is None
+    return replace(options, unit="ns") if have_ns and is_open else options

@@ -9,16 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.arrays.asked import ArrayMatches, Asked, with_tick
-from coincide.engine.arrays.events import EventArrays
+from coincide.engine.arrays.events import EventArrays, invalid_event
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin, TablePlan
 from coincide.engine.room import check_most
-from coincide.model.condition import OpenWindow
 from coincide.model.errors import (
     BackendError,
     ConditionError,
-    DataError,
     SchemaError,
     argument,
     brief,
@@ -52,18 +50,14 @@ def on_device(
     usable.require()
     from gpu_kernels import arrays
 
-    with arrays.callers_turn(arrays.as_array(sides[0].min_time)[0]):
-        given = [_given(side, events) for side, events in zip(SIDES, sides, strict=True)]
+    given = [_given(side, events) for side, events in zip(SIDES, sides, strict=True)]
+    with arrays.callers_turn(given[0]["min_time"][0]):
         tables = [_schema_of(columns).empty_table() for columns in given]
         options = with_tick(options, tables)
         plan = _plan(tables, arguments, options, asked)
         left, right = _checked(given, plan)
-        window = plan.timing.window
-        if isinstance(window, OpenWindow):
-            raise ConditionError(
-                f"a window on a GPU has two ends (found {window}). Give it both, or: {_BACK.lower()}."
-            )
-        join = arrays.ArrayJoin(left, right, IntervalPairs(window), options.classes)
+        model = IntervalPairs(plan.timing.window)
+        join = arrays.ArrayJoin(left, right, model, options.classes)
         sizes = [each.times.max_time.size for each in (left, right)]
         return _matches(join, asked, sizes, options)
 
@@ -136,11 +130,10 @@ def _checked(given: Sequence[dict[str, _Column]], plan: TablePlan) -> list[Any]:
         low = _whole(columns["min_time"][0])
         high = _whole(columns["max_time"][0]) if "max_time" in columns else low
         raw.append((low, high, scale.limit))
-    for side, row, (low, high, _), (scale, _) in zip(
-        SIDES, arrays.first_invalid(raw), raw, scales, strict=True
-    ):
+    for side, row, (low, high, _) in zip(SIDES, arrays.first_invalid(raw), raw, strict=True):
         if row is not None:
-            raise _invalid(side, row, int(low[row]), int(high[row]), scale)
+            times = {"min_time": int(low[row]), "max_time": int(high[row])}
+            raise invalid_event(side, "order" if low[row] > high[row] else "range", row, times)
     return [
         arrays.ArrayEvents(_ticks(low, high, scale), _key_of(columns))
         for (low, high, _), (scale, _), columns in zip(raw, scales, given, strict=True)
@@ -174,18 +167,6 @@ def _key_of(columns: dict[str, _Column]) -> Any | None:
     return _whole(columns["key"][0]) if "key" in columns else None
 
 
-def _invalid(side: str, row: int, low: int, high: int, scale: TimeScale) -> DataError:
-    if low > high:
-        return DataError(
-            f"{side}: min_time is above max_time (found {low} and {high} in row {row}). Swap them, or"
-            " leave such events out."
-        )
-    return DataError(
-        f"{side}: a time is out of range (found {low} to {high} in row {row}). Times must be within"
-        f" {scale.limit:,} of 0: count in a coarser unit, or from a later start."
-    )
-
-
 def _matches(
     join: Any, asked: Asked, sizes: Sequence[int], options: CorrelateOptions
 ) -> ArrayMatches:
@@ -199,15 +180,10 @@ def _matches(
         right = join.best(row_type)
         left = array_module().arange(right.size)
         return ArrayMatches(right=right, **_of_pairs(join, asked, left, right))
-    total = 0
-
-    def expect(pairs: int) -> None:
-        nonlocal total
-        total += pairs
-        check_most(total, options.max_pairs)
-
+    if options.max_pairs is not None:
+        check_most(int(join.counts().sum()), options.max_pairs)
     in_lists = asked.emit == "lists"
-    left, right = join.pairs(row_type, expect, in_left_order=in_lists or asked.order == "left")
+    left, right = join.pairs(row_type, in_left_order=in_lists or asked.order == "left")
     found = ArrayMatches(left, right, **_of_pairs(join, asked, left, right))
     return (
         found._replace(left=None, offsets=arrays.offsets_of(join.counts())) if in_lists else found

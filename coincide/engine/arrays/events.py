@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.time_columns import INVALID_REASONS
 from coincide.model.errors import DataError, SchemaError, argument, brief
 from coincide.model.sides import SIDES
 
@@ -130,20 +131,35 @@ def host_column(name: str, array: Any) -> pa.Array | pa.ChunkedArray:
             if is_pandas:
                 return pa.array(array, from_pandas=True)
             array = np.from_dlpack(array) if hasattr(array, "__dlpack__") else np.asarray(array)
-        if array.ndim != 1:
-            raise SchemaError(
-                f"{name} must have one dimension (found {array.ndim}). Give an array of shape (n,)."
-            )
+        _check_flat(name, array)
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
         if array.dtype.kind in "mM":
             unit, _ = np.datetime_data(array.dtype)
             wide = _WIDE_UNITS.get(unit)
             array = array if wide is None else array.astype(f"{array.dtype.kind}8[{wide}]")
         return pa.array(array)
+    except SchemaError:
+        raise
     except (pa.ArrowException, TypeError, ValueError, BufferError) as error:
         raise SchemaError(
             f"{name} must be {_TAKEN} (found {brief(array)}). Convert it with numpy.asarray(...)."
         ) from error
+
+
+def _check_flat(name: str, array: np.ndarray) -> None:
+    if array.ndim != 1:
+        raise SchemaError(
+            f"{name} must have one dimension (found {array.ndim}). Give an array of shape (n,)."
+        )
+
+
+def invalid_event(side: str, reason: str, row: int, times: dict[str, Any]) -> DataError:
+    """The error of the first event whose times cannot be, for a reason of `INVALID_REASONS`."""
+    told = ", ".join(f"{name}={value}" for name, value in times.items())
+    return DataError(
+        f"{side}: {INVALID_REASONS[reason]} {' and '.join(times)} in row {row} (found {told})."
+        " Mend this event, or leave such events out first."
+    )
 
 
 def _key(side: str, column: Any) -> Any:

@@ -23,11 +23,12 @@ from coincide.engine.arrays.events import (
     are_on_device,
     event_arrays,
     host_column,
+    invalid_event,
     table_of,
 )
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.derived_joins import OrderedJoin, is_ascending
-from coincide.engine.join.join import TableJoin, correlate_tables
+from coincide.engine.join.join import TableJoin, TablePlan, correlate_tables
 from coincide.engine.join.pair_arguments import GivenWindow, check_second, condition_of
 from coincide.engine.join.spec import NO_NUMBER, Pairing
 from coincide.engine.pairs.source import PairSource, Rows
@@ -35,7 +36,7 @@ from coincide.engine.reports.join_report import JoinReport
 from coincide.engine.room import Expected
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters, offsets_of
-from coincide.model.errors import ConditionError, SchemaError, argument, brief
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
 from coincide.model.options import Backend, CorrelateOptions, Emit
 from coincide.model.sides import RIGHT, SIDES
 from coincide.model.threads import in_order
@@ -71,8 +72,8 @@ def correlate_arrays(
     ----------
     left, right : EventArrays, array, or tuple of arrays
         Events of both sides; one array holds exact instants. NumPy, CuPy, Arrow, pandas, cuDF, torch and
-        whatever offers ``__cuda_array_interface__`` or DLPack, all in one memory. datetime64 counts its
-        own unit. Without `right` the events of `left` are joined with each other, each pair once.
+        whatever offers ``__cuda_array_interface__`` or DLPack, all in one memory. Without `right` the
+        events of `left` are joined with each other, each pair once.
     condition : TimingCondition, optional
         The window on T_right - T_left and the confidence that it must reach.
     within, confidence
@@ -96,8 +97,8 @@ def correlate_arrays(
     backend : {"auto", "cpu", "gpu"}
         Where to join: ``"auto"`` is where the arrays are.
     options : CorrelateOptions
-        `unit` says what numbers count, `tick` in what to count; without one it is the finest unit of
-        datetime64 arrays. `threads`, `classes` and `max_pairs` hold too.
+        `unit` says what numbers count. datetime64 counts ns where a side has them, else us. `threads`,
+        `classes` and `max_pairs` hold too.
     report : JoinReport, optional
         Receives what was found.
 
@@ -169,7 +170,7 @@ def correlate_arrays(
         None if right is None else tables[1],
         arguments(options=options, emit=emit, left_columns=names, right_columns=names),
     )
-    return _in_host(join, asked, report)
+    return _in_host(join, tables, asked, report)
 
 
 def _value_arrays(emit: Emit, aggregates: ArrayAggregates | None) -> dict[str, Any]:
@@ -209,10 +210,26 @@ def _keys_of(sides: list[EventArrays]) -> tuple[str, ...]:
     return ("key",) if have_one == {True} else ()
 
 
-def _in_host(join: TableJoin, asked: Asked, report: JoinReport | None) -> ArrayMatches:
+def _first_invalid(plan: TablePlan, tables: list[pa.Table]) -> DataError | None:
+    """The error that names the first invalid event of a side."""
+    for side, table, times in zip(SIDES, tables, plan.times, strict=False):
+        for reason, mask in times.read(table).faults():
+            if mask.any():
+                row = int(mask.argmax())
+                values = table.slice(row, 1).select(list(times.columns)).to_pylist()[0]
+                return invalid_event(side, reason, row, values)
+    return None
+
+
+def _in_host(
+    join: TableJoin, tables: list[pa.Table], asked: Asked, report: JoinReport | None
+) -> ArrayMatches:
     """The matches of events in the host's memory."""
     started = time.perf_counter()
-    left, right, (own, others) = join.read()
+    try:
+        left, right, (own, others) = join.read()
+    except DataError as error:
+        raise _first_invalid(join.plan, tables) or error from None
     # That events with a key below 0 match nothing is asked for.
     own = replace(own, unmatchable=0)
     others = None if others is None else replace(others, unmatchable=0)

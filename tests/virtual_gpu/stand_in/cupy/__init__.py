@@ -51,6 +51,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __dlpack_device__(self) -> tuple[int, int]:
         return _CUDA, 0
 
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._held
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
             "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a"
@@ -82,6 +85,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _one(self) -> Any:
         return self.get().item()
+
+    def tolist(self) -> Any:
+        return self.get().tolist()
 
     def item(self) -> Any:
         return self._one()
