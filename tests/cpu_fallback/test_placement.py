@@ -25,7 +25,7 @@ def test_a_run_reaches_what_a_binary_search_finds(values: int, origin: int, memb
         start, end = np.sort(random.integers(0, 201, 2))
         bound = int(random.integers(-values, values + 1))
         found = np.empty(members, np.int64)
-        final = placement._reach(targets, start, end, base, bound, found)
+        final = placement.reach(targets, start, end, base, bound, found)
         expected = start + np.searchsorted(targets[start:end], base + bound)
         assert found.tolist() == expected.tolist()
         assert final == expected[-1]

@@ -41,11 +41,11 @@ import pyarrow as pa
 from coincide import correlate_tables
 from cpu_fallback.join import event_join
 
-table = pa.table({"id": [1, 2], "t": [10, 20]})
+table = pa.table({"id": [1, 2], "t": [10, 20], "u": [11, 21]})
 
 def joined():
     return correlate_tables(table, table, within=(0, 5), confidence=0.5, left_time="t",
-                            right_time="t", backend="cpu").num_rows
+                            right_time=("t", "u"), backend="cpu").num_rows
 
 assert joined() == 2
 counted, is_counting, may_go_on = event_join.tally_of_blocks, threading.Event(), threading.Event()
