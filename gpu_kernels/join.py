@@ -14,9 +14,11 @@ import numpy as np
 
 from coincide.model.classes import ShapeClasses, checked, length_sample
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.range_sums import Found, found_of
+from coincide.model.range_sums import Prepared as PreparedRanges
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
-from coincide.model.timestamps.protocol import Events, PairModel
+from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
 from gpu_kernels.device.memory import (
     Residents,
@@ -29,6 +31,7 @@ from gpu_kernels.device.memory import (
 )
 from gpu_kernels.device.transfers import current
 from gpu_kernels.device.turn import TURN as _DEVICE
+from gpu_kernels.kernels import aggregates
 from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import THREADS, TILE, Fixed, launch_each, launch_tiles
 from gpu_kernels.kernels.join import Base, Run, Sides, Spans, Targets
@@ -287,6 +290,21 @@ class Block:
         )  # fmt: skip
         return base_out if both else None, target_out
 
+    def aggregated(self, before: Any, codes: Any, tables: Any) -> tuple[Any, Any, Any]:
+        """Counts, sums and least values of the matches of each base event, in device memory."""
+        counts = self.counts
+        sums = take((counts.size, before.shape[1]), np.int64)
+        least = take((counts.size, codes.shape[0]), np.int64)
+        launch_each(
+            aggregates.take_ranges, counts.size, self._run, self._given_spans, before, codes, tables,
+            sums, least,
+        )  # fmt: skip
+        launch_tiles(
+            aggregates.take_candidates, self.probed, self._run, self._given_spans, self._scan,
+            self._owners, self._flags, before, codes, sums, least,
+        )  # fmt: skip
+        return counts, sums, least
+
 
 def entries_of_block(wanted: int) -> int:
     """The most entries of a block: few blocks take less time to begin, small ones less memory."""
@@ -538,6 +556,9 @@ class EventJoin(BlockJoin):
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:
         self.threads = threads
+        # As on the CPU, which may take over: it finds such spans by a scan of starts.
+        by_ends = model.end_bounds(left, right) if isinstance(model, DecidedByEnds) else None
+        self.has_ranges = by_ends is None
         with _DEVICE, translated("both sides of the join"):
             bases, targets = ordered(left, right)
             self._left_order, self._right_order, self.bands, self._banded = prepared(
@@ -583,6 +604,25 @@ class EventJoin(BlockJoin):
             for a, b in self._banded.blocks(start, stop):
                 in_parts(choose, a, b)
         return best, merits, JoinCounters.of_tally(*tally.tolist())
+
+    def aggregated(
+        self, start: int, stop: int, prepared: PreparedRanges
+    ) -> tuple[Found, JoinCounters]:
+        """Aggregates of the matches of the base positions start ... stop. Needs no counts."""
+        found = found_of(stop - start, prepared.before.shape[1], prepared.codes.shape[0])
+        tally = np.zeros(3, np.int64)
+
+        def add_up(a: int, b: int) -> None:
+            block = Block(self._banded, a, b)
+            given = map(self._residents.get, prepared)
+            for each, out in zip(block.aggregated(*given), found, strict=True):
+                fetch(each.reshape(-1), out[a - start : b - start].reshape(-1))
+            np.add(tally, block.tally, out=tally)
+
+        with _DEVICE, translated(), current().fetching() as fetch:
+            for a, b in self._banded.blocks(start, stop):
+                in_parts(add_up, a, b)
+        return found, JoinCounters.of_tally(*tally.tolist())
 
 
 def _ranked(ranks: Any) -> tuple[np.ndarray, Any]:

@@ -12,41 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.model.compiled import compiled
+from coincide.model.range_sums import BLOCK_BITS, NOTHING, Found, Prepared
 from coincide.model.timestamps.protocol import difference
 
-_BITS = 4
-_BLOCK = 1 << _BITS
-NOTHING = np.iinfo(np.int64).max
-"""The least value of no target."""
-
-
-class Prepared(NamedTuple):
-    """What is prepared of targets, in their order, for all aggregates.
-
-    ``before``, shape (n + 1, lanes): sums before each target. ``codes``, (columns, n): numbers of which
-    the least is sought. ``tables``, (columns, levels, blocks): the least of 2 ** level blocks.
-    """
-
-    before: np.ndarray
-    codes: np.ndarray
-    tables: np.ndarray
-
-
-class Found(NamedTuple):
-    """What is found of n base events.
-
-    ``counts``, shape (n,), ``sums``, (n, lanes), and ``least``, (n, columns).
-    """
-
-    counts: np.ndarray
-    sums: np.ndarray
-    least: np.ndarray
-
-
-def found_of(rows: int, lanes: int, columns: int) -> Found:
-    """Room for a run, in which nothing has been found yet."""
-    least = np.full((rows, columns), NOTHING)
-    return Found(np.zeros(rows, np.int64), np.zeros((rows, lanes), np.int64), least)
+_BLOCK = 1 << BLOCK_BITS
 
 
 def tables_of(codes: np.ndarray) -> np.ndarray:
@@ -63,7 +32,7 @@ def _fill_table(codes, table):
     n, blocks = codes.size, table.shape[1]
     for b in range(blocks):
         least = NOTHING
-        for t in range(b << _BITS, min(n, (b + 1) << _BITS)):
+        for t in range(b << BLOCK_BITS, min(n, (b + 1) << BLOCK_BITS)):
             least = min(least, codes[t])
         table[0, b] = least
     for k in range(1, table.shape[0]):
@@ -76,14 +45,14 @@ def _fill_table(codes, table):
 def _least_between(codes, table, start, stop):
     """The least of the codes start ... stop."""
     least = NOTHING
-    first, last = (start + _BLOCK - 1) >> _BITS, stop >> _BITS
+    first, last = (start + _BLOCK - 1) >> BLOCK_BITS, stop >> BLOCK_BITS
     if first >= last:
         for t in range(start, stop):
             least = min(least, codes[t])
         return least
-    for t in range(start, first << _BITS):
+    for t in range(start, first << BLOCK_BITS):
         least = min(least, codes[t])
-    for t in range(last << _BITS, stop):
+    for t in range(last << BLOCK_BITS, stop):
         least = min(least, codes[t])
     level = 0
     while (2 << level) <= last - first:

@@ -12,11 +12,12 @@ import numpy as np
 from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import checked
 from coincide.model.counters import CountedJoin, JoinCounters
+from coincide.model.range_sums import Found, Prepared, found_of
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
 from coincide.model.threads import run_tasks, step, tally_of_blocks
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
-from cpu_fallback.aggregates.kernels import Aggregates, Found, Prepared, found_of
+from cpu_fallback.aggregates.kernels import Aggregates
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 

@@ -157,6 +157,24 @@ def test_times_count_in_the_unit_of_their_type() -> None:
     assert expected.left.size > 20
 
 
+def test_aggregates_come_back_to_the_gpu() -> None:
+    left, right = drawn(1, 80, has_key=True), drawn(2, 90, has_key=True)
+    values, when = np.arange(90) * 0.1, right.min_time.astype("M8[s]")
+    given: dict[str, Any] = {"within": (-9, 14), "confidence": 0.6, "emit": "aggregates"}
+    here = {"n": "count", "sum": (values, "sum"), "late": (when, "last"), "delta": ("delta", "max")}
+    there: dict[str, Any] = here | {
+        "sum": (cupy.asarray(values), "sum"),
+        "late": (Interface(cupy.asarray(when.view(np.int64)), typestr="<M8[s]"), "last"),
+    }
+    for sides in ((left, right), (right,)):
+        expected = correlate_arrays(*sides, aggregates=here, **given)
+        found = correlate_arrays(*map(on_gpu, sides), aggregates=there, **given)
+        assert np.array_equal(found.counts.get(), expected.counts)
+        assert expected.counts.sum() > 20
+        for name, each in expected.aggregates.items():
+            assert found.aggregates[name].get().tobytes() == each.tobytes(), name
+
+
 def test_the_callers_stream_waits_for_the_answer() -> None:
     left, right = drawn(1, 60, is_exact=True), drawn(2, 60, is_exact=True)
     expected = correlate_arrays(left, right, within=(0, 20), rows="int32")
@@ -195,8 +213,6 @@ REFUSED: dict[str, tuple[type[CoincideError], str, dict[str, Any]]] = {
                        for side in ("left", "right")}),
     "cpu": (BackendError, "joins arrays of the host's memory", {"backend": "cpu"}),
     "one stream": (ConditionError, "found one stream", {"right": lambda: None}),
-    "aggregates": (ConditionError, "found aggregates",
-                   {"emit": "aggregates", "aggregates": {"n": "count"}}),
     "open": (ConditionError, "both ends", {"within": (0, None), "emit": "best"}),
     "tick": (ConditionError, "tick", {"options": CorrelateOptions(unit="ns", tick="us")}),
     "most pairs": (MemoryBudgetError, "more pairs than",

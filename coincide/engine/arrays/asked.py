@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -13,6 +14,7 @@ from coincide.model.options import CorrelateOptions, Emit, check_choice, check_t
 
 PairsInOrder = Literal["any", "left"]
 RowType = Literal["auto", "int32", "int64"]
+ArrayAggregates = Mapping[str, str | tuple[Any, str]]
 _MOST_INT32 = 2**31
 
 

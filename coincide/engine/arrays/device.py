@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.arrays.asked import ArrayMatches, Asked, with_tick
+from coincide.engine.arrays.asked import ArrayAggregates, ArrayMatches, Asked, with_tick
 from coincide.engine.arrays.events import EventArrays, invalid_event
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.join.arguments import JoinArguments
@@ -21,11 +21,23 @@ from coincide.model.errors import (
     argument,
     brief,
 )
-from coincide.model.options import CorrelateOptions
+from coincide.model.options import Backend, CorrelateOptions
 from coincide.model.sides import SIDES
 from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
 
 _BACK = "Bring the arrays to the host's memory with .get()"
+
+
+def check_backend(backend: Backend) -> None:
+    """Refuse a backend that is not where the arrays are, and a GPU that cannot be used."""
+    if backend == "cpu":
+        raise BackendError(
+            f"{argument('backend', 'cpu')} joins arrays of the host's memory (found some of a GPU)."
+            f" Remove it, or: {_BACK[0].lower()}{_BACK[1:]}."
+        )
+    from gpu_kernels.device import usable
+
+    usable.require()
 
 
 def on_device(
@@ -35,19 +47,10 @@ def on_device(
     options: CorrelateOptions,
 ) -> ArrayMatches:
     """The matches of two sides."""
-    if len(sides) == 1 or asked.emit == "aggregates":
-        what = "one stream" if len(sides) == 1 else "aggregates"
+    if len(sides) == 1:
         raise ConditionError(
-            f"a join of arrays on a GPU has two sides and gives no aggregates (found {what}). {_BACK}."
+            f"a join of arrays on a GPU has two sides (found one stream). {_BACK}."
         )
-    if arguments().backend == "cpu":
-        raise BackendError(
-            f"{argument('backend', 'cpu')} joins arrays of the host's memory (found some of a GPU)."
-            f" Remove it, or: {_BACK.lower()}."
-        )
-    from gpu_kernels.device import usable
-
-    usable.require()
     from gpu_kernels import arrays
 
     given = [_given(side, events) for side, events in zip(SIDES, sides, strict=True)]
@@ -66,22 +69,61 @@ _Column = tuple[Any, str | None]
 """An array, and its unit if it holds times."""
 
 
-def _given(side: str, events: EventArrays) -> dict[str, _Column]:
-    """The arrays of one side by field, whole numbers in one dimension each."""
+def events_on_host(side: str, events: EventArrays) -> EventArrays:
+    """Copies of the arrays of a side."""
+    named = zip(EventArrays._fields, events, strict=True)
+    return EventArrays(
+        *(None if each is None else _on_host(f"{side}.{field}", each) for field, each in named)
+    )
+
+
+def values_on_host(aggregates: ArrayAggregates) -> ArrayAggregates:
+    """The same aggregates, of copies of the arrays of values."""
+    return {
+        name: (_on_host(f"aggregates[{name!r}]", each[0]), *each[1:])
+        if isinstance(each, tuple) and each and not isinstance(each[0], str)
+        else each
+        for name, each in aggregates.items()
+    }
+
+
+def aggregates_on_device(found: ArrayMatches) -> ArrayMatches:
+    """Counts and aggregates, copied to the GPU; times as int64, since CuPy has none."""
+    from gpu_kernels.device.arrays import on_device as copied
+
+    made = {
+        name: copied(each.view(np.int64) if each.dtype.kind in "mM" else each)
+        for name, each in (found.aggregates or {}).items()
+    }
+    return found._replace(counts=copied(found.counts), aggregates=made)
+
+
+def _on_host(name: str, given: Any) -> np.ndarray:
+    array, unit = _array_of(name, given)
+    found: np.ndarray = array.get()
+    return found if unit is None else found.view(f"M8[{unit}]")
+
+
+def _array_of(name: str, given: Any) -> _Column:
     from gpu_kernels import arrays
 
+    try:
+        return arrays.as_array(given)
+    except (TypeError, ValueError, BufferError, NotImplementedError) as error:
+        raise SchemaError(
+            f"{name} cannot be taken as it is (found {brief(str(error))}). Leave nulls out, and"
+            " give whole numbers or times in one dimension."
+        ) from error
+
+
+def _given(side: str, events: EventArrays) -> dict[str, _Column]:
+    """The arrays of one side by field, whole numbers in one dimension each."""
     found: dict[str, _Column] = {}
     for field, given in zip(EventArrays._fields, events, strict=True):
         if given is None:
             continue
         name = f"{side}.{field}"
-        try:
-            array, unit = arrays.as_array(given)
-        except (TypeError, ValueError, BufferError, NotImplementedError) as error:
-            raise SchemaError(
-                f"{name} cannot be taken as it is (found {brief(str(error))}). Leave nulls out, and"
-                " give whole numbers or times in one dimension."
-            ) from error
+        array, unit = _array_of(name, given)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise SchemaError(
                 f"{name} must be whole numbers of shape (n,) on a GPU (found {array.dtype} of"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.arrays.asked import (
+    ArrayAggregates,
     ArrayMatches,
     Asked,
     PairsInOrder,
@@ -43,7 +44,6 @@ from coincide.model.threads import in_order
 from cpu_fallback.join.event_join import EventJoin
 from cpu_fallback.join.instants import InstantJoin
 
-ArrayAggregates = Mapping[str, str | tuple[Any, str]]
 _PAIRS_OF_A_RUN = 1 << 20
 
 
@@ -154,9 +154,18 @@ def correlate_arrays(
         backend=backend, is_one_stream=right is None,
     )  # fmt: skip
     if is_there:
-        from coincide.engine.arrays.device import on_device
+        from coincide.engine.arrays import device
 
-        return on_device(sides, arguments, asked, options)
+        device.check_backend(backend)
+        if emit != "aggregates":
+            return device.on_device(sides, arguments, asked, options)
+        here = [device.events_on_host(*each) for each in zip(SIDES, sides, strict=False)]
+        found = correlate_arrays(
+            here[0], None if right is None else here[1], condition, within=within,
+            confidence=confidence, emit=emit, aggregates=device.values_on_host(aggregates or {}),
+            backend="gpu", options=options, report=report,
+        )  # fmt: skip
+        return device.aggregates_on_device(found)
     tables = [table_of(*each) for each in zip(SIDES, sides, strict=False)]
     options = with_tick(options, tables)
     if backend == "auto":  # where the arrays are

@@ -28,13 +28,12 @@ from coincide.engine.join.spec import Pairing
 from coincide.engine.pairs.source import Rows
 from coincide.model.aggregates import Aggregate, columns_of
 from coincide.model.counters import JoinCounters, offsets_of
+from coincide.model.range_sums import Found, Prepared, found_of
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from coincide.model.threads import in_order
-from cpu_fallback.aggregates.kernels import Found, Prepared, aggregate_pairs, found_of, tables_of
+from cpu_fallback.aggregates.kernels import aggregate_pairs, tables_of
 
-_RUN = 1 << 14
-"""Left events whose matches are aggregated in one go."""
 _MOST_HELD = 32
 """Numbers that are held for each right event at a time, 256 bytes: for more ranges are walked again."""
 _PIECE = 1 << 21
@@ -208,8 +207,8 @@ class _Ranges:
     def runs(self) -> Iterable[tuple[int, int]]:
         """Runs of base positions."""
         _ = self._prepared  # before threads share it
-        n = self._source.left_order.size
-        return ((start, min(start + _RUN, n)) for start in range(0, n, _RUN))
+        n, step = self._source.left_order.size, self._source.best_rows
+        return ((start, min(start + step, n)) for start in range(0, n, step))
 
     @remembered
     def _prepared(self) -> Prepared:

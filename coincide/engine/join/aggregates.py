@@ -19,11 +19,11 @@ from coincide.engine.join.delta import DELTA
 from coincide.engine.join.spec import NO_NUMBER, Pairing
 from coincide.model.aggregates import Aggregate, Function
 from coincide.model.errors import DataError
+from coincide.model.range_sums import Found
 from coincide.model.remembered import remembered
 from coincide.model.sides import RIGHT
 from coincide.model.threads import run_tasks
 from cpu_fallback.aggregates import digits
-from cpu_fallback.aggregates.kernels import Found
 
 _MOST_DIGITS = 18
 """Most digits of a decimal whose digits are an int64."""

@@ -23,7 +23,7 @@ from coincide.engine.join.derived_joins import (
 from coincide.engine.join.spec import AnySpec, Pairing
 from coincide.engine.pairs.best import BestMatches, OrderedBest, RankedBest
 from coincide.engine.pairs.resilient import resilient_ranked
-from coincide.engine.pairs.source import PairSource, RankedSource
+from coincide.engine.pairs.source import PairSource, RangedSource, RankedSource
 from coincide.model.condition import OpenWindow, Window
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
@@ -34,7 +34,6 @@ from coincide.model.timestamps.protocol import group_codes
 from coincide.model.timestamps.spans import SpanPairs
 from coincide.model.units import UNBOUNDED
 from cpu_fallback import event_decisions, event_merits, event_probabilities
-from cpu_fallback.join.event_join import EventJoin
 from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
 from cpu_fallback.join.instants import InstantJoin
 from cpu_fallback.join.nearest import NearestJoin
@@ -82,7 +81,7 @@ class TimingPairing(Pairing):
             right = replace(right, max_time=right.max_time + spec.shift)
             spec = spec.but(window=spec.window.moved(spec.shift))
         super().__init__(left, right, spec)
-        # The CPU aggregates ranges of matches, a GPU the pairs that it makes, to the same bits.
+        # What is prepared of ranges of matches is the CPU's work, and most of it all.
         is_quicker_here = spec.row.is_aggregated and spec.backend == "auto"
         self._backend = load_task_backend("cpu" if is_quicker_here else spec.backend)
         events = grouped_events(left, right)
@@ -96,6 +95,7 @@ class TimingPairing(Pairing):
         sides, model = self._events, self._model
         join: PairSource
         ranked: RankedSource | None = None
+        ranged: RangedSource | None = None
         if isinstance(window, SpanWindow) and window.is_unbounded:
             assert isinstance(model, SpanPairs)
             shortest = model.possible.left_shortest, model.possible.right_shortest
@@ -115,7 +115,7 @@ class TimingPairing(Pairing):
                 sides[0], sides[1], (window.lo, window.hi), threads=spec.threads, empty=arrow_int64
             )
         else:
-            join = ranked = resilient_ranked(
+            join = ranked = ranged = resilient_ranked(
                 self._backend,
                 lambda package: import_module(package).EventJoin(
                     *sides, model, classes=spec.classes, threads=spec.threads, empty=arrow_int64
@@ -126,8 +126,8 @@ class TimingPairing(Pairing):
             join = ranked = FilteredJoin(self, join, selection)
         # Last: what a copy of it is part of, as tests of pairs are, must not lead back to the join.
         self.join, self._ranked, self._is_filtered = join, ranked, selection is not None
-        if isinstance(join, EventJoin) and join.has_ranges:
-            self.ranged = join
+        if selection is None and ranged is not None and ranged.has_ranges:
+            self.ranged = ranged
 
     def _are_of_instants(self) -> bool:
         """Whether sorted times alone tell all pairs: of exact ones, where none of them is ranked."""

@@ -8,14 +8,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from coincide.engine.pairs.source import MeasuredSource, PairSource, RankedSource
+from coincide.engine.pairs.source import MeasuredSource, PairSource, RangedSource
 from coincide.engine.resilient import GPU, Resilient
 from coincide.model.counters import JoinCounters
+from coincide.model.range_sums import Found, Prepared
 
 S = TypeVar("S", bound=PairSource)
 
 
-def resilient_ranked(backend: ModuleType, make: Callable[[str], RankedSource]) -> RankedSource:
+def resilient_ranked(backend: ModuleType, make: Callable[[str], RangedSource]) -> RangedSource:
     """The join that is made of a backend's name; of a GPU's one that the CPU can take over."""
     return make(backend.__name__) if backend.__name__ != GPU else _ResilientRanked(make)
 
@@ -68,7 +69,7 @@ class _ResilientJoin(Resilient[S]):
         return self._do(lambda join: join.matches(start, stop, right_values))
 
 
-class _ResilientRanked(_ResilientJoin[RankedSource]):
+class _ResilientRanked(_ResilientJoin[RangedSource]):
     @property
     def best_rows(self) -> int:
         """As `RankedSource`."""
@@ -79,6 +80,15 @@ class _ResilientRanked(_ResilientJoin[RankedSource]):
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
         """As `RankedSource`."""
         return self._do(lambda join: join.best(start, stop, ranks))
+
+    @property
+    def has_ranges(self) -> bool:
+        """As `RangedSource`."""
+        return self._do(lambda join: join.has_ranges)
+
+    def aggregated(self, start: int, stop: int, prepared: Prepared) -> tuple[Found, JoinCounters]:
+        """As `RangedSource`."""
+        return self._do(lambda join: join.aggregated(start, stop, prepared))
 
 
 class _ResilientMeasured(_ResilientJoin[MeasuredSource]):

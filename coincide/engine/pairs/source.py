@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from coincide.model.counters import JoinCounters
-from cpu_fallback.aggregates.kernels import Found, Prepared
+from coincide.model.range_sums import Found, Prepared
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
@@ -74,8 +74,12 @@ class RankedSource(PairSource, Protocol):
         """
 
 
-class RangedSource(PairSource, Protocol):
-    """Pairs of runs of targets, which are aggregated without making them."""
+class RangedSource(RankedSource, Protocol):
+    """Pairs of runs of targets, which are aggregated without making them, if there are such runs."""
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether `aggregated` may be asked for, of `best_rows` base positions at once."""
 
     def aggregated(
         self, start: int, stop: int, prepared: Prepared, /
