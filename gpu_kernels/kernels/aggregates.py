@@ -1,4 +1,4 @@
-"""Kernels of aggregates: sums and least values of matches, of which no pair is made.
+"""Kernels of aggregates: sums and least values of matches, without a pair that is made.
 
 `before`, `codes` and `tables` are those of `coincide.model.range_sums.Prepared`. `sums`, int64, (events,
 lanes), and `least`, int64, (events, columns): what is found of each base event of a run. Whole sums depend
