@@ -410,6 +410,12 @@ class BlockJoin(CountedJoin):
             vars(self)["_counted"] = counts, tally
         return counts, tally
 
+    @property
+    def counters(self) -> JoinCounters:
+        """As in `CountedJoin`: also where counts by row alone were asked for."""
+        counted = vars(self).get("_row_counted") or self._counted
+        return JoinCounters.of_tally(*counted[1].tolist())
+
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -577,6 +583,29 @@ class EventJoin(BlockJoin):
         """Right row at each target position: int64 array, shape (n_right,)."""
         with _DEVICE, translated():
             return self._residents.known(on_host(self._right_order), self._right_order)
+
+    @remembered
+    def _row_counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts by left row, put there on the device, so that no order is fetched; and the tally."""
+        n, tally = self._size, np.zeros(3, np.int64)
+
+        def count(start: int, stop: int) -> None:
+            block = self._block(start, stop)
+            by_row[self._left_order[start:stop]] = block.counts
+            np.add(tally, block.tally, out=tally)
+
+        with _DEVICE, translated(), current().fetching() as fetch:
+            by_row = take(n, np.int64)
+            for start, stop in self._blocks(0, n):
+                in_parts(count, start, stop)
+            counts = current().result(n, np.int64, lambda: np.empty(n, np.int64))
+            fetch(by_row, counts)
+        return counts, tally
+
+    @property
+    def row_counts(self) -> np.ndarray:
+        """As in `CountedJoin`."""
+        return self._row_counted[0]
 
     def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
         return self._banded.blocks(start, stop)

@@ -74,6 +74,18 @@ class CountedJoin(ABC):
         return self._counted[0]
 
     @property
+    @abstractmethod
+    def left_order(self) -> np.ndarray:
+        """Left row at each base position: int64 array, shape (n_left,)."""
+
+    @remembered
+    def row_counts(self) -> np.ndarray:
+        """Matches of each left row: int64 array, shape (n_left,)."""
+        counts = np.empty(self.counts.size, np.int64)
+        counts[self.left_order] = self.counts
+        return counts
+
+    @property
     def counters(self) -> JoinCounters:
         """What the join looked at and found."""
         return JoinCounters.of_tally(*self._counted[1].tolist())

@@ -40,10 +40,14 @@ class NearestJoin(CountedJoin):
         times = times[0] + beyond, times[1]
         order = stable_order(times[1], sides[1] + 1)
         self.right_order: np.ndarray = order[np.searchsorted(sides[1][order], 0) :]
-        self.left_order: np.ndarray = np.arange(times[0].size)
         self._first, self._last = _ranges(
             (sides[0], times[0]), (sides[1][self.right_order], times[1][self.right_order]), k
         )
+
+    @remembered
+    def left_order(self) -> np.ndarray:
+        """As in `EventJoin`: here left rows themselves."""
+        return np.arange(self._first.size)
 
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:

@@ -336,7 +336,7 @@ def test_a_report_and_the_most_pairs() -> None:
     assert summary.counters.pairs == 27
     with pytest.raises(MemoryBudgetError, match="found 27"):
         correlate_arrays(left, right, within=(0, 2), options=CorrelateOptions(max_pairs=26))
-    with pytest.warns(NoPairsWarning, match="nearest"):
+    with pytest.warns(NoPairsWarning, match="no pair"):
         correlate_arrays(left, right + 1000, within=(0, 2))
 
 

@@ -253,7 +253,7 @@ def _in_host(
 def _matches(pairing: Pairing, asked: Asked, join: TableJoin) -> tuple[ArrayMatches, JoinCounters]:
     source, sizes = pairing.join, (len(pairing.left), len(pairing.right))
     if asked.emit == "counts":
-        return ArrayMatches(counts=_by_row(source)), source.counters
+        return ArrayMatches(counts=source.row_counts), source.counters
     dtype = asked.row_type(*sizes, default=np.int64)
     if asked.emit == "best":
         return _best(pairing, asked, dtype)
@@ -266,15 +266,8 @@ def _matches(pairing: Pairing, asked: Asked, join: TableJoin) -> tuple[ArrayMatc
     rows = _all_rows(source, dtype, pairing.spec.threads)
     found = ArrayMatches(*rows, **_of_pairs(pairing, asked, rows))
     if asked.emit == "lists":
-        found = found._replace(left=None, offsets=offsets_of(_by_row(source)))
+        found = found._replace(left=None, offsets=offsets_of(source.row_counts))
     return found, source.counters
-
-
-def _by_row(source: PairSource) -> np.ndarray:
-    """The matches of each left row: int64 array, shape (n_left,)."""
-    counts = np.zeros(source.left_order.size, np.int64)
-    counts[source.left_order] = source.counts
-    return counts
 
 
 def _of_pairs(pairing: Pairing, asked: Asked, rows: Rows) -> dict[str, Any]:

@@ -26,8 +26,11 @@ class Gather:
         else:
             self.sizes = row_bytes(column)
 
-    def __call__(self, rows: np.ndarray) -> pa.Array:
-        """The rows' values."""
+    def __call__(self, rows: np.ndarray | slice) -> pa.Array:
+        """The rows' values; those of a slice without a copy, if their type stays."""
+        if isinstance(rows, slice):
+            taken = self.column.slice(rows.start, rows.stop - rows.start)
+            return taken if taken.type == self.kind else taken.cast(self.kind)
         if self.values is not None:
             return self.wrap(self.values[rows])
         taken = self.column.take(pa.array(rows))

@@ -179,12 +179,16 @@ class FilteredJoin(CountedJoin):
 
     def __init__(self, pairing: Pairing, join: PairSource, selection: Selection) -> None:
         self._join, self._test, self._itself = join, selection.test, selection.itself
-        self.left_order: np.ndarray = join.left_order
         self.right_order: np.ndarray = join.right_order
         self._merits = copy(pairing).merits  # a copy, as in `selection_of`
         self._batch_pairs, self._threads = pairing.spec.batch_pairs, pairing.spec.threads
         # First pair of each run that was counted, and their end; whether each pair passed.
         self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
+
+    @property
+    def left_order(self) -> np.ndarray:
+        """As in the join."""
+        return self._join.left_order
 
     @property
     def counters(self) -> JoinCounters:
@@ -346,15 +350,19 @@ class OrderedJoin(CountedJoin):
         self._pairing = pairing
         self._join, self._threads = pairing.join, pairing.spec.threads
         self.right_order: np.ndarray = self._join.right_order
-        self.left_order = np.arange(self._join.left_order.size)
         # The base position, in the join, of each left row.
         self._place = places_of(self._join.left_order)
         self._lock = Lock()
         self._at_hand: dict[int, _Targets] = {}
 
     @remembered
+    def left_order(self) -> np.ndarray:
+        """As in the join: here left rows themselves."""
+        return np.arange(self._place.size)
+
+    @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._join.counts[self._place], np.zeros(3, np.int64)
+        return self._join.row_counts, np.zeros(3, np.int64)
 
     @property
     def counters(self) -> JoinCounters:

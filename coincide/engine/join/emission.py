@@ -326,7 +326,7 @@ class Emission(ABC):
 
     def _even_runs(self, step: int) -> Iterable[tuple[int, int]]:
         """Runs of base positions, a row each."""
-        n = self.join.left_order.size
+        n = len(self._left)
         return ((start, min(start + step, n)) for start in range(0, n, step))
 
     @property
@@ -354,7 +354,10 @@ class Emission(ABC):
 
     def _rows(self, positions: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
         """One row per base position, with the other columns."""
-        rows = self.join.left_order[positions]
+        yield from self._left_rows(self.join.left_order[positions], others)
+
+    def _left_rows(self, rows: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
+        """One row per left row, with the other columns."""
         for part in self._cut(rows):
             mine = [column.slice(part.start, part.stop - part.start) for column in others]
             yield partial(self._batch, rows[part], mine)
@@ -396,7 +399,7 @@ class Emission(ABC):
         sizes = total_bytes(None if s is None else s[r] for s, r in sides)
         yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
 
-    def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
+    def _batch(self, left_rows: np.ndarray | slice, others: list[pa.Array]) -> pa.RecordBatch:
         left = [column(left_rows) for column in self._left_columns]
         return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
 
@@ -424,34 +427,43 @@ class _OfAllPairs(Emission):
 
 
 class _OfCounts(Emission):
-    """Rows of left events, where the number of their matches matters."""
+    """Rows of left events in their order, where the number of their matches matters."""
+
+    orders_rows = True
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        _ = self.join.counts  # once, before threads share it
+        _ = self.join.row_counts  # once, before threads share it
         return super().__iter__()
+
+    def _runs(self) -> Iterable[tuple[int, int]]:
+        return self._even_runs(self._spec.batch_pairs)
+
+    def _of_run(self, start: int, kept: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
+        """Rows of a run of left rows, which are kept by their numbers in it."""
+        is_whole = kept.size > 0 and kept[-1] - kept[0] + 1 == kept.size
+        if is_whole and self._sizes[LEFT] is None:  # columns pass as they are
+            rows = slice(start + int(kept[0]), start + int(kept[-1]) + 1)
+            yield partial(self._batch, rows, others)
+        else:
+            yield from self._left_rows(start + kept, others)
 
 
 class Counts(_OfCounts):
     """One row per left event, with the number of its matches."""
 
-    def _runs(self) -> Iterable[tuple[int, int]]:
-        return self._even_runs(self._spec.batch_pairs)
-
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        counts = self.join.counts[start:stop]
+        counts = self.join.row_counts[start:stop]
         kept = self._kept(counts)
-        yield from self._rows(start + kept, [pa.array(counts[kept])])
+        yield from self._of_run(start, kept, [pa.array(counts[kept])])
 
 
 class LeftRows(_OfCounts):
     """One row per left event that has a match (``semi``), or lacks one (``anti``)."""
 
-    def _runs(self) -> Iterable[tuple[int, int]]:
-        return self._even_runs(self._spec.batch_pairs)
-
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        is_there = self.join.counts[start:stop] > 0
-        yield from self._rows(start + np.flatnonzero(is_there == (self._spec.how == "semi")), [])
+        is_there = self.join.row_counts[start:stop] > 0
+        kept = np.flatnonzero(is_there == (self._spec.how == "semi"))
+        yield from self._of_run(start, kept, [])
 
 
 class Pairs(_OfAllPairs):

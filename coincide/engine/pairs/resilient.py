@@ -49,6 +49,10 @@ class _ResilientJoin(Resilient[S]):
         return self._do(lambda join: join.counts)
 
     @property
+    def row_counts(self) -> np.ndarray:
+        return self._do(lambda join: join.row_counts)
+
+    @property
     def offsets(self) -> np.ndarray:
         return self._do(lambda join: join.offsets)
 

@@ -34,6 +34,10 @@ class PairSource(Protocol):
         """Matches of each base position: int64 array, shape (n_left,)."""
 
     @property
+    def row_counts(self) -> np.ndarray:
+        """Matches of each left row: int64 array, shape (n_left,)."""
+
+    @property
     def offsets(self) -> np.ndarray:
         """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
 
