@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
-from gpu_kernels.device.arrays import array_module, on_host, tuple_on_device
+from gpu_kernels.device.arrays import array_module, tuple_on_device
 from gpu_kernels.device.memory import filled, in_parts, take, translated
 from gpu_kernels.device.turn import TURN, choose
-from gpu_kernels.join import Block, by_key, find_best, prepared
+from gpu_kernels.join import Block, Check, by_key, find_best, prepared
 from gpu_kernels.kernels import arrays as checks
 from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import launch_each
 
 _PAIRS_AT_ONCE = 1 << 22
-_NO_ROW = np.iinfo(np.int64).max
+NO_ROW = np.iinfo(np.int64).max
 NO_DELTA = np.iinfo(np.int64).min
 """The delta of an event without a match."""
 
@@ -71,25 +71,33 @@ class ArrayEvents(NamedTuple):
     key: Any | None = None  # one below 0 matches nothing
 
 
-def first_invalid(sides: Sequence[tuple[Any, Any, int]]) -> list[int | None]:
-    """For each side, of min times, max times and a limit of both, the row of the first invalid event."""
-    first = filled(len(sides), np.int64, _NO_ROW)
+def first_invalid(sides: Sequence[tuple[Any, Any, int]]) -> Any:
+    """For each side, of min times, max times and a limit of both, the row of the first invalid event.
+
+    An int64 array, in device memory: the greatest int64 for none.
+    """
+    first = filled(len(sides), np.int64, NO_ROW)
     for k, (low, high, limit) in enumerate(sides):
         launch_each(checks.first_invalid, low.size, low, high, limit, first[k : k + 1])
-    return [None if row == _NO_ROW else row for row in on_host(first).tolist()]
+    return first
 
 
 class ArrayJoin:
     """The join of two sides, sorted on the device and ready to be asked. Answers stay on the device."""
 
     def __init__(
-        self, left: ArrayEvents, right: ArrayEvents, model: IntervalPairs, classes: int | None
+        self,
+        left: ArrayEvents,
+        right: ArrayEvents,
+        model: IntervalPairs,
+        classes: int | None,
+        check: Check | None = None,
     ) -> None:
         codes, groups = _codes(left.key, right.key)
         self._left, self._right, self._model = left.times, right.times, model
         own, others = by_key(left.times, codes[0]), by_key(right.times, codes[1])
         self._left_order, self._right_order, _, self._banded = prepared(
-            own, others, groups, model, classes
+            own, others, groups, model, classes, check
         )
 
     def counts(self) -> Any:

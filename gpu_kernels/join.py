@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from coincide.model.class_choice import strides_of_keys
 from coincide.model.classes import ShapeClasses, checked, length_sample
 from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
 from coincide.model.range_sums import Found, found_of
@@ -45,29 +46,21 @@ class OrderedEvents(NamedTuple):
     shapes: Any  # int64, shape (n,)
     group: Any  # int64, shape (n,), or None: code of each event's keys, in the order of the rows
 
-    # What follows makes it a population (coincide.model.class_choice.Population).
-
     @property
     def size(self) -> int:
         """Number of events."""
         return self.shapes.size
 
-    def keys_apart(self, stride: int) -> np.ndarray:
-        """One key of this many, in host memory."""
-        return on_host(self.keys[::stride].copy())
-
-    def shape_sample(self) -> np.ndarray:
-        """As `coincide.model.classes.length_sample`, in host memory."""
-        return on_host(length_sample(self.shapes, array_module()))
-
     def classes_between(self, highest: np.ndarray) -> ShapeClasses:
         """As `ShapeClasses.between`."""
-        ascending = array_module().sort(self.shapes)
-        ends = on_host(array_module().searchsorted(ascending, on_device(highest), side="right"))
-        starts = np.concatenate([[0], ends[:-1]])
+        xp = array_module()
+        ascending = xp.sort(self.shapes)
+        ends = xp.searchsorted(ascending, on_device(highest), side="right")
+        starts = xp.append(xp.zeros(1, ends.dtype), ends[:-1])
         # Classes without events point anywhere.
-        edges = on_host(ascending[on_device(np.minimum([starts, ends - 1], self.size - 1))])
-        return ShapeClasses.of_extents(edges[0], edges[1], ends - starts)
+        edges = (ascending[xp.minimum(each, self.size - 1)] for each in (starts, ends - 1))
+        counts, low, high = on_host(xp.stack([ends - starts, *edges]))
+        return ShapeClasses.of_extents(low, high, counts)
 
     def group_shares(self, groups: int) -> np.ndarray | None:
         """Fraction of the events in each group, in host memory; None: one group."""
@@ -76,6 +69,44 @@ class OrderedEvents(NamedTuple):
         # Those of no group are counted, too, and left out: CuPy's earlier versions count none of none.
         codes = array_module().maximum(self.group, -1) + 1
         return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
+
+
+class Sampled:
+    """A side whose samples have been fetched: a `coincide.model.class_choice.Population`."""
+
+    def __init__(self, events: OrderedEvents, shapes: np.ndarray, keys: np.ndarray) -> None:
+        self._events, self._shapes, self._keys = events, shapes, keys
+        self.size, self.group_shares = events.size, events.group_shares
+        self.classes_between = events.classes_between
+
+    def shape_sample(self) -> np.ndarray:
+        """As `Population`; so is what follows."""
+        return self._shapes
+
+    def keys_apart(self, _stride: int) -> np.ndarray:
+        """The keys that were fetched are those of this stride: `strides_of_keys`."""
+        return self._keys
+
+
+Check = tuple[Any, Callable[[np.ndarray], None]]
+"""A small int64 array that is fetched with samples, and what looks at it, and may raise."""
+
+
+def sampled(
+    left: OrderedEvents, right: OrderedEvents, check: Check | None
+) -> tuple[Sampled, Sampled]:
+    """Both sides with their samples; these, and what is checked, are fetched at once."""
+    xp, sides = array_module(), (left, right)
+    strides = strides_of_keys(left.size, right.size)
+    parts = [length_sample(side.shapes, xp) if side.size else side.shapes for side in sides]
+    parts += [side.keys[::stride] for side, stride in zip(sides, strides, strict=True)]
+    parts += [] if check is None else [check[0]]
+    ends = np.cumsum([part.size for part in parts])
+    found = np.split(on_host(xp.concatenate(parts)), ends[:-1])
+    if check is not None:
+        check[1](found.pop())
+    shapes, others, keys, other_keys = found
+    return Sampled(left, shapes, keys), Sampled(right, others, other_keys)
 
 
 def ordered(*sides: Events) -> list[OrderedEvents]:
@@ -702,10 +733,16 @@ class Prepared(NamedTuple):
 
 
 def prepared(
-    left: OrderedEvents, right: OrderedEvents, groups: int, model: PairModel, classes: int | None
+    left: OrderedEvents,
+    right: OrderedEvents,
+    groups: int,
+    model: PairModel,
+    classes: int | None,
+    check: Check | None = None,
 ) -> Prepared:
     """Choose classes, and sort both sides into them."""
-    k1, k2 = checked(model.choose_classes(left, right, groups, classes))
+    samples = sampled(left, right, check)
+    k1, k2 = checked(model.choose_classes(*samples, groups, classes))
     bands = model.bands(LEFT, k1, k2)
     left_order, base = base_buffer(left, groups, k1)
     right_order, targets = target_buffer(right, groups, k2)

@@ -119,7 +119,11 @@ def choose_classes(
     """
     if classes is not None or not left.size or not right.size:
         return _at_most(left, classes or 1), _at_most(right, classes or 1)
-    longest = sum(int(side.shape_sample().max()) for side in (left, right))
+    samples = left.shape_sample(), right.shape_sample()
+    if all(sample.min() == sample.max() for sample in samples):  # for example those of exact times
+        own, others = (ShapeClasses.one(int(each[0]), int(each[0])) for each in samples)
+        return own, others
+    longest = sum(int(sample.max()) for sample in samples)
     return cheapest_classes(
         left, right, groups, INTERVAL_COSTS,
         lambda side, sample, mosts: class_ends(sample, mosts),
@@ -180,14 +184,19 @@ def _choices(sample: np.ndarray, ends: list[np.ndarray]) -> list[ShapeClasses]:
     return list({choice.count: choice for choice in choices}.values())
 
 
+def strides_of_keys(left: int, right: int) -> tuple[int, int]:
+    """The strides of the keys that are asked for, of sides of these sizes: `Population.keys_apart`."""
+    return max(1, left // _SAMPLED_KEYS), max(1, right // _TARGETS)
+
+
 def _targets_per_half_tick(
     left: Population, right: Population, groups: int, outer: tuple[int, int]
 ) -> float:
     """Mean density of matches around a base event, per unit of D, from a sample of base events."""
     # As floats: sums with a window cannot overflow.
-    base = left.keys_apart(max(1, left.size // _SAMPLED_KEYS)).astype(np.float64)
+    own, stride = strides_of_keys(left.size, right.size)
+    base = left.keys_apart(own).astype(np.float64)
     # Targets at equal steps, in order, stand for all: enough for a mean.
-    stride = max(1, right.size // _TARGETS)
     few = right.keys_apart(stride).astype(np.float64)
     near = stride * (np.searchsorted(few, base + outer[1]) - np.searchsorted(few, base + outer[0]))
     share = _same_group_share(left, right, groups)

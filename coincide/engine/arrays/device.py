@@ -58,9 +58,9 @@ def on_device(
         tables = [_schema_of(columns).empty_table() for columns in given]
         options = with_tick(options, tables)
         plan = _plan(tables, arguments, options, asked)
-        left, right = _checked(given, plan)
+        left, right, check = _checked(given, plan)
         model = IntervalPairs(plan.timing.window)
-        join = arrays.ArrayJoin(left, right, model, options.classes)
+        join = arrays.ArrayJoin(left, right, model, options.classes, check)
         sizes = [each.times.max_time.size for each in (left, right)]
         return _matches(join, asked, sizes, options)
 
@@ -163,8 +163,8 @@ def _plan(
     return TableJoin(tables[0], tables[1], given).plan
 
 
-def _checked(given: Sequence[dict[str, _Column]], plan: TablePlan) -> list[Any]:
-    """Events in ticks; refuses intervals that end before they begin, and times out of range."""
+def _checked(given: Sequence[dict[str, _Column]], plan: TablePlan) -> tuple[Any, Any, Any]:
+    """Events of both sides in ticks, and the check of their times, which the join looks at as it may."""
     from gpu_kernels import arrays
 
     raw, scales = [], [times.scales for times in plan.times]
@@ -172,14 +172,18 @@ def _checked(given: Sequence[dict[str, _Column]], plan: TablePlan) -> list[Any]:
         low = _whole(columns["min_time"][0])
         high = _whole(columns["max_time"][0]) if "max_time" in columns else low
         raw.append((low, high, scale.limit))
-    for side, row, (low, high, _) in zip(SIDES, arrays.first_invalid(raw), raw, strict=True):
-        if row is not None:
-            times = {"min_time": int(low[row]), "max_time": int(high[row])}
-            raise invalid_event(side, "order" if low[row] > high[row] else "range", row, times)
-    return [
+
+    def look(first: np.ndarray) -> None:
+        for side, row, (low, high, _) in zip(SIDES, first.tolist(), raw, strict=True):
+            if row != arrays.NO_ROW:
+                times = {"min_time": int(low[row]), "max_time": int(high[row])}
+                raise invalid_event(side, "order" if low[row] > high[row] else "range", row, times)
+
+    left, right = (
         arrays.ArrayEvents(_ticks(low, high, scale), _key_of(columns))
         for (low, high, _), (scale, _), columns in zip(raw, scales, given, strict=True)
-    ]
+    )
+    return left, right, (arrays.first_invalid(raw), look)
 
 
 def _whole(array: Any) -> Any:
