@@ -11,7 +11,7 @@ DEVELOPMENT := $(VENV)/.coincide-development
 CLASSES := .cache/spark-classes.jsa
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids gpu lint docs notebooks dist conda bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids gpu counted lint docs notebooks dist conda bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ gpu: $(DEVELOPMENT) ## Where a GPU is: install its packages, test all kernels on
 	$(VENV)/bin/coincide doctor --gpu
 	$(PYTHON) -m pytest tests/gpu_kernels tests/bench/papers/streams $(ARGS)
 	$(PYTHON) -m bench run gpu --record
+
+# Where there is no GPU, on the virtual one of the tests. CI compares what it counts with these results.
+counted: $(DEVELOPMENT) ## Count what the kernels of joins do, without a GPU, and write bench/results/gpu-counted.json
+	@eval "$$($(PYTHON) -m tests.virtual_gpu)" && VIRTUAL_GPU_COUNTS=1 $(PYTHON) -m bench run gpu-counted --record
+	$(PYTHON) -m bench report
 
 lint: $(DEVELOPMENT) ## Check style, types, words and which package imports which
 	$(VENV)/bin/ruff check .

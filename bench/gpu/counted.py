@@ -1,20 +1,33 @@
-"""What kernels do, by the counters of the virtual GPU: instructions, bytes, launches."""
+"""What kernels do, by the counters of the virtual GPU: instructions, bytes, launches, waits."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import numpy as np
 
+from bench.events import Condition
 from bench.experiment import Bench
 from bench.gpu.prepared import prepared_join
 from bench.gpu.works import Work
+from bench.joins import timing_condition
+from bench.report import short
+from coincide import CorrelateOptions, correlate_tables
 from coincide.model.errors import BackendError
+
+if TYPE_CHECKING:
+    from coincide.model.options import Emit
 
 COPY_BAR, PROBE_BAR = 70.0, 200.0
 """PTX instructions a pair and a candidate."""
+
+MOST_GROWTH = 1.1
+"""By how much a count may exceed the recorded one."""
+
+EMITS: tuple[Emit, ...] = ("pairs", "counts", "best")
 
 _BARS = {"copy": COPY_BAR, "probe": PROBE_BAR}
 
@@ -27,12 +40,22 @@ class Counts(NamedTuple):
     stored: int  # Bytes
 
 
+class Traffic(NamedTuple):
+    """What passed between the host and the device since the process started."""
+
+    waits: int  # The host's
+    launches: int
+    sent: int  # Bytes
+    fetched: int  # Bytes
+
+
 class Counters:
     """The counters of the virtual GPU's driver."""
 
     def __init__(self) -> None:
         try:
-            self._read = ctypes.CDLL("libcuda.so.1").virtual_counts
+            self._driver = ctypes.CDLL("libcuda.so.1")
+            self._driver.virtual_counts  # noqa: B018
         except (OSError, AttributeError) as error:
             raise BackendError(
                 "there is no virtual GPU to count on: set the environment that"
@@ -42,8 +65,16 @@ class Counters:
     def now(self) -> Counts:
         """What was counted so far."""
         found = (ctypes.c_uint64 * 4)()
-        self._read(found)
+        self._driver.virtual_counts(found)
         return Counts(*found[:3])
+
+    def traffic(self) -> Traffic:
+        """Likewise."""
+        driver = self._driver
+        for name in ("waits", "launches", "bytes"):
+            getattr(driver, f"virtual_{name}").restype = ctypes.c_uint64
+        sent, fetched = map(driver.virtual_bytes, (False, True))
+        return Traffic(driver.virtual_waits(), driver.virtual_launches(), sent, fetched)
 
 
 def count_kernels(bench: Bench, name: str, work: Work) -> None:
@@ -91,3 +122,40 @@ def count_kernels(bench: Bench, name: str, work: Work) -> None:
         )
         bench.figure(label, loaded + stored, "bytes")
     bench.figure(f"{name}, kernels of a block", launches, "launches")
+
+
+def count_joins(bench: Bench, name: str, work: Work) -> None:
+    """A whole join from Arrow to Arrow: what the host waits for, launches and copies."""
+    counters = Counters()
+    left, right = work.tables()
+    condition = timing_condition(Condition(work.deadline_us, work.confidence))
+    for emit in EMITS:
+        label = f"{name}, {emit}"
+        bench.say(f"counting, {label}")
+        # What a process does once, such as pinning buffers, is not counted.
+        for _ in range(2):
+            before, instructions = counters.traffic(), counters.now().instructions
+            correlate_tables(
+                left, right, condition, emit=emit, backend="gpu",
+                options=CorrelateOptions(unit="us", threads=1),
+            )  # fmt: skip
+        found = Traffic(*np.subtract(counters.traffic(), before).tolist())
+        events, instructions = 2 * work.events, counters.now().instructions - instructions
+        bench.figure(label, found.waits, "waits of the host")
+        bench.figure(label, found.launches, "launches")
+        bench.figure(label, instructions / events, "PTX instructions an event")
+        bench.figure(label, found.sent / events, "bytes sent an event")
+        bench.figure(label, found.fetched / events, "bytes fetched an event")
+
+
+def grown(kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """Figures of a result of `run gpu-counted` that are more than in an earlier one: a line each."""
+    before, now = (
+        {(each["name"], each["unit"]): each["value"] for each in result["figures"]}
+        for result in (kept, found)
+    )
+    return [
+        f"{name}: {short(value)} {unit}, was {short(before.get((name, unit), 0))}"
+        for (name, unit), value in now.items()
+        if value > MOST_GROWTH * before.get((name, unit), 0)
+    ]

@@ -18,6 +18,8 @@ if SIMULATED or "VIRTUAL_GPU_LOG" in os.environ:
 if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
+from bench.command_line import RESULTS
+from bench.gpu.counted import grown
 from tests.bench.test_bench_gpu import check_results
 from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS, MODULES
 from tests.helpers.places import ROOT
@@ -71,6 +73,23 @@ def test_the_benchmark_and_the_tests_run_all_host_code(tmp_path: Path) -> None:
     assert Log.read(tmp_path / "tests.log").faults == []
     missing, share = gaps(lines)
     assert share >= 0.95, missing
+
+
+def test_no_count_of_a_join_grows(tmp_path: Path) -> None:
+    """Instructions, bytes, launches and waits of fixed joins, against what is recorded."""
+    words = "bench", "run", "gpu-counted", "--out", str(tmp_path)
+    _, log = ran(tmp_path, *words, VIRTUAL_GPU_COUNTS="1")
+    assert log.faults == []
+    kept, found = (
+        json.loads((folder / "gpu-counted.json").read_text(encoding="utf-8"))
+        for folder in (RESULTS, tmp_path)
+    )
+    assert all(figure["value"] > 0 for figure in found["figures"])
+    lines = grown(kept, found)
+    assert not lines, (
+        f"a join on a GPU does over a tenth more than recorded (found {'; '.join(lines)}). If that is"
+        " meant, `make counted` renews bench/results/gpu-counted.json."
+    )
 
 
 def test_the_hunt_finds_nothing(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ static __thread void *current;
 static int context, device_memory;
 static uint64_t used, clock_now, seed = 1;
 static machine here;
-static uint64_t faults[FAULTS], before[FAULTS], counts[4], launches;
+static uint64_t faults[FAULTS], before[FAULTS], counts[4], launches, waits, crossed[2];
 static char texts[1 << 14];
 static const char *NAMES[FAULTS] = {
     "out of bounds", "misaligned", "width", "race", "barrier", "beside atomics", "unwritten", "range", "order",
@@ -211,6 +211,12 @@ void virtual_seed(uint64_t given) { seed = given * 2 + 1; }
 /* Instructions (where kernels are compiled to count them), bytes loaded and stored, and barriers so far. */
 void virtual_counts(uint64_t *out) { memcpy(out, counts, sizeof counts); }
 
+/* How often the host waited for the device, and what crossed the bus: bytes to the device, and back. */
+void virtual_waited(void) { waits++; }
+void virtual_crossed(int to_host, uint64_t bytes) { crossed[!!to_host] += bytes; }
+uint64_t virtual_waits(void) { return waits; }
+uint64_t virtual_bytes(int to_host) { return crossed[!!to_host]; }
+
 /* How often each fault was met; what was met is told in `texts`. */
 void virtual_faults(uint64_t *out) { memcpy(out, faults, sizeof faults); }
 const char *virtual_texts(void) { return texts; }
@@ -249,7 +255,7 @@ status cuCtxSetCurrent(void *given) { return current = given, OK; }
 status cuCtxPushCurrent(void *given) { return current = given, OK; }
 status cuCtxPopCurrent(void **out) { return *out = current, current = 0, OK; }
 status cuCtxGetDevice(int *device) { return *device = 0, current ? OK : INVALID_CONTEXT; }
-status cuCtxSynchronize(void) { return OK; }
+status cuCtxSynchronize(void) { return waits++, OK; }
 status cuMemGetInfo(size_t *free_bytes, size_t *all) { return *free_bytes = MEMORY - used, *all = MEMORY, OK; }
 
 /* Kernels. */

@@ -117,6 +117,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         if not out.flags.c_contiguous or not self.flags.c_contiguous:
             raise RuntimeError("copies take C-contiguous arrays")
         if stream is None:
+            cuda.crossed(self._held, to_host=True, waiting=True)
             np.copyto(out, self._held)
         else:
             stream.copy(self._held, out, to_host=True)
@@ -134,6 +135,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {source.shape}")
         if stream is None:
             cuda.written(self._held)
+            cuda.crossed(self._held, to_host=False, waiting=False)
             np.copyto(self._held, source)
         else:
             stream.copy(self._held, np.ascontiguousarray(source), to_host=False)
@@ -252,10 +254,14 @@ def from_dlpack(array: Any) -> ndarray:
 
 def asarray(array: Any, dtype: Any = None) -> ndarray:
     """A copy of an array of the host; one of the device is itself, or another view of its memory."""
-    if not isinstance(array, ndarray) and hasattr(array, "__cuda_array_interface__"):
+    if isinstance(array, ndarray):
+        return array
+    if hasattr(array, "__cuda_array_interface__"):
         there = SimpleNamespace(__array_interface__=array.__cuda_array_interface__, held=array)
         return ndarray(None, held=np.asarray(there))
-    return array if isinstance(array, ndarray) else _copied(np.asarray(array, dtype))
+    made = _copied(np.asarray(array, dtype))
+    cuda.crossed(made._held, to_host=False, waiting=False)
+    return made
 
 
 def copyto(target: ndarray, source: ndarray) -> None:

@@ -14,6 +14,7 @@ for _name in ("take", "free", "written", "written_at", "born_at", "clock", "used
 for _name in ("free", "written", "written_at", "born_at"):
     getattr(DRIVER, f"virtual_{_name}").argtypes = [ctypes.c_uint64]
 DRIVER.virtual_report.argtypes = [ctypes.c_char_p]
+DRIVER.virtual_crossed.argtypes = [ctypes.c_int, ctypes.c_uint64]
 
 
 class OutOfMemoryError(MemoryError):

@@ -23,6 +23,13 @@ def written(held: np.ndarray) -> None:
         DRIVER.virtual_written(address(held))
 
 
+def crossed(held: np.ndarray, *, to_host: bool, waiting: bool) -> None:
+    """An array was copied between host and device, and the host waited for it or not."""
+    DRIVER.virtual_crossed(to_host, held.nbytes)
+    if waiting:
+        DRIVER.virtual_waited()
+
+
 class MemoryPointer:
     """Where an array is."""
 
@@ -59,6 +66,11 @@ class Event:
         self.time = time.perf_counter()
 
     def synchronize(self) -> None:
+        DRIVER.virtual_waited()
+        self.reach()
+
+    def reach(self) -> None:
+        """Do what is before it in its stream's queue."""
         if self._stream is not None:
             self._stream.run(self._place)
 
@@ -96,9 +108,10 @@ class Stream:
         """The default stream goes on when the copies are done; copies begin after its work so far."""
         if self.ptr:
             self._follows = max(self._follows, event.clock)
-        event.synchronize()
+        event.reach()
 
     def synchronize(self) -> None:
+        DRIVER.virtual_waited()
         self.run(len(self.queue))
 
     def run(self, place: int) -> None:
@@ -117,6 +130,7 @@ class Stream:
             DRIVER.virtual_report(
                 b"a copy that nobody waits for, of host memory that is not pinned"
             )
+        crossed(device, to_host=to_host, waiting=False)
         start, size = address(device), device.nbytes
         born = DRIVER.virtual_born_at(start)
         if DRIVER.virtual_written_at(start) > self._follows:
