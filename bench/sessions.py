@@ -30,17 +30,19 @@ _QUICK = {
     "spark.sql.shuffle.partitions": "2",
 }
 """Settings of quick runs, whose joins of few rows would wait for the compiler above all."""
+_ENVIRONMENT = "spark.executorEnv."
 
 
 @contextmanager
 def spark_session(bench: Bench, more: Mapping[str, str] = {}) -> Iterator[SparkSession]:
-    """A local session with more settings, stopped afterwards; all settings are noted."""
+    """A local session with more settings, stopped afterwards; they are noted, but no environments."""
     from spark_plugin.cluster.session import local_session
 
     master = f"local[{bench.cores}]"
     bench.say("starting Spark")
-    settings = SETTINGS | bench.pick({}, _QUICK) | more
-    bench.note(master=master, spark=settings)
+    settings = {**SETTINGS, **bench.pick({}, _QUICK), **more}
+    noted = {name: value for name, value in settings.items() if not name.startswith(_ENVIRONMENT)}
+    bench.note(master=master, spark=noted)
     spark = local_session(master, "bench", log=os.devnull, **settings)
     try:
         yield spark

@@ -12,7 +12,7 @@ def run(bench: Bench) -> None:
     Counters()  # Says at once where counters are missing
     for name, work in (
         ("dense", Work(bench.pick(8000, 300))),
-        ("few partners", Work(bench.pick(40_000, 2000), rate=4.0)),
+        ("few matches", Work(bench.pick(40_000, 2000), rate=4.0)),
     ):
         count_kernels(bench, name, work)
         count_joins(bench, name, work)

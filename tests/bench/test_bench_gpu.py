@@ -63,14 +63,15 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     assert "written to" in done.stdout
 
 
-def test_without_a_gpu_it_says_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["gpu", "gpu-spark"])
+def test_without_a_gpu_it_says_what_to_do(name: str, tmp_path: Path) -> None:
     from gpu_kernels.device import usable as device
 
     if device.problem() is None:
         pytest.skip("there is a GPU")
-    done = bench("-m", "bench", "run", "gpu", "--quick", "--out", str(tmp_path))
+    done = bench("-m", "bench", "run", name, "--quick", "--out", str(tmp_path))
     assert done.returncode == 1
-    assert done.stdout.startswith("gpu: there is no GPU to measure: ")
+    assert done.stdout.startswith(f"{name}: there is no GPU to measure: ")
     assert len(done.stdout.splitlines()) < 5
     assert done.stderr == ""
     assert list(tmp_path.iterdir()) == []

@@ -19,6 +19,7 @@ if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
 from bench.command_line import RESULTS
+from bench.gpu.backends import GPU
 from bench.gpu.counted import grown
 from tests.bench.test_bench_gpu import check_results
 from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS, MODULES
@@ -106,10 +107,17 @@ _CASES = 500
 
 @pytest.mark.spark
 def test_workers_of_spark_use_it(tmp_path: Path, java_home: str) -> None:
-    printed, log = ran(tmp_path, "tests.virtual_gpu.spark_job", JAVA_HOME=java_home)
-    intervals, histograms = map(int, printed.splitlines()[-2:])
-    assert intervals > 100_000
-    assert histograms > 1000
+    """`bench run gpu-spark --quick`: rows are the CPU's, and each job of the GPU launches kernels."""
+    words = "bench", "run", "gpu-spark", "--quick", "--out", str(tmp_path)
+    _, log = ran(tmp_path, *words, JAVA_HOME=java_home)
+    result = json.loads((tmp_path / "gpu-spark-quick.json").read_text(encoding="utf-8"))
+    assert len(result["checks"]) == 26
+    assert all(check["passed"] for check in result["checks"])
+    rows = {name.rpartition(":")[0]: each["rows"] for name, each in result["settings"].items()
+            if name.endswith(f": {GPU}")}  # fmt: skip
+    assert len(rows) == 13
+    assert rows["dense, pairs, exchange"] > 50_000
+    assert all(count > 500 for count in rows.values())
     assert log.faults == []
     assert {"join.place", "join.probe IntervalRule", "join.copy", "join.scatter"} <= log.launched
     assert "join.probe CausalRun PairRule TemplateRule" in log.launched

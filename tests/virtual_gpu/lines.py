@@ -27,11 +27,14 @@ _OF_KERNELS = {
 }
 """A GPU runs what is there."""
 
+_OF_SPARK = {ROOT / "bench/gpu/workers.py", ROOT / "bench/gpu/on_path/sitecustomize.py"}
+"""`bench run gpu-spark` runs what is there, in processes that are not watched."""
+
 HOST_FILES = tuple(
     path
     for folder in ("gpu_kernels", "bench/gpu", "bench/papers/streams/gpu")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    if path not in _OF_KERNELS
+    if path not in _OF_KERNELS | _OF_SPARK
 )
 _FOLDER = "VIRTUAL_GPU_LINES"
 _ran: dict[str, set[int]] = {str(path): set() for path in HOST_FILES}
