@@ -8,26 +8,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from bench.events import Condition
 from bench.experiment import Bench, Experiment
 from bench.gpu.backends import CPU, GPU, backends, note_device
 from bench.gpu.workers import launched, settings
-from bench.gpu.works import Work
 from bench.joins import timing_condition
 from bench.sessions import consume, spark_session
+from bench.spark_jobs import DENSE, JOINS, WORKS, in_files, sides, spark_job
 from coincide import (
     CausalityCondition,
     CorrelateOptions,
     Temporal,
     causality,
-    correlate,
     correlate_tables,
     histograms,
 )
@@ -35,29 +33,12 @@ from coincide import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from coincide.model.options import Backend, Emit, Way
+    from bench.spark_jobs import Frames
+    from coincide.model.options import Backend
 
-Frames = tuple["DataFrame", "DataFrame"]
-
-SPARSE, DENSE, CROWDED = "sparse", "dense", "many candidates"
-WORKS = {
-    SPARSE: (Work(2_000_000, rate=4.0), Work(2000, rate=4.0)),
-    DENSE: (Work(200_000, rate=100.0), Work(800, rate=100.0)),
-    CROWDED: (Work(200_000, rate=2000.0), Work(600, rate=2000.0)),
-}
-"""Both streams, and those of quick runs: each left event has some 4, 100 and 2,000 candidates."""
-JOINS: tuple[tuple[str, Way, Emit], ...] = (
-    *((SPARSE, way, "pairs") for way in ("exchange", "broadcast", "broadcast-both", "files")),
-    *((DENSE, way, "pairs") for way in ("exchange", "files")),
-    *((SPARSE, way, "counts") for way in ("exchange", "files")),
-    *((CROWDED, "exchange", emit) for emit in ("counts", "best", "aggregates")),
-)
-"""Stream, way and shape of each join."""
-AGGREGATES = {"n": "count", "total": ("value", "sum"), "greatest": ("value", "max")}
 KEYS = 16
 """Groups that a user's own function joins, one at a time."""
 BACKENDS: dict[str, Backend] = {GPU: "gpu", CPU: "cpu"}
-_ROW_GROUPS = 16
 _MEMORY = {"spark.driver.memory": "8g", "spark.driver.maxResultSize": "8g"}
 """All rows of a join come to the driver, to be compared."""
 
@@ -87,10 +68,10 @@ class Case:
 def _cases(bench: Bench, spark: SparkSession, folder: Path) -> Iterator[Case]:
     works = {name: bench.pick(*sizes) for name, sizes in WORKS.items()}
     bench.note(**{name: {"events": work.events, "rate": work.rate} for name, work in works.items()})
-    frames = {name: _frames(spark, folder / name, work) for name, work in works.items()}
+    frames = {name: in_files(spark, folder / name, *sides(work)) for name, work in works.items()}
     for name, way, emit in JOINS:
-        yield Case(f"{name}, {emit}, {way}", partial(_join, frames[name], way, emit))
-    own = _frames(spark, folder / "own", works[DENSE], KEYS)
+        yield Case(f"{name}, {emit}, {way}", partial(spark_job, frames[name], way, emit))
+    own = in_files(spark, folder / "own", *map(_with_keys, sides(works[DENSE])))
     yield Case("a function of one's own, applyInArrow", partial(_own_function, own))
     traces = _traces(spark, bench.pick(200_000, 400))
     yield Case("causes and effects, histogram timestamps", partial(_causes, traces))
@@ -136,28 +117,8 @@ def digest(rows: pa.Table) -> str:
     return found.hexdigest()[:16]
 
 
-def _frames(spark: SparkSession, folder: Path, work: Work, keys: int = 0) -> Frames:
-    """Both sides as frames that read Parquet files in time order; right events have a value."""
-    random = np.random.default_rng(5)
-    folder.mkdir()
-    left, right = work.tables()
-    right = right.append_column("value", pa.array(random.exponential(1e3, right.num_rows)))
-    paths = []
-    for side, table in (("left", left), ("right", right)):
-        if keys:
-            key = pa.array(random.integers(0, keys, table.num_rows))
-            table = table.append_column("key", key)
-        paths.append(str(folder / f"{side}.parquet"))
-        pq.write_table(table, paths[-1], row_group_size=max(1, -(-table.num_rows // _ROW_GROUPS)))
-    return spark.read.parquet(paths[0]), spark.read.parquet(paths[1])
-
-
-def _join(frames: Frames, way: Way, emit: Emit, backend: Backend) -> DataFrame:
-    asked: dict[str, Any] = {"aggregates": AGGREGATES} if emit == "aggregates" else {}
-    return correlate(
-        *frames, timing_condition(Condition()), emit=emit, backend=backend,
-        probability=emit in ("pairs", "best"), options=CorrelateOptions(unit="us", way=way), **asked,
-    )  # fmt: skip
+def _with_keys(table: pa.Table) -> pa.Table:
+    return table.append_column("key", pa.array(np.arange(table.num_rows) % KEYS))
 
 
 def _own_function(frames: Frames, backend: Backend) -> DataFrame:
@@ -198,7 +159,7 @@ def _causes(frames: Frames, backend: Backend) -> DataFrame:
         "mass": [0.75, 0.25, 0.5, 0.125, 0.375],
     })  # fmt: skip
     seen = histograms("seen_at", template="device", templates=delays)
-    later = CausalityCondition(Temporal(0, 300), confidence=0.6)
+    later = CausalityCondition((Temporal(0, 300),), confidence=0.6)
     return causality(*frames, later, cause_time=seen, effect_time=seen, backend=backend)
 
 
@@ -207,7 +168,7 @@ Joins on Spark by every way and in several shapes, a user's own `applyInArrow`, 
 histogram timestamps, with `backend="gpu"` and with `"cpu"`. All rows must be equal, floats bit by bit. The
 workers of the GPU's jobs tell which kernels they launch; a job without a launch fails. Times are of whole
 jobs, Parquet in, to the noop sink, planning included. *Sparse* has 4 events a second, *dense* 100, *many
-candidates* 2,000.
+candidates* 4,000.
 """
 
 EXPERIMENT = Experiment(

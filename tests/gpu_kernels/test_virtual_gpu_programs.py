@@ -111,11 +111,11 @@ def test_workers_of_spark_use_it(tmp_path: Path, java_home: str) -> None:
     words = "bench", "run", "gpu-spark", "--quick", "--out", str(tmp_path)
     _, log = ran(tmp_path, *words, JAVA_HOME=java_home)
     result = json.loads((tmp_path / "gpu-spark-quick.json").read_text(encoding="utf-8"))
-    assert len(result["checks"]) == 26
+    assert len(result["checks"]) == 30
     assert all(check["passed"] for check in result["checks"])
     rows = {name.rpartition(":")[0]: each["rows"] for name, each in result["settings"].items()
             if name.endswith(f": {GPU}")}  # fmt: skip
-    assert len(rows) == 13
+    assert len(rows) == 15
     assert rows["dense, pairs, exchange"] > 50_000
     assert all(count > 500 for count in rows.values())
     assert log.faults == []
