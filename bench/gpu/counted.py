@@ -15,6 +15,7 @@ from bench.gpu.prepared import prepared_join
 from bench.gpu.works import Work
 from bench.joins import timing_condition
 from bench.report import short
+from bench.spark_jobs import AGGREGATES, sides
 from coincide import CorrelateOptions, correlate_tables
 from coincide.model.errors import BackendError
 
@@ -27,7 +28,7 @@ COPY_BAR, PROBE_BAR = 70.0, 200.0
 MOST_GROWTH = 1.1
 """By how much a count may exceed the recorded one."""
 
-EMITS: tuple[Emit, ...] = ("pairs", "counts", "best")
+EMITS: tuple[Emit, ...] = ("pairs", "counts", "best", "aggregates")
 
 _BARS = {"copy": COPY_BAR, "probe": PROBE_BAR}
 
@@ -127,17 +128,18 @@ def count_kernels(bench: Bench, name: str, work: Work) -> None:
 def count_joins(bench: Bench, name: str, work: Work) -> None:
     """A whole join from Arrow to Arrow: what the host waits for, launches and copies."""
     counters = Counters()
-    left, right = work.tables()
+    left, right = sides(work)
     condition = timing_condition(Condition(work.deadline_us, work.confidence))
     for emit in EMITS:
         label = f"{name}, {emit}"
+        more: Any = {"aggregates": AGGREGATES} if emit == "aggregates" else {}
         bench.say(f"counting, {label}")
         # What a process does once, such as pinning buffers, is not counted.
         for _ in range(2):
             before, instructions = counters.traffic(), counters.now().instructions
             correlate_tables(
                 left, right, condition, emit=emit, backend="gpu",
-                options=CorrelateOptions(unit="us", threads=1),
+                options=CorrelateOptions(unit="us", threads=1), **more,
             )  # fmt: skip
         found = Traffic(*np.subtract(counters.traffic(), before).tolist())
         events, instructions = 2 * work.events, counters.now().instructions - instructions
