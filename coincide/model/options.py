@@ -211,11 +211,6 @@ class OutputRow:
         return self.is_a_pair or self.in_lists
 
     @property
-    def adds_up(self) -> bool:
-        """Whether tasks may each make a row of some matches of an event, to be put together."""
-        return not self.is_aggregated
-
-    @property
     def may_be_of_right(self) -> bool:
         """Whether with ``how="right"`` a row belongs to a right event, and tells of its left matches."""
         return self.is_best or self.is_aggregated

@@ -150,7 +150,7 @@ def _add(before, t, at, digits, is_negative, has_squares, width):
 
 
 @compiled
-def _carried(digits, width):
+def carried(digits, width):
     """Carry sums of digits: all but the last are then below 2 ** width, and it has the sign."""
     mask, carry, last = (1 << width) - 1, np.int64(0), digits.size - 1
     for k in range(last):
@@ -163,12 +163,12 @@ def _carried(digits, width):
 @compiled
 def _made_positive(digits, width):
     """Carry sums of digits, and turn a number below 0 into its amount: whether it was one."""
-    _carried(digits, width)
+    carried(digits, width)
     if digits[digits.size - 1] >= 0:
         return False
     for k in range(digits.size):
         digits[k] = -digits[k]
-    _carried(digits, width)
+    carried(digits, width)
     return True
 
 
@@ -302,7 +302,7 @@ def deviations(sums, width, first, numbers, tens, out):
         _made_positive(total, width)
         squares[2 * count :] = 0
         squares[: 2 * count] = sums[i, count:]
-        _carried(squares, width)
+        carried(squares, width)
         digits[:] = 0
         carry = np.int64(0)
         for k in range(size):
@@ -331,7 +331,7 @@ def whole_sums(sums, width, is_signed, words):
     is_over = False
     for i in range(n):
         digits[:] = sums[i]
-        _carried(digits, width)
+        carried(digits, width)
         wide[:] = 0
         for k in range(count):
             at = k * width

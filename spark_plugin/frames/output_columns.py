@@ -198,6 +198,7 @@ class ResultColumns:
         )
         keys = [(name, kind) for name, (_, kind) in zip(key_names or left.by, keys, strict=True)]
         self.layout = layout_of(sides, spec)
+        self.right_kinds = [kind for _, kind in theirs]
         self.columns = output_columns(spec, keys, mine, theirs)
         self.names = tuple(column.name for column in self.columns)
         check_output_names(list(self.names))

@@ -61,7 +61,8 @@ def partial_spec(spec: AnySpec) -> AnySpec:
     if spec.one_row_per_event:
         return spec.counted.but(how="inner")
     # What decides among the best matches that tasks find is theirs to tell.
-    return spec.but(how="inner", merits=spec.merits or spec.row.is_best)
+    merits, are_states = spec.merits or spec.row.is_best, spec.row.is_aggregated
+    return spec.but(how="inner", merits=merits, are_states=are_states)
 
 
 def joined(spec: AnySpec, left: Side, right: Side) -> Emission:

@@ -211,7 +211,9 @@ class Question:
     def shuffles_pairs(self, small: SideFacts) -> bool:
         """Whether all pairs would be shuffled, though they may be many, or would have to be."""
         row = self.spec.row
-        shuffles = is_two_step(small.side, self.spec) and (row.holds_all_pairs or not row.adds_up)
+        shuffles = is_two_step(small.side, self.spec) and (
+            row.holds_all_pairs or not self.spec.adds_up
+        )
         return shuffles and not self.spec.one_row_per_event
 
     @remembered
@@ -344,12 +346,13 @@ def check_told_apart(sides: Sides, spec: AnySpec) -> None:
 
 
 def check_whole(spec: AnySpec, options: CorrelateOptions) -> None:
-    """Refuse to send left events everywhere where a task must see all matches of each."""
-    if options.small_side == "left" and not spec.row.adds_up:
+    """Refuse to send left events everywhere where a task must see all right events."""
+    if options.small_side == "left" and not spec.adds_up:
         raise ConditionError(
-            f"{spec.row.said} needs all matches of a left event in one task, but"
+            f"the last event before a window is sought among all right events, but"
             f" {argument('way', options.way)} shows each task some of them. Use"
-            f" {argument('way', 'broadcast-right')}, or {argument('way', 'exchange')}."
+            f" {argument('way', 'broadcast-right')}, or {argument('way', 'exchange')}, or remove"
+            f" {argument('including')}."
         )
 
 

@@ -8,10 +8,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from coincide.engine.join.aggregate_parts import state_fields
 from coincide.engine.join.spec import AnySpec
-from spark_plugin.frames.columns import can_be_ordered
+from coincide.model.aggregates import columns_of
+from spark_plugin.frames.columns import can_be_ordered, spark_type, wire_kind
 from spark_plugin.frames.output_columns import OutputColumn, ResultColumns
 from spark_plugin.tasks.joins import partial_spec
+from spark_plugin.tasks.states import StatesTask
 
 ORDER = ("distance", "max_time", "min_time")
 """What decides among matches of equal probability, before the output columns do."""
@@ -46,6 +49,7 @@ class PartialResult:
         # Which of the best a match is, tasks do not know.
         self._known = self._others[:-1] if spec.k > 1 else self._others
         self.spec = partial_spec(spec)
+        self._right_kinds = [wire_kind(kind) for kind in result.right_kinds]
         self._kinds = self._found_kinds()
         self._found = [f"found{i}" for i in range(len(self._kinds))]
 
@@ -53,6 +57,12 @@ class PartialResult:
         kinds: list[T.DataType] = [column.wire_kind for column in self._known]
         if self.spec.row.totals:
             return [T.LongType() for _ in self.spec.row.totals]
+        if self.spec.are_states:
+            columns = columns_of(self.spec.aggregates)
+            fields = state_fields(
+                self.spec.aggregates, dict(zip(columns, self._right_kinds, strict=True))
+            )
+            return [spark_type(field.name, field.type) for field in fields]
         if self.spec.row.is_best:
             return [*kinds, *kinds_of_order(self._spec)]
         return kinds
@@ -74,7 +84,9 @@ class PartialResult:
 
     def combined(self, found: DataFrame, events: DataFrame) -> DataFrame:
         """The result in wire types, of all left events."""
-        if not self.spec.row.is_a_pair:
+        if self.spec.are_states:
+            found = self._together(found)
+        elif not self.spec.row.is_a_pair:
             parts = list(zip(self._found, self._known, strict=False))
             found = found.groupBy(self._event).agg(*added_up(self.spec, self._found, parts))
             if self._spec.choice.may_be_many:
@@ -82,6 +94,14 @@ class PartialResult:
             elif self.spec.row.is_best:
                 found = found.selectExpr(self._event, "best.*")
         return self._named(self._joined(found, events))
+
+    def _together(self, states: DataFrame) -> DataFrame:
+        """Aggregates of left events, from states of these."""
+        kinds = [column.wire_kind for column in self._known]
+        schema = self._schema((f"found{i}", kind) for i, kind in enumerate(kinds))
+        task = StatesTask(self.spec, tuple(self._right_kinds), tuple(schema.names))
+        sorted_states = states.repartition(F.col(self._event)).sortWithinPartitions(self._event)
+        return sorted_states.mapInArrow(task, schema)
 
     def _joined(self, found: DataFrame, events: DataFrame) -> DataFrame:
         """What was found of each of the left events."""
@@ -96,7 +116,7 @@ class PartialResult:
         own = zip(self._own, self._columns, strict=True)
         if self._spec.one_row_per_event:
             return rows.select(*(F.col(name).alias(column.name) for name, column in own))
-        names = self._found[: len(self._known)]
+        names = [f"found{i}" for i in range(len(self._known))]
         names += [_RANK] if self._spec.k > 1 else []
         others = zip(names, self._others, strict=True)
         return rows.select(
@@ -108,8 +128,11 @@ class PartialResult:
         """The value for an event without a match, which tasks leave out."""
         if self._spec.how != "left":
             return found
-        row = self._spec.row
-        if not (row.totals or row.in_lists):
+        row, counts = (
+            self._spec.row,
+            [e.name for e in self._spec.aggregates if e.function == "count"],
+        )
+        if not (row.totals or row.in_lists or column.name in counts):
             return found
         nothing = F.array() if row.in_lists else F.lit(0)
         return F.coalesce(found, nothing.cast(column.wire_kind))

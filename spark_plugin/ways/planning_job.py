@@ -161,7 +161,7 @@ def choose_small_side(
     if options.small_side:
         return BroadcastPlan(options.small_side, "as asked")
     if options.way == "broadcast":
-        if not spec.row.adds_up:
+        if not spec.adds_up:
             return BroadcastPlan(right.name, "tasks see all matches of a left event")
         small = left if left.sample.rows < right.sample.rows else right
         return BroadcastPlan(small.name, "the smaller side, as you chose")
@@ -191,7 +191,7 @@ def _is_worth_it(
     tasks: int,
 ) -> bool:
     """Whether tasks are even, and do and yield less than an exchange would move."""
-    if is_two_step(small.name, spec) and not spec.row.adds_up:
+    if is_two_step(small.name, spec) and not spec.adds_up:
         return False
     towards = reach if large.name == "left" else reach.reversed
     if max(large.sample.rows / limits.many_more, limits.small_rows) < small.sample.rows:

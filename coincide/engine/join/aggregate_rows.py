@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,12 @@ Columns = dict[Key, Values]
 """Columns of right events that are aggregated, by name."""
 
 
-class _Column(NamedTuple):
+M = TypeVar("M")
+Make = Callable[[Aggregate, Work, Answer], M]
+"""From an aggregate, what is added up for it and its answer to what is made of what is found."""
+
+
+class Answered(NamedTuple):
     """An aggregate by left row: numbers, and which events have none."""
 
     answer: Answer
@@ -52,7 +57,7 @@ class _Column(NamedTuple):
     nulls: np.ndarray
 
     @classmethod
-    def of(cls, answer: Answer, rows: int) -> _Column:
+    def of(cls, answer: Answer, rows: int) -> Answered:
         """What this many left rows have as long as no match is found."""
         shape = (rows,) if answer.words == 1 else (rows, answer.words)
         return cls(answer, np.zeros(shape, answer.kind), np.full(rows, not answer.is_count))
@@ -85,7 +90,7 @@ class _Answers(NamedTuple):
     """By left row how many matches there are, and aggregates by name."""
 
     counts: np.ndarray
-    columns: dict[str, _Column]
+    columns: dict[str, Answered]
     counters: JoinCounters
 
 
@@ -137,24 +142,20 @@ class Aggregates(Emission):
     @remembered
     def _answers(self) -> _Answers:
         counts, counters = np.zeros(len(self._left), np.int64), JoinCounters()
-        columns: dict[str, _Column] = {}
-        for work in self._works():
-            found = {each.name: _Column.of(each, counts.size) for each in work.answers}
+        columns: dict[str, Answered] = {}
+        for work in self._works(lambda _aggregate, _work, answer: answer):
+            found = {each.name: Answered.of(each, counts.size) for each in work.made}
             counters = work.counters(self._done(work, counts, found))
             columns |= found
         return _Answers(counts, columns, replace(counters, pairs=int(counts.sum())))
 
     def _done(
-        self, work: _Ranges | _OfPairs, counts: np.ndarray, columns: dict[str, _Column]
+        self, work: Finding[Answer], counts: np.ndarray, columns: dict[str, Answered]
     ) -> JoinCounters:
         """Put what is found of runs of base positions where their left rows are."""
-        order = self.join.left_order
 
         def put(run: tuple[int, int]) -> list[JoinCounters]:
-            found, answers, counted = work.of(*run)
-            rows, met = order[slice(*run)], np.flatnonzero(found.counts)
-            if met.size < rows.size:
-                found, rows = Found(*(each[met] for each in found)), rows[met]
+            rows, found, answers, counted = self._met(work, run)
             counts[rows] = found.counts
             for answer in answers:
                 columns[answer.name]._replace(answer=answer).put(rows, found)
@@ -162,7 +163,17 @@ class Aggregates(Emission):
 
         return sum(in_order(put, work.runs, self._spec.threads), JoinCounters())
 
-    def _works(self) -> Iterator[_Ranges | _OfPairs]:
+    def _met(
+        self, work: Finding[M], run: tuple[int, int]
+    ) -> tuple[np.ndarray, Found, list[M], JoinCounters]:
+        """The left rows of a run that have matches, and what is found of them."""
+        found, made, counted = work.of(*run)
+        rows, met = self.join.left_order[slice(*run)], np.flatnonzero(found.counts)
+        if met.size < rows.size:
+            found, rows = Found(*(each[met] for each in found)), rows[met]
+        return rows, found, made, counted
+
+    def _works(self, make: Make[M]) -> Iterator[Finding[M]]:
         """What finds all aggregates: by ranges, a few at a time, and by pairs what needs these."""
         pairing, columns, ranged = self.pairing, self._columns, self.pairing.ranged
         by_pairs: list[Aggregate] = []
@@ -174,25 +185,27 @@ class Aggregates(Emission):
                 by_pairs.append(each)
                 continue
             if held + cost > _MOST_HELD:
-                yield _Ranges(pairing, columns, pack)
+                yield _Ranges(pairing, columns, pack, make)
                 pack, held = [], 0
             pack.append(each)
             held += cost
         if pack:
-            yield _Ranges(pairing, columns, pack)
+            yield _Ranges(pairing, columns, pack, make)
         if by_pairs:
-            yield _OfPairs(pairing, columns, by_pairs, self._batch_pairs)
+            yield _OfPairs(pairing, columns, by_pairs, make, self._batch_pairs)
 
 
-class _Ranges:
+class _Ranges(Generic[M]):
     """Aggregates by ranges of targets, which a backend finds without a pair."""
 
-    def __init__(self, pairing: Pairing, columns: Columns, asked: Sequence[Aggregate]) -> None:
+    def __init__(
+        self, pairing: Pairing, columns: Columns, asked: Sequence[Aggregate], make: Make[M]
+    ) -> None:
         assert pairing.ranged is not None
         self._source, self._threads = pairing.ranged, pairing.spec.threads
         self._previous = pairing.previous
         self._work = Work(columns, len(pairing.right))
-        self.answers = [_answer(each, self._work, pairing) for each in asked]
+        self.made = [make(each, self._work, _answer(each, self._work, pairing)) for each in asked]
 
     @staticmethod
     def cost(pairing: Pairing, columns: Columns, aggregate: Aggregate) -> int | None:
@@ -216,7 +229,7 @@ class _Ranges:
         before = self._work.before(order, threads=self._threads)
         return Prepared(before, codes, tables_of(codes))
 
-    def of(self, start: int, stop: int) -> tuple[Found, list[Answer], JoinCounters]:
+    def of(self, start: int, stop: int) -> tuple[Found, list[M], JoinCounters]:
         """What is found of the base positions start ... stop, and what it means."""
         found, counters = self._source.aggregated(start, stop, self._prepared)
         if self._previous is not None:
@@ -224,7 +237,7 @@ class _Ranges:
             offsets, rows = offsets_of(own >= 0), own[own >= 0]
             given = self._work.before(rows), self._work.codes(rows)
             aggregate_pairs(offsets, 0, rows.size, *given, found)
-        return found, self.answers, counters
+        return found, self.made, counters
 
     def counters(self, counted: JoinCounters) -> JoinCounters:
         """What was looked at, by what was counted of all runs."""
@@ -256,7 +269,7 @@ def with_previous(
     return (own, others), offsets + offsets_of(has_one)
 
 
-class _OfPairs:
+class _OfPairs(Generic[M]):
     """Aggregates of pairs, some of which are made at a time."""
 
     def __init__(
@@ -264,21 +277,22 @@ class _OfPairs:
         pairing: Pairing,
         columns: Columns,
         asked: Sequence[Aggregate],
+        make: Make[M],
         batch_pairs: int,
     ) -> None:
-        self._pairing, self._columns, self._asked = pairing, columns, asked
+        self._pairing, self._columns, self._asked, self._make = pairing, columns, asked, make
         _ = pairing.previous  # before threads share it
         self._batch_pairs = batch_pairs
         none = np.empty(0, np.int64)
         # Also makes, before threads share it, what is made once of right events.
-        self.answers = self._answers(self._work((none, none)))
+        self.made = self._made(self._work((none, none)))
 
     @property
     def runs(self) -> Iterable[tuple[int, int]]:
         """As in `_Ranges`, and so is all that follows."""
         return self._pairing.join.chunks(self._batch_pairs)
 
-    def of(self, start: int, stop: int) -> tuple[Found, list[Answer], JoinCounters]:
+    def of(self, start: int, stop: int) -> tuple[Found, list[M], JoinCounters]:
         join = self._pairing.join
         rows = join.pairs(start, stop, join.left_order, join.right_order)
         offsets = join.offsets[start : stop + 1] - join.offsets[start]
@@ -286,15 +300,10 @@ class _OfPairs:
             left = join.left_order[start:stop]
             rows, offsets = with_previous(rows, offsets, left, self._pairing.previous[left])
         work = self._work(rows)
-        answers = self._answers(work)
+        made = self._made(work)
         found = found_of(stop - start, work.lanes, work.compared)
-        size, step = rows[RIGHT].size, max(1, _PIECE // (1 + work.cost))
-        for first in range(0, size, step):
-            last = min(first + step, size)
-            orders = rows[RIGHT][first:last], np.arange(first, last)
-            given = work.before(*orders), work.codes(*orders)
-            aggregate_pairs(offsets, first, last, *given, found)
-        return found, answers, JoinCounters()
+        take_pairs(work, offsets, rows[RIGHT], found)
+        return found, made, JoinCounters()
 
     def counters(self, _: JoinCounters) -> JoinCounters:
         return self._pairing.join.counters
@@ -325,5 +334,18 @@ class _OfPairs:
             for key in keys
         }
 
-    def _answers(self, work: Work) -> list[Answer]:
-        return [answer_of(each, work, self._pairing) for each in self._asked]
+    def _made(self, work: Work) -> list[M]:
+        answers = (answer_of(each, work, self._pairing) for each in self._asked)
+        return [self._make(each, work, a) for each, a in zip(self._asked, answers, strict=True)]
+
+
+Finding = _Ranges[M] | _OfPairs[M]
+
+
+def take_pairs(work: Work, offsets: np.ndarray, right_rows: np.ndarray, found: Found) -> None:
+    """Take pairs, of events that begin at `offsets`, into what was found, some at a time."""
+    size, step = right_rows.size, max(1, _PIECE // (1 + work.cost))
+    for first in range(0, size, step):
+        last = min(first + step, size)
+        orders = right_rows[first:last], np.arange(first, last)
+        aggregate_pairs(offsets, first, last, work.before(*orders), work.codes(*orders), found)

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.rows import row_bytes
 from coincide.engine.events.schemas import stored
+from coincide.engine.join.aggregate_parts import GREATEST, extreme_of
 from coincide.engine.join.aggregate_types import readable_type, type_of_sum
 from coincide.engine.join.delta import DELTA
-from coincide.engine.join.spec import NO_NUMBER, Pairing
+from coincide.engine.join.spec import NO_NUMBER, InTime, Pairing
 from coincide.model.aggregates import Aggregate, Function
 from coincide.model.errors import DataError
 from coincide.model.range_sums import Found
@@ -241,10 +242,9 @@ class Numbers(Summand):
 
     # Values hold no numbers, which hold them: what holds itself waits for the collector of garbage,
     # and so would the values of each batch of pairs.
-    def __init__(self, values: Values, terms: int, has_squares: bool) -> None:
+    def __init__(self, values: Values, how: digits.Digits) -> None:
         self._values, kind = values, values.column.type
-        self.digits = values.as_digits(terms, has_squares=has_squares)
-        self.lanes = self.digits.lanes
+        self.digits, self.lanes = how, how.lanes
         self.scale = kind.scale if pa.types.is_decimal(kind) else 0
 
     def fill(self, order: np.ndarray, before: np.ndarray, at: int) -> None:
@@ -327,7 +327,8 @@ class Work:
 
     def numbers(self, column: Key, *, has_squares: bool) -> tuple[Numbers, slice]:
         """What adds up the numbers of a column, and their lanes."""
-        numbers = Numbers(self.columns[column], self._terms, has_squares)
+        values = self.columns[column]
+        numbers = Numbers(values, values.as_digits(self._terms, has_squares=has_squares))
         word = "squares" if has_squares else "numbers"
         _, at = self._summand(column, word, lambda: numbers)
         return numbers, slice(at, at + numbers.lanes)
@@ -339,6 +340,10 @@ class Work:
             return None
         _, at = self._summand(column, "specials", lambda: Truths(found))
         return slice(at, at + 3)
+
+    def compared_values(self, column: Key, word: str) -> Values:
+        """The values among which the least or greatest, as a word says, is sought."""
+        return self.columns[column]
 
     def least(self, column: Key, word: str, codes: np.ndarray) -> Callable[[Found], np.ndarray]:
         """The least code of each event: int64 array."""
@@ -530,12 +535,11 @@ class Extreme(Answer):
     kind, words = np.dtype(np.int64), 1
 
     def __init__(self, aggregate: Aggregate, work: Work) -> None:
-        column = str(aggregate.column)
-        values = work.columns[column]
+        column, word = str(aggregate.column), extreme_of(aggregate.function)
+        values = work.compared_values(column, word)
         self.name, self._order, self._kind = aggregate.name, values.order, values.kind
-        self._is_greatest, self.sizes = aggregate.function != "min", values.order.sizes
+        self._is_greatest, self.sizes = word == GREATEST, values.order.sizes
         self._valid = work.valid(column)
-        word = "greatest" if self._is_greatest else "least"
         self._least = work.least(column, word, values.codes(word, self._codes))
 
     def _codes(self) -> np.ndarray:
@@ -580,15 +584,15 @@ class End(Answer):
 
     kind, words = np.dtype(np.int64), 1
 
-    def __init__(self, aggregate: Aggregate, work: Work, pairing: Pairing) -> None:
+    def __init__(self, aggregate: Aggregate, work: Work, times: InTime) -> None:
         column, word = str(aggregate.column), aggregate.function
         self._values, self._is_last = work.columns[column], word == "last"
         self.name, self.sizes = aggregate.name, self._values.sizes
-        self._valid, self._pairing = work.valid(column), pairing
+        self._valid, self._times = work.valid(column), times
         self._least = work.least(column, word, self._values.codes(word, self._codes))
 
     def _codes(self) -> np.ndarray:
-        ranks = self._pairing.ranks_in_time
+        ranks = self._times.ranks_in_time
         return ~ranks if self._is_last else ranks
 
     def of(self, found: Found, left_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -596,7 +600,7 @@ class End(Answer):
         least = self._least(found)
         is_none = self._valid(found) == 0
         places = np.where(is_none, 0, ~least if self._is_last else least)
-        rows = self._pairing.rows_in_time
+        rows = self._times.rows_in_time
         return (rows[places] if rows.size else places), is_none
 
     def column(self, numbers: np.ndarray) -> pa.Array:
@@ -612,7 +616,7 @@ def _wrapped(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
-def answer_of(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
+def answer_of(aggregate: Aggregate, work: Work, times: InTime) -> Answer:
     """What an aggregate takes of the work."""
     if aggregate.is_weighted:
         return Expected(aggregate, work)
@@ -622,7 +626,7 @@ def answer_of(aggregate: Aggregate, work: Work, pairing: Pairing) -> Answer:
     if aggregate.function == "count":
         return Counted(aggregate, work.valid(aggregate.column))
     if aggregate.function in ("first", "last"):
-        return End(aggregate, work, pairing)
+        return End(aggregate, work, times)
     if aggregate.function == "sum" and not pa.types.is_floating(values.kind):
         return Summed(aggregate, work)
     if aggregate.function in ("sum", "mean", "std"):

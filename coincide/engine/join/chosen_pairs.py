@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.join.aggregate_rows import Aggregates
+from coincide.engine.join.aggregate_states import AggregateStates
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.spec import AnySpec
@@ -363,4 +364,4 @@ def _shape_of(spec: AnySpec) -> type[Emission]:
         return _MATCHINGS[spec.choice.one_to_one.word]
     if spec.row.is_best and not spec.choice.is_most_probable:
         return Chosen
-    return _SHAPES[spec.row.word]
+    return AggregateStates if spec.are_states else _SHAPES[spec.row.word]

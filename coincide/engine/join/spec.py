@@ -14,6 +14,7 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side, row_ranks, tie_ranks
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
+from coincide.engine.join.aggregate_parts import state_fields
 from coincide.engine.join.aggregate_types import aggregate_fields
 from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.engine.join.pair_filter import PairFilter
@@ -63,6 +64,7 @@ class AnySpec(Output, ABC):
     where: PairFilter | None = None
     choice: MatchChoice = MOST_PROBABLE
     merits: bool = False  # pairs have columns that tell by what the best match was chosen
+    are_states: bool = False  # aggregates are yet to be put together with those of other tasks
     in_order: bool = False  # rows come in the order of left rows
     keeps_right: bool = False  # after all pairs come right events that are in none
     ties_by_rows: bool = False  # rows decide among equal matches, else their output columns
@@ -139,6 +141,11 @@ class AnySpec(Output, ABC):
         return self if is_number else self.but(overlap_kind=pa.int64())
 
     @property
+    def adds_up(self) -> bool:
+        """Whether tasks may each tell of some matches of a left event, to be put together."""
+        return True
+
+    @property
     def k(self) -> int:
         """How many of the best matches of an event are in the output."""
         return self.choice.k
@@ -192,7 +199,29 @@ class AnySpec(Output, ABC):
         return replace(self, **changes)
 
 
-class Pairing(ABC):
+class InTime:
+    """Right events, and their order in time."""
+
+    def __init__(self, right: Side, spec: AnySpec) -> None:
+        self.right, self.spec = right, spec
+
+    @remembered
+    def rows_in_time(self) -> np.ndarray:
+        """Right rows from the earliest midpoint on, of spans from the earliest start: int64 array."""
+        right, is_of_spans = self.right, isinstance(self.spec.widest, SpanWindow)
+        ranks = row_ranks(right, latest_first=False) if self.spec.ties_by_rows else tie_ranks(right)
+        time = 2 * right.min_time if is_of_spans else right.min_time + right.max_time
+        return np.lexsort((ranks, time))
+
+    @remembered
+    def ranks_in_time(self) -> np.ndarray:
+        """The place of each right row among these: int64 array."""
+        ranks = np.empty(len(self.right), np.int64)
+        ranks[self.rows_in_time] = np.arange(len(self.right))
+        return ranks
+
+
+class Pairing(InTime, ABC):
     """What a condition makes of two sides: the join that finds their pairs, and their columns.
 
     `join`, used like a backend's join, has the pairs that count.
@@ -205,7 +234,8 @@ class Pairing(ABC):
     """The join, where it aggregates matches without making pairs."""
 
     def __init__(self, left: Side, right: Side, spec: AnySpec) -> None:
-        self.left, self.right, self.spec = left, right, spec
+        super().__init__(right, spec)
+        self.left = left
 
     def of_left_rows(self, start: int, stop: int) -> Self:
         """The same of some left rows, which are numbered from 0, and all right ones."""
@@ -313,21 +343,6 @@ class Pairing(ABC):
             return np.where(self._go_on(*rows), NO_NUMBER, self.overlaps(*rows))
         return self.probabilities(*rows) if name == "probability" else self.measured(*rows)[name]
 
-    @remembered
-    def rows_in_time(self) -> np.ndarray:
-        """Right rows from the earliest midpoint on, of spans from the earliest start: int64 array."""
-        right, is_of_spans = self.right, isinstance(self.spec.widest, SpanWindow)
-        ranks = row_ranks(right, latest_first=False) if self.spec.ties_by_rows else tie_ranks(right)
-        time = 2 * right.min_time if is_of_spans else right.min_time + right.max_time
-        return np.lexsort((ranks, time))
-
-    @remembered
-    def ranks_in_time(self) -> np.ndarray:
-        """The place of each right row among these: int64 array."""
-        ranks = np.empty(len(self.right), np.int64)
-        ranks[self.rows_in_time] = np.arange(len(self.right))
-        return ranks
-
     @property
     def not_moved(self) -> int:
         """By how many ticks right times are still to be moved, of those of `AnySpec.shift`."""
@@ -371,8 +386,9 @@ def output_schema(
     if not spec.one_row_per_event:
         fields += [pa.field(name, pa.int64(), nullable=False) for name in spec.row.totals]
     if spec.row.is_aggregated:
-        columns = zip(columns_of(spec.aggregates), (each.type for each in right), strict=True)
-        fields += aggregate_fields(spec.aggregates, dict(columns))
+        named = zip(columns_of(spec.aggregates), (each.type for each in right), strict=True)
+        fields_of = state_fields if spec.are_states else aggregate_fields
+        fields += fields_of(spec.aggregates, dict(named))
     if spec.outputs_matches:
         wrap = pa.list_ if spec.row.in_lists else lambda kind: kind
         measures = [pa.field(name, kind) for name, kind in spec.measures.items()]

@@ -56,6 +56,11 @@ class JoinSpec(AnySpec):
         return self.window
 
     @property
+    def adds_up(self) -> bool:
+        """As in `AnySpec`: of the events before a window one counts, if none is there as it begins."""
+        return not self.has_previous
+
+    @property
     def pairs(self) -> Pairs:
         """The condition on the timestamps of both sides, which what counts cannot miss."""
         return pair_model(self.widest, *self.models)

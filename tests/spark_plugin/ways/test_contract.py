@@ -220,8 +220,6 @@ AGGREGATES: dict[str, Aggregate] = {
     "n": "count", "first": ("id", "first"), "last": ("id", "last"), "ids": ("id", "sum"),
     "latest": ("max_time", "max"), "soonest": ("delta", "min"), "usual": ("delta", "mean"),
 }  # fmt: skip
-WITH_AGGREGATES = [way for way in WAYS if way != "broadcast-left"]
-"""Its tasks see only some matches of an event."""
 
 
 def packs_of_matches(seed: int, *keys: str) -> Iterator[Pack]:
@@ -244,7 +242,7 @@ def check_aggregates(cases: Pack, found: list[dict[str, Any]]) -> None:
                 assert is_same(row[name], value), (number, row, asking, value)
 
 
-@pytest.mark.parametrize("way", WITH_AGGREGATES)
+@pytest.mark.parametrize("way", WAYS)
 def test_packs_of_aggregates(spark: SparkSession, forced: Forced) -> None:
     """With and without making pairs, as tasks divide the right events."""
     drawn = packs_of_matches(forced.seed(0), "station")
@@ -332,7 +330,6 @@ def _asked() -> list[Any]:
         for i, way in enumerate(WAYS)
         for j, asked in enumerate(ASKED)
         if not (asked == "optimal" and way in ("broadcast-left", "broadcast-right"))
-        and not (asked.startswith("aggregates") and way == "broadcast-left")
     ]
 
 

@@ -80,7 +80,7 @@ def test_of_two_small_sides_one_step_comes_first() -> None:
     assert chosen(side("left", 3000, 72_000), right) == "right"
 
 
-@pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
+@pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best", "aggregates"])
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_two_steps_move_what_was_found(how: str, emit: str) -> None:
     """Not worth it where there are more pairs than events to shuffle; numbers are always few."""
