@@ -129,9 +129,14 @@ class _Comparison:
     def _events(self) -> Iterable[tuple[Event, list[Match]]]:
         """Left events that the answer must tell of, with their matches."""
         for event, matches in zip(self._oracle.sides[0].events, self._oracle.matches, strict=True):
-            is_wanted = not matches if self._job.how == "anti" else bool(matches)
+            is_met = bool(matches) or bool(self._before(event))
+            is_wanted = not is_met if self._job.how == "anti" else is_met
             if is_wanted or self._job.how in ("left", "full"):
                 yield event, matches
+
+    def _before(self, event: Event) -> list[Event]:
+        """The events before the window of which one counts, if that was asked for."""
+        return self._oracle.before_window(event) if self._job.has_previous else []
 
     def _rights_alone(self) -> Iterable[Event]:
         """Right events without a match that the answer must tell of."""
@@ -181,9 +186,18 @@ class _Comparison:
             return wrong
         for head, values, _ in split:
             event, matches = by_head[head]
-            for (name, asking), value in zip(self._job.aggregates.items(), values, strict=True):
-                if wrong := self._aggregate(event, matches, asking, value):
-                    return f"{head} has {name} = {asking} of {value!r}, {wrong}"
+            before = [[(Fraction(1), other)] for other in self._before(event)] or [[]]
+            wrong = [self._wrong_values(event, [*own, *matches], values) for own in before]
+            if all(wrong):
+                return f"{head} has {wrong[-1]}"
+        return None
+
+    def _wrong_values(
+        self, event: Event, matches: list[Match], values: tuple[Any, ...]
+    ) -> str | None:
+        for (name, asking), value in zip(self._job.aggregates.items(), values, strict=True):
+            if wrong := self._aggregate(event, matches, asking, value):
+                return f"{name} = {asking} of {value!r}, {wrong}"
         return None
 
     def _aggregate(

@@ -74,6 +74,18 @@ class DataSet:
         return any(side.templates is not None for side in self.sides)
 
     @property
+    def of_instants(self) -> DataSet:
+        """The same with one column of exact times a side, which has the ends of intervals."""
+        left, right = (
+            replace(
+                side, types=side.types[1:] * 2, instants=True,
+                rows=tuple(row._replace(low=row.high) for row in side.rows),
+            )
+            for side in self.sides
+        )  # fmt: skip
+        return replace(self, left=left, right=right)
+
+    @property
     def families(self) -> set[str]:
         """The families of all time columns."""
         return {kind.family for side in self.sides for kind in side.types}

@@ -32,6 +32,8 @@ def _lines(experiment: str, case: Case, verdict: Verdict) -> Iterator[str]:
     yield f"how {job.how}, emit {job.emit}, probability {job.probability}, options {job.options}"
     if job.aggregates:
         yield f"aggregates {job.aggregates}{' by probability' * job.has_weights}"
+    if job.has_previous:
+        yield "with the event before the window"
     if job.text:
         yield "durations as text"
     if job.nonsense is not None:

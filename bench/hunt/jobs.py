@@ -47,6 +47,7 @@ class Job:
     nonsense: str | None = None  # a name of `NONSENSE`
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
     has_weights: bool = False  # whether each match counts by its probability
+    has_previous: bool = False  # whether the last right event before the window counts
     is_swapped: bool = False  # whether the sides have changed places, and delta still has its sign
 
     @property
@@ -83,14 +84,18 @@ def draw_job(
     if chance.happens(3):
         nonsense = chance.choice([name for name, (able, _, _) in NONSENSE.items() if able(data)])
     extra = data.extra is not None and chance.happens(80)
-    has_weights = emit == "aggregates" and data.confidence < 1 and chance.happens(30)
+    is_aggregated = emit == "aggregates"
+    has_weights = is_aggregated and data.confidence < 1 and chance.happens(30)
+    may_have_previous = is_aggregated and how != "right" and not data.has_histograms
+    has_previous = may_have_previous and not has_weights and nonsense is None and chance.happens(60)
     return Job(
         how, emit, probability, options,
         text=data.tick is not None and chance.happens(30),
         has_extra=(extra, extra and chance.happens(70)),
         nonsense=nonsense,
-        aggregates=draw_aggregates(chance, data, has_weights) if emit == "aggregates" else {},
+        aggregates=draw_aggregates(chance, data, has_weights) if is_aggregated else {},
         has_weights=has_weights,
+        has_previous=has_previous,
     )  # fmt: skip
 
 
@@ -151,6 +156,8 @@ def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]
         given["aggregates"] = job.aggregates
     if job.has_weights:
         given["weights"] = "probability"
+    if job.has_previous:
+        given["including"] = "previous"
     condition: dict[str, Any] = {
         "predicate": within(duration(data.lo), duration(data.hi)),
         "confidence": data.confidence,

@@ -27,9 +27,8 @@ def errors_due(data: DataSet, job: Job, oracle: Oracle) -> set[str]:
         due.update(NONSENSE[job.nonsense][1].split())
     if oracle.is_too_fine or (oracle.is_invalid and job.options.get("invalid") != "drop"):
         due.add("DataError")
-    base = "right" if job.is_of_right else "left"
-    if job.emit == "aggregates" and job.options.get("way") == f"broadcast-{base}":
-        due.add("ConditionError")  # each task has some of the matches of an event
+    if job.has_previous and job.options.get("way") == "broadcast-left":
+        due.add("ConditionError")  # each task has some of the events before a window
     return due
 
 

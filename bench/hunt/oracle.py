@@ -72,6 +72,20 @@ class Oracle:
             for one in left
         ]
 
+    def before_window(self, left: Event) -> list[Event]:
+        """The last right events before a window of exact times, any of which may count."""
+        begin = left.high + self.data.lo
+        others = [
+            event
+            for event in self.sides[1].events
+            if left.matchable and event.matchable and event.row.keys == left.row.keys
+        ]
+        if any(event.high == begin for event in others):
+            return []  # that one lies in the window, and takes the place of those before
+        earlier = [event for event in others if event.high < begin]
+        last = max((event.high for event in earlier), default=None)
+        return [event for event in earlier if event.high == last]
+
     def _probability(self, one: Event, other: Event) -> Fraction:
         return event_probability(one, other, self.data.lo, self.data.hi)
 

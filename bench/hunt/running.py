@@ -26,7 +26,10 @@ def draw_case(seed: int, number: int, ways: Sequence[Way], profile: Profile) -> 
     data, shared = _drawn(seed, number // CASES_PER_DATA_SET, profile, tuple(ways))
     chance = Chance(seed, number, "job")
     way = chance.weighted({way: way.weight for way in ways if way.suits(data)})
-    return Case(seed, number, way, data, draw_job(chance, data, shared, way.options), shared)
+    job = draw_job(chance, data, shared, way.options)
+    if job.has_previous:
+        return Case(seed, number, way, data.of_instants, job)
+    return Case(seed, number, way, data, job, shared)
 
 
 @lru_cache(maxsize=8)

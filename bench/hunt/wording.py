@@ -28,8 +28,7 @@ def source_options(case: Case, folder: Path) -> dict[str, str]:
     found |= {name: str(given[name]) for name in ("how", "emit", "probability")}
     if aggregates := given.get("aggregates"):
         found["aggregates"] = ",".join(_aggregate(*each) for each in aggregates.items())
-    if weights := given.get("weights"):
-        found["weights"] = weights
+    found |= {name: given[name] for name in ("weights", "including") if name in given}
     tick = case.data.tick
     found["within"] = f"{_said(predicate.lo, tick)},{_said(predicate.hi, tick)}"
     found["confidence"] = repr(condition.confidence)

@@ -320,8 +320,6 @@ def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     if asking.is_one and way in ("broadcast-left", "broadcast-right"):
         way = "exchange"
     given = asking.given
-    if "aggregates" in given and way in ("broadcast-left", "broadcast-right"):
-        way = "broadcast-left" if given["how"] == "right" else "broadcast-right"
     is_of_two = "matching" in given and not asking.is_one
     if is_of_two and given["matching"] == "optimal":
         return Verdict("closed", "such a matching is of one process")

@@ -50,9 +50,15 @@ CASES: list[Any] = [
     pytest.param(SOMETIME, BLOCKS, {"how": "anti"}, marks=pytest.mark.slow),
     (SOMETIME, BLOCKS, {"how": "left", "emit": "counts", "by": [("k1", "k2")]}),
     (NEAR, {"way": "broadcast-left"}, {"how": "left", "emit": "best"}),
+    (NEAR, {"way": "broadcast-left", "slice_rows": 40}, {
+        "how": "left", "emit": "aggregates", "aggregates": {
+            "n": "count", "near": ("distance", "min"), "far": ("distance", "sum"), "x": ("x", "std"),
+            "last": ("name", "last"), "soon": ("delta", "min"),
+        },
+    }),
     pytest.param(NEAR, {"way": "broadcast-left"}, {"how": "semi", **KEYS}, marks=pytest.mark.slow),
     (NEAR, {"way": "broadcast-right"}, {**KEYS, "how": "left", "cause_columns": "*"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("condition", "way", "shape"), CASES)

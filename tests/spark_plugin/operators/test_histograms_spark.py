@@ -45,8 +45,15 @@ ASKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "exchange of mixed sides": ({**MIXED, "how": "left"}, {"way": "exchange", "slices": 3}),
     "small slices": ({**BOTH, "emit": "best"}, {"way": "exchange", "slice_rows": 60}),
     "small left": ({**BOTH, "emit": "best"}, {"way": "broadcast-left"}),
+    "small left, aggregates": (
+        {**BOTH, "emit": "aggregates", "how": "left", "aggregates": {
+            "n": "count", "first": ("id", "first"), "last": ("id", "last"), "sure": ("probability", "sum"),
+            "surest": ("probability", "max"), "apart": ("delta", "std"),
+        }},
+        {"way": "broadcast-left", "slice_rows": 60},
+    ),
     "small right": ({**MIXED, "emit": "counts", "how": "left"}, {"way": "broadcast-right"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -106,7 +106,7 @@ def test_the_event_before_a_window(spark: SparkSession, tmp_path: Path, way: str
             spark, *paths, **asked, options=CorrelateOptions(way="files", slices=4)
         )
     elif way == "small left":
-        with pytest.raises(ConditionError, match="broadcast-right"):
+        with pytest.raises(ConditionError, match=r"last event before.*broadcast-right"):
             correlate(
                 *map(spark.createDataFrame, (left, right)), **asked,
                 options=CorrelateOptions(**WAYS[way]),

@@ -63,6 +63,14 @@ ASKED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "nearest": (overlapping(gap=99), {**TIMES, "emit": "best", "prefer": "nearest"}, {"slices": 3}),
     "small left": (containing(), {**POINTS, "emit": "counts"}, {"way": "broadcast-left"}),
     "small left, best": (overlapping(), {**TIMES, "emit": "best"}, {"way": "broadcast-left"}),
+    "small left, aggregates": (
+        overlapping(gap=30),
+        {**TIMES, "emit": "aggregates", "how": "left", "aggregates": {
+            "n": "count", "first": ("id", "first"), "last": ("id", "last"), "time": ("overlap", "sum"),
+            "least": ("overlap", "min"), "spread": ("end", "std"),
+        }},
+        {"way": "broadcast-left", "slice_rows": 60},
+    ),
     "small right": (inside(), {**TIMES, "how": "left"}, {"way": "broadcast-right"}),
     "both": (following(50), {**TIMES, "how": "anti"}, {"way": "broadcast-both"}),
     "mutual": (overlapping(), {**TIMES, "matching": "mutual"}, {"way": "exchange", "slices": 3}),

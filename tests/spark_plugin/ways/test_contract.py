@@ -309,6 +309,12 @@ ASKED: dict[str, dict[str, Any]] = {
             "odd": ("is_odd", "any"), "word": ("name", "last"), "days": ("day", "min"),
         },
     },
+    "aggregates by probability": {
+        "emit": "aggregates", "how": "left", "weights": "probability",
+        "aggregates": {
+            "n": "count", "heavy": ("weight", "count"), "weight": ("weight", "mean"), "ids": ("id", "sum"),
+        },
+    },
     "aggregates where": {
         "emit": "aggregates", "where": "left_name <= right_name",
         "aggregates": {"n": ("weight", "count"), "sure": ("probability", "sum"), "ids": ("id", "std")},
