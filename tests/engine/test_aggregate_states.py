@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
@@ -21,9 +20,8 @@ from coincide.engine.join.timing import JoinSpec
 from coincide.model.aggregates import aggregates_of
 from coincide.model.condition import Window
 from coincide.model.errors import DataError
-from tests.engine.test_aggregates import KINDS, OF_A_PAIR, array, values_of
+from tests.helpers.aggregates import CASES, KINDS, OF_A_PAIR, array, values_of
 
-CASES = int(os.environ.get("COINCIDE_CASES", "150"))
 VALUES = "delta", "probability"
 WINDOW = Window(-30, 40, 0.3)
 
