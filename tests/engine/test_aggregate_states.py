@@ -54,9 +54,15 @@ def together(spec: AnySpec, kinds: list[pa.DataType], parts: list[pa.Table]) -> 
     return pa.Table.from_arrays([pa.array(rows[begins]), *columns], schema=pa.schema(fields))
 
 
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+def rows_of(table: pa.Table) -> list[tuple[str, ...]]:
     """Rows whose floats show their bits, but for NaN."""
-    return list(zip(*([*map(repr, column.to_pylist())] for column in table.columns), strict=True))
+    # Right events that differ in the sign of a zero are alike.
+    columns = [
+        [repr(x + 0.0 if isinstance(x, float) and is_end else x) for x in column.to_pylist()]
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        for is_end in [name in ("first", "last")]
+    ]
+    return list(zip(*columns, strict=True))
 
 
 def spec_of(asked: dict[str, Any], **more: Any) -> JoinSpec:
