@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from coincide.engine.join.aggregate_types import kinds_of, readable_type
-from coincide.model.aggregates import Aggregate, Function
+from coincide.engine.join.aggregate_types import extreme_of, kinds_of, readable_type
+from coincide.model.aggregates import Aggregate
 
 VALUES, PRODUCTS, WEIGHTS = "values", "products", "weights"
 """What is added up: values of a column, probabilities of pairs, or the products of both."""
@@ -23,14 +23,8 @@ class Part(NamedTuple):
 
 
 COUNT = Part("count")
-LEAST, GREATEST = "least", "greatest"
 SPECIALS = "nan", "above", "below"
 """How many floats are not finite: infinite ones by their sign."""
-
-
-def extreme_of(function: Function) -> str:
-    """Which value is sought among all others: 1 is the greatest of truth values."""
-    return LEAST if function == "min" else GREATEST
 
 
 def factors_of(aggregate: Aggregate) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coincide.engine.events.rows import is_string
 from coincide.engine.events.schemas import check_name, plain_type, storage_type
-from coincide.model.aggregates import PAIR_VALUES, Aggregate
+from coincide.model.aggregates import PAIR_VALUES, Aggregate, Function
 from coincide.model.errors import SchemaError
 
 
@@ -65,6 +65,14 @@ def _has_order(kind: pa.DataType) -> bool:
     is_bytes |= types.is_fixed_size_binary(kind)
     is_time = types.is_temporal(kind) and not types.is_interval(kind)
     return bool(_is_number(kind) or is_time or is_string(kind) or is_bytes)
+
+
+LEAST, GREATEST = "least", "greatest"
+
+
+def extreme_of(function: Function) -> str:
+    """Which value is sought among all others: 1 is the greatest of truth values."""
+    return LEAST if function == "min" else GREATEST
 
 
 def type_of_sum(kind: pa.DataType) -> pa.DataType:

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from coincide.engine.events.rows import row_bytes
 from coincide.engine.events.schemas import stored
-from coincide.engine.join.aggregate_parts import GREATEST, extreme_of
-from coincide.engine.join.aggregate_types import readable_type, type_of_sum
+from coincide.engine.join.aggregate_types import GREATEST, extreme_of, readable_type, type_of_sum
 from coincide.engine.join.delta import DELTA
 from coincide.engine.join.spec import NO_NUMBER, InTime, Pairing
 from coincide.model.aggregates import Aggregate, Function

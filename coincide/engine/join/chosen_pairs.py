@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.join.aggregate_rows import Aggregates
-from coincide.engine.join.aggregate_states import AggregateStates
 from coincide.engine.join.derived_joins import stamps_of
 from coincide.engine.join.emission import Best, Counts, Emission, LeftRows, Lists, MakeBatch, Pairs
 from coincide.engine.join.spec import AnySpec
@@ -364,4 +363,9 @@ def _shape_of(spec: AnySpec) -> type[Emission]:
         return _MATCHINGS[spec.choice.one_to_one.word]
     if spec.row.is_best and not spec.choice.is_most_probable:
         return Chosen
-    return AggregateStates if spec.are_states else _SHAPES[spec.row.word]
+    if spec.are_states:
+        # Only tasks of Spark need it.
+        from coincide.engine.join.aggregate_states import AggregateStates
+
+        return AggregateStates
+    return _SHAPES[spec.row.word]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeVar
@@ -14,7 +14,6 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side, row_ranks, tie_ranks
 from coincide.engine.events.span_ends import OPEN_END
 from coincide.engine.events.timestamps import INTERVALS, Bounds, SideModel
-from coincide.engine.join.aggregate_parts import state_fields
 from coincide.engine.join.aggregate_types import aggregate_fields
 from coincide.engine.join.delta import DELTA, DELTA_NAMES
 from coincide.engine.join.pair_filter import PairFilter
@@ -387,14 +386,22 @@ def output_schema(
         fields += [pa.field(name, pa.int64(), nullable=False) for name in spec.row.totals]
     if spec.row.is_aggregated:
         named = zip(columns_of(spec.aggregates), (each.type for each in right), strict=True)
-        fields_of = state_fields if spec.are_states else aggregate_fields
-        fields += fields_of(spec.aggregates, dict(named))
+        fields += _aggregated(spec)(spec.aggregates, dict(named))
     if spec.outputs_matches:
         wrap = pa.list_ if spec.row.in_lists else lambda kind: kind
         measures = [pa.field(name, kind) for name, kind in spec.measures.items()]
         fields += [pa.field(f.name, wrap(f.type)) for f in (*right, *measures)]
     check_output_names([field.name for field in fields])
     return pa.schema(fields)
+
+
+def _aggregated(spec: AnySpec) -> Callable[..., list[pa.Field]]:
+    """What gives the columns of aggregates, or of their states, which only tasks of Spark tell."""
+    if not spec.are_states:
+        return aggregate_fields
+    from coincide.engine.join.aggregate_parts import state_fields
+
+    return state_fields
 
 
 def check_output_names(names: list[str]) -> None:
