@@ -431,25 +431,56 @@ def distance_of(sides, event, target):
     return sides.rule.distance(s, left, right)
 
 
+_NARROWED = 16 if THREADS > 16 else THREADS
+"""Most classes of targets of which a block of threads notes how far its base events reach."""
+
+
+@device_function
+def _narrow(base, targets, bands, group, k2, lowest, highest, begins, ends):
+    """Note how far the base events of a group, of any class, reach among the targets of a class."""
+    lo, hi = bands[0, k2, OUTER_LO], bands[0, k2, OUTER_HI]
+    for k1 in range(1, bands.shape[0]):
+        lo, hi = min(lo, bands[k1, k2, OUTER_LO]), max(hi, bands[k1, k2, OUTER_HI])
+    begin, end = targets.offsets[k2, group], targets.offsets[k2, group + 1]
+    begin = reach(targets.places, begin, end, base.keys[at(lowest)], lo)
+    begins[k2] = begin
+    ends[k2] = reach(targets.places, begin, end, base.keys[at(highest)], hi + 1)
+
+
 @kernel(BASE, TARGETS, I64_CUBE, RUN, SPANS, types.boolean, I64_ARRAY, I64_ARRAY)
 def place(base, targets, bands, run, spans, shells, counts, parts):
     """Find the spans of a run of base events, a thread for each entry.
 
-    The ends are those of `cpu_fallback.join.buffers`; each search goes only as far as the last one left.
+    The ends are those of `cpu_fallback.join.buffers`; each search goes only as far as the last one left,
+    and those of a block of threads only as far as its first and its last base event reach.
     """
-    entry = cuda.grid(1)
-    if entry >= spans.first.size:
+    begins = cuda.shared.array(_NARROWED, np.int64)
+    ends = cuda.shared.array(_NARROWED, np.int64)
+    origin, thread = np.int64(cuda.blockIdx.x) * THREADS, np.int64(cuda.threadIdx.x)
+    entry, stop = origin + thread, min(origin + THREADS, spans.first.size)
+    groups = base.offsets.size - 1
+    lowest, highest = run.event_of(origin), run.event_of(stop - 1)
+    group = owner_of(base.offsets, 0, groups + 1, lowest)
+    # Keys ascend within a group.
+    is_narrow = run.classes <= _NARROWED and group < groups
+    is_narrow = is_narrow and highest < base.offsets[at(group + 1)]
+    if is_narrow and thread < run.classes:
+        _narrow(base, targets, bands, group, thread, lowest, highest, begins, ends)
+    cuda.syncthreads()
+    if entry >= stop:
         return
     event = run.event_of(entry)
     k1 = base.classes[at(event)]
     k2 = entry - (event - run.start) * run.classes
-    groups = base.offsets.size - 1
-    group = owner_of(base.offsets, 0, groups + 1, event)
-    first = inner = shell = last = 0
+    if not is_narrow:
+        group = owner_of(base.offsets, 0, groups + 1, event)
+    first = inner = shell = last = np.int64(0)
     if group < groups:
-        key = base.keys[at(event)]
-        places, end = targets.places, targets.offsets[k2, group + 1]
-        first = reach(places, targets.offsets[k2, group], end, key, bands[k1, k2, OUTER_LO])
+        key, places = base.keys[at(event)], targets.places
+        begin, end = targets.offsets[k2, group], targets.offsets[k2, group + 1]
+        if is_narrow:
+            begin, end = begins[k2], ends[k2]
+        first = reach(places, begin, end, key, bands[k1, k2, OUTER_LO])
         last = reach(places, first, end, key, bands[k1, k2, OUTER_HI] + 1)
         inner, shell = first, last
         # Where a shell is empty its two ends are one.
