@@ -17,7 +17,7 @@ from coincide.model.compiled import compiled, copy_into
 from coincide.model.counters import CountedJoin, JoinCounters, offsets_of
 from coincide.model.ordering import stable_order
 from coincide.model.remembered import remembered
-from coincide.model.threads import blocks_of, run_tasks
+from coincide.model.threads import blocks_of, kept_busy, run_tasks
 from cpu_fallback.join.buffers import group_of, next_group, reach
 
 _RUN = 512
@@ -58,7 +58,8 @@ class InstantJoin(CountedJoin):
     ) -> None:
         self.threads, self._empty = threads, empty
         given = [left] if left is right else [left, right]
-        sides = run_tasks([partial(_in_order, each, threads) for each in given], threads)
+        tasks = [partial(_in_order, each, threads) for each in given]
+        sides = run_tasks(tasks, kept_busy(len(left) + len(right), threads))
         self._sides = Sides(sides[0], sides[-1], *window)
 
     @remembered

@@ -25,9 +25,9 @@ MOST_PINNED = 1 << 29
 """Bytes of results in pinned memory, of all that callers hold, of whatever device."""
 
 _ROOMS = 2
-_MOST_THREADS, _BYTES_OF_THREAD = 8, 1 << 19
-"""Those of a copy within the host's memory. One thread is far slower than the way from the device: fresh
-pages take it longer than what it copies there."""
+_BYTES_OF_THREAD = 1 << 19
+"""The least that is worth a thread of a copy within the host's memory. One thread is far slower than the
+way from the device: fresh pages take it longer than what it copies there."""
 
 _log = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ class Transfers:
 
 def _copy(source: np.ndarray, target: np.ndarray) -> None:
     """Copy within the host's memory, by several threads if there is much."""
-    parts = min(cores(), _MOST_THREADS, -(-target.nbytes // _BYTES_OF_THREAD))
+    parts = min(cores(), -(-target.nbytes // _BYTES_OF_THREAD))
     if parts < 2:
         target[:] = source
         return
@@ -197,7 +197,7 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
 
 @cache
 def _copiers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_MOST_THREADS)
+    return ThreadPoolExecutor(cores())
 
 
 def _pieces(array: np.ndarray, most: int) -> Iterator[slice]:
