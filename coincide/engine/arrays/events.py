@@ -22,14 +22,14 @@ _WIDE_UNITS = {"h": "s", "m": "s", "W": "D"}
 class EventArrays(NamedTuple):
     """Events of one side of `correlate_arrays`, in arrays of one kind of memory.
 
-    Parameters
+    Attributes
     ----------
     min_time : array, shape (n,)
         Earliest times: whole numbers, datetime64 or timedelta64, or floats with a unit in the
         options. Exact instants if `max_time` is None.
-    max_time : array, shape (n,), optional
+    max_time : array, shape (n,), or None
         Latest times.
-    key : array, shape (n,), optional
+    key : array, shape (n,), or None
         Whole numbers that must be equal on both sides. One below 0 matches nothing.
 
     Examples
