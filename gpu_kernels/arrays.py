@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide.model.remembered import remembered
 from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
 from gpu_kernels.device.arrays import array_module, tuple_on_device
-from gpu_kernels.device.memory import filled, in_parts, take, translated
-from gpu_kernels.device.turn import TURN, choose
+from gpu_kernels.device.memory import exclusive_scan, filled, in_parts, take, translated
+from gpu_kernels.device.turn import TURN, chosen
 from gpu_kernels.join import Block, Check, by_key, find_best, prepared
 from gpu_kernels.kernels import arrays as checks
 from gpu_kernels.kernels import join as tiles
@@ -30,31 +31,43 @@ class _Relabelled:
         self.given, self.__cuda_array_interface__ = given, interface
 
 
-def as_array(given: Any) -> tuple[Any, str | None]:
-    """An array of a device as CuPy's, not copied, and its unit if it holds times.
+def as_array(given: Any) -> tuple[Any, np.dtype | None]:
+    """An array of a device as CuPy's, not copied, and the type of its times if it holds such.
 
     Raises `ValueError` for one that has a mask, whose nulls no array has.
     """
     xp = array_module()
+    if isinstance(given, xp.ndarray):  # CuPy would copy one of another device
+        return given, None
     interface = getattr(given, "__cuda_array_interface__", None)
-    if interface is None:
-        return xp.from_dlpack(given), None
-    if interface.get("mask") is not None:
+    kind = None if interface is None else np.dtype(interface["typestr"])
+    has_times = kind is not None and kind.kind in "mM"
+    if interface is not None and interface.get("mask") is not None:
         raise ValueError("it has a mask of nulls")
-    kind = np.dtype(interface["typestr"])
-    if kind.kind not in "mM":
+    if hasattr(given, "__dlpack__") and not has_times:
+        # Its stream waits for what makes the array; torch's interface names none.
+        return xp.from_dlpack(given), None
+    if interface is None or not has_times:
         return xp.asarray(given), None
     whole = {**interface, "typestr": np.dtype(np.int64).str}
-    return xp.asarray(_Relabelled(given, whole)), np.datetime_data(kind)[0]
+    return xp.asarray(_Relabelled(given, whole)), kind
+
+
+def check_devices(arrays: Sequence[Any]) -> None:
+    """Refuse arrays of another device than that of this process, with a `ValueError`."""
+    found = {array.device.id for array in arrays if array.size}
+    if found - {chosen()}:
+        raise ValueError(
+            f"GPU {', '.join(map(str, sorted(found)))} where this process uses {chosen()}"
+        )
 
 
 @contextmanager
-def callers_turn(array: Any) -> Iterator[None]:
-    """Work on the device of an array after the caller's stream, which goes on after that."""
+def callers_turn() -> Iterator[None]:
+    """Work on the device after the caller's stream, which goes on after that."""
     cuda = array_module().cuda
     caller, ours = cuda.get_current_stream(), cuda.Stream.null
     is_other = caller.ptr != ours.ptr
-    choose(array.device.id)
     ready = caller.record() if is_other else None
     with TURN, translated("the join of arrays"):
         if ready is not None:
@@ -100,6 +113,7 @@ class ArrayJoin:
             own, others, groups, model, classes, check
         )
 
+    @remembered
     def counts(self) -> Any:
         """Matches of each left row: int64 array, shape (n_left,)."""
         counts = take(self._left_order.size, np.int64)
@@ -154,7 +168,7 @@ class ArrayJoin:
             in_parts(work, *block)
 
     def probabilities(self, left_rows: Any, right_rows: Any) -> Any:
-        """Satisfaction probabilities of pairs: float64 array; NaN where there is no right row."""
+        """Satisfaction probabilities of pairs: float64 array; any number where there is no right row."""
         if not self._right_order.size:
             return filled(right_rows.size, np.float64, np.nan)
         xp, out = array_module(), take(right_rows.size, np.float64)
@@ -162,16 +176,15 @@ class ArrayJoin:
 
         def evaluate(start: int, stop: int) -> None:
             rows = left_rows[start:stop], xp.maximum(right_rows[start:stop], 0)
-            given = [
-                column[row]
-                for times, row in zip((self._left, self._right), rows, strict=True)
-                for column in (times.keys(), times.shapes())
-            ]
+            some = (
+                times.of(row) for times, row in zip((self._left, self._right), rows, strict=True)
+            )
+            given = [column for times in some for column in (times.keys(), times.shapes())]
             launch_each(tiles.pair_probabilities, stop - start, rule, *given, out[start:stop])
 
         for start in range(0, out.size, _PAIRS_AT_ONCE):
             in_parts(evaluate, start, min(start + _PAIRS_AT_ONCE, out.size))
-        return xp.where(right_rows < 0, np.nan, out)
+        return out
 
     def deltas(self, left_rows: Any, right_rows: Any) -> Any:
         """T_right - T_left between midpoints, half a tick left off: int64 array; `NO_DELTA` without one."""
@@ -185,9 +198,9 @@ class ArrayJoin:
 
 def offsets_of(counts: Any) -> Any:
     """Exclusive scan of counts: int64 array, shape (n + 1,)."""
-    offsets = filled(counts.size + 1, np.int64, 0)
-    array_module().cumsum(counts, out=offsets[1:])
-    return offsets
+    offsets = take(counts.size + 1, np.int64)
+    offsets[1:] = counts
+    return exclusive_scan(offsets)
 
 
 def _codes(left: Any | None, right: Any | None) -> tuple[list[Any | None], int]:

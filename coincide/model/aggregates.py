@@ -127,7 +127,7 @@ def _aggregate(name: object, given: object, values: tuple[str, ...]) -> Aggregat
             f"{argument(OPTION)} names columns of the output by texts (found {brief(name)}). Use"
             " a text."
         )
-    if given == "count":
+    if isinstance(given, str) and given == "count":
         return Aggregate(name, "count")
     if not isinstance(given, (tuple, list)) or [*map(type, given)] != [str, str]:
         raise ConditionError(

@@ -67,6 +67,11 @@ class InstantJoin(CountedJoin):
         """Left row at each base position: int64 array, shape (n_left,)."""
         return _rows_of(self._sides.base)
 
+    @property
+    def row_counts(self) -> np.ndarray:
+        """As in `CountedJoin`: where rows are in order no order is made."""
+        return super().row_counts if self._sides.base.order.size else self.counts
+
     @remembered
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""

@@ -129,7 +129,20 @@ class Residents:
         for kept, maker, made in self._kept:
             if kept is array and maker is make:
                 return made
-        copy = current().send_one(array.reshape(-1))
-        made = make(copy.reshape(array.shape))
+        made = self._made(array, make)
         self._kept.append((array, make, made))
         return made
+
+    def _made(self, array: np.ndarray, make: Callable[[Any], Any]) -> Any:
+        try:
+            return make(_sent(array))
+        except DeviceMemoryError:
+            # What was sent before may be in the way.
+            self._kept.clear()
+        release_unused()
+        return make(_sent(array))
+
+
+def _sent(array: np.ndarray) -> Any:
+    with translated():
+        return current().send_one(array.reshape(-1)).reshape(array.shape)

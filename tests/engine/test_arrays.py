@@ -243,13 +243,19 @@ def test_times_count_in_the_finest_unit_of_both_sides() -> None:
     left = np.array(["2026-01-01", "2026-01-02"], "datetime64[D]")
     right = np.array(["2026-01-01T00:00:00.000000007"], "datetime64[ns]")
     found = correlate_arrays(left, right, within=("0ns", "7ns"), delta=True)
-    assert found.delta.tolist() == [7]
+    assert found.delta.dtype == "m8[ns]"
+    assert found.delta.view(np.int64).tolist() == [7]
     assert correlate_arrays(left, right, within=("0ns", "6ns"), emit="counts").counts.tolist() == [
         0,
         0,
     ]
     hours = correlate_arrays(left.astype("M8[h]"), left.astype("M8[m]"), within="12h", delta=True)
-    assert (hours.left.tolist(), hours.delta.tolist()) == ([0, 1], [0, 0])
+    assert (hours.left.tolist(), hours.delta.view(np.int64).tolist()) == ([0, 1], [0, 0])
+    seconds = np.array([0, 9], "M8[s]"), np.array([4, 20], "M8[ms]").astype("M8[s]") + 5
+    found = correlate_arrays(*seconds, within="9s", delta=True)
+    assert np.array_equal(seconds[0][found.left] + found.delta, seconds[1][found.right])
+    tens = np.array([1, 2]).astype("M8[10ns]")
+    assert correlate_arrays(tens, tens, within=("0ns", "5ns")).left.tolist() == [0, 1]
     floats = correlate_arrays(np.array([0.5]), np.array([0.75]), within="250ms", delta=True,
                               options=CorrelateOptions(unit="s"))  # fmt: skip
     assert floats.delta.tolist() == [250_000_000]
@@ -289,7 +295,24 @@ def test_aggregates_of_one_stream_and_of_keys() -> None:
     assert found.counts.tolist() == [1, 1, 0, 0]
 
 
-NO_EVENTS = np.empty(0, np.int64)
+def test_aggregates_without_a_value_are_told_by_their_count() -> None:
+    left, right = np.array([0, 100]), np.array([1, 101])
+    values = pd.Series([1, None], dtype="Int64")
+    asked = {"key": (values, "max"), "min_time": (values, "count")}
+    found = correlate_arrays(left, right, within=5, emit="aggregates", aggregates=asked)
+    assert found.aggregates is not None
+    assert found.counts.tolist() == [1, 1]
+    assert found.aggregates["key"].tolist() == [1, 0]
+    assert found.aggregates["min_time"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("empty", [[], np.array([]), np.empty(0, np.int32)], ids=["a", "b", "c"])
+def test_no_events_of_whatever_type(empty: Any) -> None:
+    assert correlate_arrays(empty, np.array([1, 2]), within=5).left.size == 0
+    assert correlate_arrays(np.array([1, 2]), empty, within=5, emit="counts").counts.tolist() == [
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
@@ -346,7 +369,7 @@ REFUSED: dict[str, tuple[type[CoincideError], str, dict[str, Any]]] = {
                       {"left": (ONE, np.array([2, 1])), "confidence": 0.5}),
     "out of range": (DataError, "row 0", {"left": np.array([2**62, 1])}),
     "huge unsigned": (DataError, "row 1", {"left": np.array([2, 2**64 - 1], np.uint64)}),
-    "NaT": (DataError, r"left.min_time has 1 missing values \(found the first in row 1\)",
+    "NaT": (DataError, r"left.min_time has 1 missing \(found the first in row 1\)",
             {"left": np.array([1, "NaT"], "M8[ns]"), "right": ONE.astype("M8[ns]")}),
     "null": (DataError, "right.min_time has 1 missing", {"right": pa.array([None, 2])}),
     "null key": (DataError, "left.key has 1 missing.*Fill them with -1",
@@ -360,7 +383,19 @@ REFUSED: dict[str, tuple[type[CoincideError], str, dict[str, Any]]] = {
     "one key": (SchemaError, "found none of right", {"left": EventArrays(ONE, key=ONE)}),
     "text key": (SchemaError, "left.key must be whole numbers",
                  {"left": EventArrays(ONE, key=np.array(["a", "b"])), "right": EventArrays(ONE, key=ONE)}),
-    "units": (CoincideError, "right", {"left": ONE.astype("M8[ns]")}),
+    "times and numbers": (SchemaError, "left.min_time has times, and right.min_time numbers",
+                          {"left": ONE.astype("M8[ns]")}),
+    "months": (SchemaError, r"datetime64 of s to ns .found datetime64\[M\]", {"left": ONE.astype("M8[M]")}),
+    "a table": (SchemaError, "one of its columns", {"left": pa.table({"t": ONE})}),
+    "a dict": (SchemaError, "Give its arrays", {"left": {"t": ONE}}),
+    "nothing": (SchemaError, "Give its arrays", {"left": None}),
+    "far times": (DataError, "coarser unit", {"left": np.array(["2045-01-01", "2045-01-02"], "M8[ns]"),
+                                              "right": ONE.astype("M8[ns]"), "within": "1s"}),
+    "hours that wrap": (DataError, "row 0", {"left": np.array([2**60 + 1, 0]).view("M8[h]"),
+                                             "right": ONE.astype("M8[s]"), "within": "1s"}),
+    "days that wrap": (CoincideError, "left", {"left": np.array([2**32 + 1, 0]).view("M8[D]"),
+                                               "right": ONE.astype("M8[D]"), "within": "1s"}),
+    "a huge number": (SchemaError, "left.min_time", {"left": [2**70, 1]}),
     "no condition": (ConditionError, "condition", {"within": None}),
     "no confidence": (ConditionError, "confidence", {"left": (ONE, ONE + 1)}),
     "emit": (ConditionError, "emit", {"emit": "all"}),
@@ -371,8 +406,13 @@ REFUSED: dict[str, tuple[type[CoincideError], str, dict[str, Any]]] = {
     "drop": (ConditionError, "numbers are the answer", {"options": CorrelateOptions(invalid="drop")}),
     "no aggregates": (ConditionError, "go together", {"emit": "aggregates"}),
     "aggregates of pairs": (ConditionError, "go together", {"aggregates": {"n": "count"}}),
-    "aggregates as a list": (ConditionError, "must be a dict",
+    "aggregates as a list": (ConditionError, "must be a dict with entries",
                              {"emit": "aggregates", "aggregates": ["n"]}),
+    "no function": (ConditionError, "an array of right values and a function",
+                    {"emit": "aggregates", "aggregates": {"s": ONE}}),
+    "no array": (ConditionError, "an array of right values and a function",
+                 {"emit": "aggregates", "aggregates": {"s": ("amp", "sum")}}),
+    "nothing to aggregate": (ConditionError, "with entries", {"emit": "aggregates", "aggregates": {}}),
     "short values": (SchemaError, "1 values",
                      {"emit": "aggregates", "aggregates": {"s": (ONE[:1], "sum")}}),
     "unknown function": (CoincideError, "median",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from coincide import (
     CorrelateOptions,
     DataError,
     EventArrays,
+    JoinReport,
     MemoryBudgetError,
+    NoPairsWarning,
     SchemaError,
     correlate_arrays,
 )
@@ -55,6 +58,9 @@ def assert_same(found: Any, expected: Any) -> None:
         if one is not None:
             assert isinstance(one, cupy.ndarray)
             one = one.get()
+            other = (
+                other.view(np.int64) if other.dtype.kind == "m" else other
+            )  # CuPy has no such type
             assert (one.dtype, one.shape) == (other.dtype, other.shape), name
             assert one.tobytes() == other.tobytes(), name
 
@@ -119,6 +125,18 @@ def test_one_side_on_one_key_and_row_types() -> None:
     assert np.array_equal(found.left.get(), expected.left)
 
 
+def test_no_pair_is_warned_of_and_units_must_be_known() -> None:
+    one, far = cupy.asarray(ONE), cupy.asarray(ONE + 500)
+    with pytest.warns(NoPairsWarning):
+        assert correlate_arrays(one, far, within=(0, 1)).left.size == 0
+    days = Interface(one, typestr="<M8[D]")
+    with pytest.raises(SchemaError, match="counts s, ms, us or ns"):
+        correlate_arrays(days, days, within=("0s", "1s"))
+    lasts, is_at = (Interface(one, typestr=f"<{kind}8[s]") for kind in "mM")
+    with pytest.raises(CoincideError):
+        correlate_arrays(lasts, is_at, within=("0s", "1s"))
+
+
 class Interface:
     """An array of another library, which offers CUDA's array interface."""
 
@@ -175,13 +193,26 @@ def test_aggregates_come_back_to_the_gpu() -> None:
             assert found.aggregates[name].get().tobytes() == each.tobytes(), name
 
 
-def test_the_callers_stream_waits_for_the_answer() -> None:
+def test_the_callers_stream_waits_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[int] = []
+    real = cupy.cuda.Stream.wait_event
+
+    def wait_event(stream: Any, event: Any) -> None:
+        waits.append(stream.ptr)
+        real(stream, event)
+
+    with suppress(TypeError):  # CuPy's own type, of a real GPU, takes no other method
+        monkeypatch.setattr(cupy.cuda.Stream, "wait_event", wait_event)
+    is_watched = cupy.cuda.Stream.wait_event is wait_event
     left, right = drawn(1, 60, is_exact=True), drawn(2, 60, is_exact=True)
     expected = correlate_arrays(left, right, within=(0, 20), rows="int32")
     with cupy.cuda.Stream(non_blocking=True) as stream:
         found = correlate_arrays(on_gpu(left), on_gpu(right), within=(0, 20))
         stream.synchronize()
         assert cupy.cuda.get_current_stream() is stream
+        if is_watched:
+            assert waits[0] == cupy.cuda.Stream.null.ptr
+            assert waits[-1] == stream.ptr
     assert_same(found, expected)
 
 
@@ -212,6 +243,7 @@ REFUSED: dict[str, tuple[type[CoincideError], str, dict[str, Any]]] = {
                       {side: lambda: EventArrays(cupy.asarray(ONE), key=cupy.asarray(ONE.astype(np.uint64)))
                        for side in ("left", "right")}),
     "cpu": (BackendError, "joins arrays of the host's memory", {"backend": "cpu"}),
+    "a report": (ConditionError, "gives no report", {"report": JoinReport()}),
     "one stream": (ConditionError, "found one stream", {"right": lambda: None}),
     "open": (ConditionError, "both ends", {"within": (0, None), "emit": "best"}),
     "tick": (ConditionError, "tick", {"options": CorrelateOptions(unit="ns", tick="us")}),

@@ -32,12 +32,13 @@ class ArrayMatches(NamedTuple):
         With ``emit="counts"`` and ``emit="aggregates"``, the matches of each left row.
     probability : float64 array or None
         That of each of `right`; NaN for no match.
-    delta : int64 array or None
-        T_right - T_left of each of `right`, ticks, between midpoints, half a tick left off; the least
-        int64 for no match, which NumPy's timedelta64 takes as NaT.
+    delta : int64 or timedelta64 array, or None
+        T_right - T_left of each of `right` between midpoints, half a tick left off. Where times are
+        datetime64 it is timedelta64 in the host's memory, else it counts ticks. For no match it is NaT,
+        the least int64.
     aggregates : dict of str to array, or None
-        With ``emit="aggregates"``, shape (n_left,) each. Without a match they are NaN, NaT, or 0 where
-        a type has neither: `counts` tells.
+        With ``emit="aggregates"``, shape (n_left,) each. Without a value they are NaN, NaT, or 0 where
+        a type has neither: ``(values, "count")`` tells how many values there are.
     """
 
     left: Any = None

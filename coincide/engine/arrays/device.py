@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,10 +14,12 @@ from coincide.engine.arrays.events import EventArrays, invalid_event
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin, TablePlan
+from coincide.engine.reports.join_report import JoinReport
 from coincide.engine.room import check_most
 from coincide.model.errors import (
     BackendError,
     ConditionError,
+    NoPairsWarning,
     SchemaError,
     argument,
     brief,
@@ -25,6 +28,7 @@ from coincide.model.options import Backend, CorrelateOptions
 from coincide.model.sides import SIDES
 from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
 
+_NO_PAIRS = "no pair is found. correlate_arrays of the same arrays in the host's memory says why."
 _BACK = "Bring the arrays to the host's memory with .get()"
 
 
@@ -38,6 +42,15 @@ def check_backend(backend: Backend) -> None:
     from gpu_kernels.device import usable
 
     usable.require()
+
+
+def check_report(report: JoinReport | None) -> None:
+    """Refuse a report, for which a join would have to be counted on the host."""
+    if report is not None:
+        raise ConditionError(
+            f"a join of arrays on a GPU gives no report (found {argument('report')}). Remove it, or:"
+            f" {_BACK[0].lower()}{_BACK[1:]}."
+        )
 
 
 def on_device(
@@ -54,7 +67,14 @@ def on_device(
     from gpu_kernels import arrays
 
     given = [_given(side, events) for side, events in zip(SIDES, sides, strict=True)]
-    with arrays.callers_turn(given[0]["min_time"][0]):
+    try:
+        arrays.check_devices([array for columns in given for array, _ in columns.values()])
+    except ValueError as error:
+        raise SchemaError(
+            f"arrays must lie on the GPU that this process uses (found {error}). Move them there, or"
+            " start the process with CUDA_VISIBLE_DEVICES."
+        ) from error
+    with arrays.callers_turn():
         tables = [_schema_of(columns).empty_table() for columns in given]
         options = with_tick(options, tables)
         plan = _plan(tables, arguments, options, asked)
@@ -62,11 +82,14 @@ def on_device(
         model = IntervalPairs(plan.timing.window)
         join = arrays.ArrayJoin(left, right, model, options.classes, check)
         sizes = [each.times.max_time.size for each in (left, right)]
-        return _matches(join, asked, sizes, options)
+        found = _matches(join, asked, sizes, options)
+    if asked.emit in ("pairs", "lists") and not found.right.size:
+        warnings.warn(_NO_PAIRS, NoPairsWarning, stacklevel=3)
+    return found
 
 
-_Column = tuple[Any, str | None]
-"""An array, and its unit if it holds times."""
+_Column = tuple[Any, np.dtype | None]
+"""An array, and the type of its times if it holds such."""
 
 
 def events_on_host(side: str, events: EventArrays) -> EventArrays:
@@ -99,9 +122,9 @@ def aggregates_on_device(found: ArrayMatches) -> ArrayMatches:
 
 
 def _on_host(name: str, given: Any) -> np.ndarray:
-    array, unit = _array_of(name, given)
+    array, kind = _array_of(name, given)
     found: np.ndarray = array.get()
-    return found if unit is None else found.view(f"M8[{unit}]")
+    return found if kind is None else found.view(kind)
 
 
 def _array_of(name: str, given: Any) -> _Column:
@@ -123,18 +146,18 @@ def _given(side: str, events: EventArrays) -> dict[str, _Column]:
         if given is None:
             continue
         name = f"{side}.{field}"
-        array, unit = _array_of(name, given)
+        array, kind = _array_of(name, given)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise SchemaError(
                 f"{name} must be whole numbers of shape (n,) on a GPU (found {array.dtype} of"
                 f" {array.ndim} dimensions). Cast it, for example to int64 ticks."
             )
-        if field == "key" and (unit is not None or array.dtype == np.uint64):
+        if field == "key" and (kind is not None or array.dtype == np.uint64):
             raise SchemaError(
-                f"{name} must be whole numbers with a sign (found {unit or array.dtype}). Cast it to"
+                f"{name} must be whole numbers with a sign (found {kind or array.dtype}). Cast it to"
                 " int64."
             )
-        found[field] = array, unit
+        found[field] = array, kind
     sizes = {field: array.size for field, (array, _) in found.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{field} of {size:,}" for field, size in sizes.items())
@@ -144,10 +167,19 @@ def _given(side: str, events: EventArrays) -> dict[str, _Column]:
 
 def _schema_of(columns: dict[str, _Column]) -> pa.Schema:
     kinds = {
-        field: pa.int64() if unit is None else pa.timestamp(unit)
-        for field, (_, unit) in columns.items()
+        field: pa.int64() if kind is None else _arrow_kind(field, kind)
+        for field, (_, kind) in columns.items()
     }
     return pa.schema(kinds)
+
+
+def _arrow_kind(field: str, kind: np.dtype) -> pa.DataType:
+    unit, count = np.datetime_data(kind)
+    if unit not in ("s", "ms", "us", "ns") or count != 1:
+        raise SchemaError(
+            f"{field} on a GPU counts s, ms, us or ns (found {kind}). Cast it to one."
+        )
+    return pa.from_numpy_dtype(kind)
 
 
 def _plan(
@@ -220,26 +252,29 @@ def _matches(
     from gpu_kernels.device.arrays import array_module
 
     if asked.emit == "counts":
-        return ArrayMatches(counts=join.counts())
+        return ArrayMatches(counts=join.counts)
     row_type = asked.row_type(*sizes, default=np.int32)
     if asked.emit == "best":
         right = join.best(row_type)
         left = array_module().arange(right.size)
         return ArrayMatches(right=right, **_of_pairs(join, asked, left, right))
     if options.max_pairs is not None:
-        check_most(int(join.counts().sum()), options.max_pairs)
+        check_most(int(join.counts.sum()), options.max_pairs)
     in_lists = asked.emit == "lists"
     left, right = join.pairs(row_type, in_left_order=in_lists or asked.order == "left")
     found = ArrayMatches(left, right, **_of_pairs(join, asked, left, right))
-    return (
-        found._replace(left=None, offsets=arrays.offsets_of(join.counts())) if in_lists else found
-    )
+    return found._replace(left=None, offsets=arrays.offsets_of(join.counts)) if in_lists else found
 
 
 def _of_pairs(join: Any, asked: Asked, left: Any, right: Any) -> dict[str, Any]:
+    from gpu_kernels.device.arrays import array_module
+
     found: dict[str, Any] = {}
     if asked.probability:
         found["probability"] = join.probabilities(left, right)
+        if asked.emit == "best":
+            xp = array_module()
+            found["probability"] = xp.where(right < 0, np.nan, found["probability"])
     if asked.delta:
         found["delta"] = join.deltas(left, right)
     return found

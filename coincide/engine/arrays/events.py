@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.time_columns import INVALID_REASONS
-from coincide.model.errors import DataError, SchemaError, argument, brief
+from coincide.engine.events.time_columns import INVALID_REASONS, in_plain_units
+from coincide.model.errors import CoincideError, DataError, SchemaError, argument, brief
 from coincide.model.sides import SIDES
 
 _CUDA_DEVICES = 2, 13
 """What DLPack calls memory of a CUDA device, and memory that one manages."""
 _TAKEN = "a NumPy, CuPy, Arrow or pandas array, or one that offers DLPack"
-_WIDE_UNITS = {"h": "s", "m": "s", "W": "D"}
-"""Units of datetime64 that Arrow lacks, and those in which they are whole."""
 
 
 class EventArrays(NamedTuple):
@@ -48,6 +46,11 @@ class EventArrays(NamedTuple):
 
 def event_arrays(side: str, given: Any) -> EventArrays:
     """What was given as a side: `EventArrays`, a tuple of as many arrays, or one array of instants."""
+    if given is None or isinstance(given, (dict, str)):
+        raise SchemaError(
+            f"{argument(side)} must be EventArrays(min_time, max_time, key) or one array (found"
+            f" {brief(given)}). Give its arrays."
+        )
     if not isinstance(given, tuple):
         return EventArrays(given)
     if not 1 <= len(given) <= len(EventArrays._fields):
@@ -89,7 +92,7 @@ def is_on_device(name: str, array: Any) -> bool:
     try:
         if getattr(array, "__cuda_array_interface__", None) is not None:
             return True
-    except (NotImplementedError, TypeError, ValueError) as error:  # cuDF's, of columns with nulls
+    except (NotImplementedError, RuntimeError, TypeError, ValueError) as error:  # cuDF's, of nulls
         raise SchemaError(
             f"{name} offers no memory of a GPU (found {brief(str(error))}). Leave rows with nulls"
             " out first, or fill the nulls of a key with -1."
@@ -119,31 +122,51 @@ def table_of(side: str, events: EventArrays) -> pa.Table:
 
 def host_column(name: str, array: Any) -> pa.Array | pa.ChunkedArray:
     """An array in the host's memory as Arrow has it, copied only where it is not contiguous."""
+    given = array
     try:
         if not isinstance(array, np.ndarray):
-            if isinstance(array, (pa.Array, pa.ChunkedArray)):
-                return array
-            if hasattr(array, "__arrow_c_stream__"):
-                return pa.chunked_array(array)
-            if hasattr(array, "__arrow_c_array__") or hasattr(array, "__arrow_array__"):
-                return pa.array(array)
-            is_pandas = type(array).__module__.partition(".")[0] == "pandas"
-            if is_pandas:
-                return pa.array(array, from_pandas=True)
-            array = np.from_dlpack(array) if hasattr(array, "__dlpack__") else np.asarray(array)
-        _check_flat(name, array)
-        array = array.astype(array.dtype.newbyteorder("="), copy=False)
-        if array.dtype.kind in "mM":
-            unit, _ = np.datetime_data(array.dtype)
-            wide = _WIDE_UNITS.get(unit)
-            array = array if wide is None else array.astype(f"{array.dtype.kind}8[{wide}]")
-        return pa.array(array)
-    except SchemaError:
+            array = _of_library(name, array)
+        return _of_numpy(name, array) if isinstance(array, np.ndarray) else array
+    except CoincideError:
         raise
-    except (pa.ArrowException, TypeError, ValueError, BufferError) as error:
+    except (pa.ArrowException, OverflowError, TypeError, ValueError, BufferError) as error:
+        told = f"{array.dtype}" if isinstance(array, np.ndarray) else brief(given)
         raise SchemaError(
-            f"{name} must be {_TAKEN} (found {brief(array)}). Convert it with numpy.asarray(...)."
+            f"{name} must be {_TAKEN}, of whole numbers, floats, or datetime64 of s to ns (found"
+            f" {told}). Convert it with numpy.asarray(...) or .astype(...)."
         ) from error
+
+
+def _of_library(name: str, array: Any) -> np.ndarray | pa.Array | pa.ChunkedArray:
+    """An array of another library than NumPy, as Arrow or NumPy has it."""
+    if isinstance(array, (pa.Array, pa.ChunkedArray)):
+        return array
+    if hasattr(array, "__arrow_c_stream__"):
+        return _one_column(name, pa.chunked_array(array))
+    if hasattr(array, "__arrow_c_array__") or hasattr(array, "__arrow_array__"):
+        return pa.array(array)
+    if type(array).__module__.partition(".")[0] == "pandas":
+        return pa.array(array, from_pandas=True)
+    if hasattr(array, "__dlpack__"):
+        return np.from_dlpack(array)
+    return np.asarray(array)
+
+
+def _of_numpy(name: str, array: np.ndarray) -> pa.Array:
+    _check_flat(name, array)
+    if array.size == 0 and array.dtype == np.float64:  # numpy.array([]) has no other
+        array = array.astype(np.int64)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return pa.array(in_plain_units(name, array, has_dates=False))
+
+
+def _one_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_struct(column.type):
+        raise SchemaError(
+            f"{name} must be one array (found a table of {column.type.num_fields} columns). Give one"
+            " of its columns."
+        )
+    return column
 
 
 def _check_flat(name: str, array: np.ndarray) -> None:
@@ -153,12 +176,18 @@ def _check_flat(name: str, array: np.ndarray) -> None:
         )
 
 
+_CURES = {
+    "range": "Count in a coarser unit, such as options=CorrelateOptions(unit='us'). Or: ",
+    "order": "The second array is max_time: EventArrays(times, key=keys) has keys. Or: ",
+}
+
+
 def invalid_event(side: str, reason: str, row: int, times: dict[str, Any]) -> DataError:
     """The error of the first event whose times cannot be, for a reason of `INVALID_REASONS`."""
     told = ", ".join(f"{name}={value}" for name, value in times.items())
     return DataError(
         f"{side}: {INVALID_REASONS[reason]} {' and '.join(times)} in row {row} (found {told})."
-        " Mend this event, or leave such events out first."
+        f" {_CURES.get(reason, '')}Mend this event, or leave such events out first."
     )
 
 
@@ -177,7 +206,7 @@ def _check_no_nulls(name: str, column: Any, *, is_key: bool) -> None:
     nulls = column.is_null().to_numpy(zero_copy_only=False)
     cure = "Fill them with -1" if is_key else "Leave these events out"
     raise DataError(
-        f"{name} has {column.null_count:,} missing values (found the first in row"
+        f"{name} has {column.null_count:,} missing (found the first in row"
         f" {int(nulls.argmax())}). {cure} first."
     )
 

@@ -158,6 +158,7 @@ def correlate_arrays(
 
         device.check_backend(backend)
         if emit != "aggregates":
+            device.check_report(report)
             return device.on_device(sides, arguments, asked, options)
         here = [device.events_on_host(*each) for each in zip(SIDES, sides, strict=False)]
         found = correlate_arrays(
@@ -167,6 +168,7 @@ def correlate_arrays(
         )  # fmt: skip
         return device.aggregates_on_device(found)
     tables = [table_of(*each) for each in zip(SIDES, sides, strict=False)]
+    _check_kinds(tables, options)
     options = with_tick(options, tables)
     if backend == "auto":  # where the arrays are
         arguments = partial(arguments, backend="cpu")
@@ -191,9 +193,9 @@ def _value_arrays(emit: Emit, aggregates: ArrayAggregates | None) -> dict[str, A
         )
     if aggregates is None:
         return {}
-    if not isinstance(aggregates, Mapping):
+    if not isinstance(aggregates, Mapping) or not aggregates:
         raise ConditionError(
-            f"{argument('aggregates')} must be a dict (found {brief(aggregates)}). Give"
+            f"{argument('aggregates')} must be a dict with entries (found {brief(aggregates)}). Give"
             ' {"n": "count", "total": (values, "sum")}.'
         )
     pairs = {name: each[0] for name, each in aggregates.items() if isinstance(each, tuple) and each}
@@ -202,6 +204,21 @@ def _value_arrays(emit: Emit, aggregates: ArrayAggregates | None) -> dict[str, A
         for name, array in pairs.items()
         if not isinstance(array, str)
     }
+
+
+def _check_kinds(tables: list[pa.Table], options: CorrelateOptions) -> None:
+    """Refuse numbers next to times that have a unit, unless options give theirs."""
+    kinds = [table.schema.field("min_time").type for table in tables]
+    stamps = [pa.types.is_temporal(kind) for kind in kinds]
+    units = options.unit, options.left_unit, options.right_unit
+    if len(set(stamps)) > 1 and not any(units):
+        of_stamps, of_numbers = (
+            f"{SIDES[stamps.index(which)]}.min_time" for which in (True, False)
+        )
+        raise SchemaError(
+            f"{of_stamps} has times, and {of_numbers} numbers (found {kinds[0]} and {kinds[1]})."
+            " Make them alike, such as by numbers.view('M8[ns]'), which copies nothing."
+        )
 
 
 def _times_of(events: EventArrays) -> str | tuple[str, str]:
@@ -225,7 +242,12 @@ def _first_invalid(plan: TablePlan, tables: list[pa.Table]) -> DataError | None:
         for reason, mask in times.read(table).faults():
             if mask.any():
                 row = int(mask.argmax())
-                values = table.slice(row, 1).select(list(times.columns)).to_pylist()[0]
+                found = {name: table[name][row] for name in times.columns}
+                # Not all times are Python's.
+                values = {
+                    name: each.value if pa.types.is_temporal(each.type) else each.as_py()
+                    for name, each in found.items()
+                }
                 return invalid_event(side, reason, row, values)
     return None
 
@@ -256,7 +278,7 @@ def _matches(pairing: Pairing, asked: Asked, join: TableJoin) -> tuple[ArrayMatc
         return ArrayMatches(counts=source.row_counts), source.counters
     dtype = asked.row_type(*sizes, default=np.int64)
     if asked.emit == "best":
-        return _best(pairing, asked, dtype)
+        return _best(pairing, asked, dtype, _unit_of(join))
     is_sorted = asked.order == "left" or asked.emit == "lists"
     if is_sorted and not is_ascending(source.left_order):
         source = OrderedJoin(pairing)
@@ -264,20 +286,28 @@ def _matches(pairing: Pairing, asked: Asked, join: TableJoin) -> tuple[ArrayMatc
     size = pairs * (2 * dtype().itemsize + 8 * (asked.probability + asked.delta))
     join.limit.expect(Expected(pairs, pairs, size), is_last=True)
     rows = _all_rows(source, dtype, pairing.spec.threads)
-    found = ArrayMatches(*rows, **_of_pairs(pairing, asked, rows))
+    found = ArrayMatches(*rows, **_of_pairs(pairing, asked, rows, _unit_of(join)))
     if asked.emit == "lists":
         found = found._replace(left=None, offsets=offsets_of(source.row_counts))
     return found, source.counters
 
 
-def _of_pairs(pairing: Pairing, asked: Asked, rows: Rows) -> dict[str, Any]:
+def _of_pairs(pairing: Pairing, asked: Asked, rows: Rows, unit: str | None) -> dict[str, Any]:
     """Probabilities and deltas of pairs, if a question names them."""
     found: dict[str, Any] = {}
     if asked.probability:
         found["probability"] = _in_runs(pairing.probabilities, rows, np.float64, pairing)
     if asked.delta:
-        found["delta"] = _in_runs(pairing.deltas, rows, np.int64, pairing)
+        ticks = _in_runs(pairing.deltas, rows, np.int64, pairing)
+        found["delta"] = ticks if unit is None else ticks.view(f"m8[{unit}]")
     return found
+
+
+def _unit_of(join: TableJoin) -> str | None:
+    """What datetime64 of both sides counts; None for numbers."""
+    families = {scale.column.family for times in join.plan.times for scale in times.scales}
+    is_of_times = families <= {"timestamp", "timestamp_ntz", "duration", "date"}
+    return join.plan.tick.unit if is_of_times else None
 
 
 def _in_runs(evaluate: Any, rows: Rows, dtype: Any, pairing: Pairing) -> np.ndarray:
@@ -295,7 +325,7 @@ def _in_runs(evaluate: Any, rows: Rows, dtype: Any, pairing: Pairing) -> np.ndar
 
 
 def _best(
-    pairing: Pairing, asked: Asked, dtype: type[np.signedinteger]
+    pairing: Pairing, asked: Asked, dtype: type[np.signedinteger], unit: str | None
 ) -> tuple[ArrayMatches, JoinCounters]:
     best = pairing.best_matches(in_order=True)
     n = len(pairing.left)
@@ -304,8 +334,9 @@ def _best(
     right[found] = rows[RIGHT]
     missing = {"probability": np.nan, "delta": NO_NUMBER}
     more: dict[str, Any] = {}
-    for name, values in _of_pairs(pairing, asked, rows).items():
-        more[name] = np.full(n, missing[name], values.dtype)
+    for name, values in _of_pairs(pairing, asked, rows, unit).items():
+        more[name] = np.full(n, missing[name], np.float64 if name == "probability" else np.int64)
+        more[name] = more[name].view(values.dtype)
         more[name][found] = values
     return ArrayMatches(right=right, **more), best.counters
 
@@ -335,19 +366,25 @@ def _aggregated(
     report: JoinReport | None,
 ) -> ArrayMatches:
     """Aggregates of arrays of right values, which a table takes as columns."""
+    # No array is named, so columns and aggregates have names that say to what they belong.
     asked: dict[str, Any] = {_COUNTS: "count"}
     right = tables[-1]
     for name, each in aggregates.items():
-        asked[name] = each
-        if isinstance(each, tuple) and each and not isinstance(each[0], str):
-            column = host_column(f"aggregates[{name!r}]", each[0])
+        said = _said(name)
+        if isinstance(each, tuple) and len(each) == 2 and not isinstance(each[0], str):
+            column = host_column(said, each[0])
             if len(column) != right.num_rows:
                 raise SchemaError(
-                    f"aggregates[{name!r}] has {len(column):,} values (found {right.num_rows:,}"
-                    " right events). Give each event one."
+                    f"{said} has {len(column):,} values (found {right.num_rows:,} right events)."
+                    " Give each event one."
                 )
-            asked[name] = (f"\0{name}", *each[1:])
-            right = right.append_column(f"\0{name}", column)
+            right, each = right.append_column(said, column), (said, each[1])
+        elif not (isinstance(each, str) and each == "count") and not _is_of_pairs(each):
+            raise ConditionError(
+                f"{said} must be 'count', or an array of right values and a function (found"
+                f' {brief(each)}). Write it as in {{"total": (values, "sum")}}.'
+            )
+        asked[said] = each
     one = arguments.is_one_stream
     found = correlate_tables(
         right if one else tables[0], None if one else right, arguments.condition,
@@ -355,12 +392,26 @@ def _aggregated(
         left_columns="min_time", how="left", emit="aggregates", aggregates=asked,
         backend=arguments.backend, options=arguments.options, report=report,
     )  # fmt: skip
-    made = {name: _array_of(found[name].combine_chunks()) for name in asked}
-    counts = made.pop(_COUNTS)
-    return ArrayMatches(counts=counts, aggregates=made)
+    made = {name: _array_of(found[_said(name)].combine_chunks()) for name in aggregates}
+    return ArrayMatches(counts=_array_of(found[_COUNTS].combine_chunks()), aggregates=made)
 
 
-_COUNTS = "\0counts"
+_COUNTS = "counts of matches"
+_OF_PAIRS = "delta", "probability"
+
+
+def _said(name: object) -> str:
+    """What messages call an aggregate."""
+    return f"aggregates[{name!r}]"
+
+
+def _is_of_pairs(given: object) -> bool:
+    return (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and isinstance(given[0], str)
+        and given[0] in _OF_PAIRS
+    )
 
 
 def _array_of(column: pa.Array) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.schemas import can_be_width, check_name, in_usable_types
+from coincide.engine.events.time_columns import in_plain_units
 from coincide.model.errors import DroppedRowsWarning, SchemaError
 
 if TYPE_CHECKING:
@@ -240,6 +241,11 @@ def _library(given: object) -> str | None:
 
 
 def _converted(side: str, given: Any) -> pa.Table:
+    if isinstance(given, dict):
+        given = {
+            name: in_plain_units(f"{side}.{name}", each) if isinstance(each, np.ndarray) else each
+            for name, each in given.items()
+        }
     try:
         return pa.table(given)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:

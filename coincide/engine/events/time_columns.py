@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from coincide.model.errors import ConditionError, SchemaError, argument, option
+import numpy as np
+
+from coincide.model.errors import ConditionError, DataError, SchemaError, argument, option
 from coincide.model.options import CorrelateOptions
 from coincide.model.sides import unit_option
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
@@ -316,3 +318,28 @@ def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
         return reach
     unless_finer = "" if scales else ", if no time is finer"
     return f"{reach}; {option('tick', 'us')} reaches 73,000{unless_finer}"
+
+
+_IN_SECONDS = ("m", "h", "W")
+"""Units of NumPy's times that Arrow lacks."""
+
+
+def in_plain_units(name: str, array: np.ndarray, *, has_dates: bool = True) -> np.ndarray:
+    """NumPy's times in units of which Arrow has each tick: it takes 25 s for 1 s. All else as it is.
+
+    Dates, which Arrow has in 32 bits, may be left as such.
+    """
+    if array.dtype.kind not in "mM":
+        return array
+    unit, count = np.datetime_data(array.dtype)
+    plain = "s" if unit in _IN_SECONDS or (unit == "D" and not has_dates) else unit
+    if (unit, count) == (plain, 1) or unit == "generic":
+        return array
+    found = array.astype(f"{array.dtype.kind}8[{plain}]")
+    has_wrapped = (found.astype(array.dtype) != array) & ~np.isnat(array)
+    if has_wrapped.any():
+        raise DataError(
+            f"{name}: {INVALID_REASONS['range']} {array.dtype} in row {int(has_wrapped.argmax())}"
+            f" (found {int(array.view(np.int64)[has_wrapped.argmax()])}). Mend this time first."
+        )
+    return found
