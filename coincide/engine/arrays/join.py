@@ -66,7 +66,8 @@ def correlate_arrays(
 ) -> ArrayMatches:
     """Join events in arrays: P(lo <= T_right - T_left <= hi) must reach the confidence.
 
-    The pairs are those of `correlate_tables`. Arrays of a GPU stay there, and so does the answer.
+    The pairs are those of `correlate_tables`. Arrays of a GPU stay there, and so does the answer; for
+    aggregates values and times are copied to the host and back.
 
     Parameters
     ----------
