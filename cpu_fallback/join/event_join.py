@@ -20,6 +20,7 @@ from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from cpu_fallback.aggregates.kernels import Aggregates
 from cpu_fallback.join import kernels, scan
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
+from cpu_fallback.join.instants import room_of
 
 _FIRST_STEP, _LAST_STEP = 16, 1024
 _STEP_SECONDS = 0.02
@@ -118,7 +119,8 @@ class EventJoin(CountedJoin):
         """The rows of all pairs by base position, in arrays of a type."""
         offsets = self.offsets
         orders = self.left_order.astype(dtype), self.right_order.astype(dtype)
-        out = np.empty(offsets[-1], dtype), np.empty(offsets[-1], dtype)
+        size = int(offsets[-1])
+        out = room_of(self._empty, size, dtype), room_of(self._empty, size, dtype)
 
         def fill(start: int, stop: int) -> None:
             of_run = slice(offsets[start], offsets[stop])

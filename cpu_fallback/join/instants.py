@@ -122,7 +122,7 @@ class InstantJoin(CountedJoin):
     def all_rows(self, dtype: type[np.signedinteger]) -> tuple[np.ndarray, np.ndarray]:
         """The rows of all pairs by base position, in arrays of a type."""
         ends = self._of_blocks
-        out = tuple(np.empty(ends[-1], dtype) for _ in range(2))
+        out = tuple(room_of(self._empty, int(ends[-1]), dtype) for _ in range(2))
         orders = [side.order.astype(dtype) for side in (self._sides.base, self._sides.targets)]
         tasks = [
             partial(_fill, *block, self._sides, *orders, *(each[a:b] for each in out))
@@ -130,6 +130,14 @@ class InstantJoin(CountedJoin):
         ]
         run_tasks(tasks, self.threads)
         return out[0], out[1]
+
+
+def room_of(
+    empty: Callable[[int], np.ndarray], size: int, dtype: type[np.signedinteger]
+) -> np.ndarray:
+    """Room for so many row numbers, in the memory that is given for int64."""
+    width = np.dtype(dtype).itemsize
+    return empty(-(-size * width // 8)).view(dtype)[:size]
 
 
 def _rows_of(side: Instants) -> np.ndarray:

@@ -87,7 +87,9 @@ class LengthModel:
     def events(  # noqa: D102
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
     ) -> IntervalEvents:
-        return IntervalEvents(max_time - shapes, max_time, group, groups)
+        # Exact times need no second array.
+        min_time = max_time - shapes if shapes.any() else max_time
+        return IntervalEvents(min_time, max_time, group, groups)
 
 
 @dataclass(frozen=True)
