@@ -135,7 +135,7 @@ class InstantJoin(CountedJoin):
 def room_of(
     empty: Callable[[int], np.ndarray], size: int, dtype: type[np.signedinteger]
 ) -> np.ndarray:
-    """Room for so many row numbers, in the memory that is given for int64."""
+    """Room for this many row numbers, in the memory that is given for int64."""
     width = np.dtype(dtype).itemsize
     return empty(-(-size * width // 8)).view(dtype)[:size]
 
