@@ -195,6 +195,7 @@ class BandedSides:
 
     sides: Sides
     bands: Any  # int64, shape (K1, K2, 4): bounds on a target's place less a base event's key
+    are_in_order: bool = True  # whether keys of base events ascend within a group
 
     @property
     def classes(self) -> int:
@@ -226,7 +227,7 @@ class BandedSides:
         parts = array(3 * entries + 1 if shells else 2, np.int64)
         if targets.places.size:
             launch_each(
-                tiles.place, entries, *self._given_to_place, run, spans, shells,
+                tiles.place, entries, *self._given_to_place, self.are_in_order, run, spans, shells,
                 counts[1:], parts[1:],
             )  # fmt: skip
         return Placed(run, spans, counts, parts)

@@ -447,12 +447,13 @@ def _narrow(base, targets, bands, group, k2, lowest, highest, begins, ends):
     ends[k2] = reach(targets.places, begin, end, base.keys[at(highest)], hi + 1)
 
 
-@kernel(BASE, TARGETS, I64_CUBE, RUN, SPANS, types.boolean, I64_ARRAY, I64_ARRAY)
-def place(base, targets, bands, run, spans, shells, counts, parts):
+@kernel(BASE, TARGETS, I64_CUBE, types.boolean, RUN, SPANS, types.boolean, I64_ARRAY, I64_ARRAY)
+def place(base, targets, bands, in_order, run, spans, shells, counts, parts):
     """Find the spans of a run of base events, a thread for each entry.
 
     The ends are those of `cpu_fallback.join.buffers`; each search goes only as far as the last one left,
-    and those of a block of threads only as far as its first and its last base event reach.
+    and those of a block of threads, where base events are in order, only as far as its first and its
+    last one reach.
     """
     begins = cuda.shared.array(_NARROWED, np.int64)
     ends = cuda.shared.array(_NARROWED, np.int64)
@@ -461,8 +462,7 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     groups = base.offsets.size - 1
     lowest, highest = run.event_of(origin), run.event_of(stop - 1)
     group = owner_of(base.offsets, 0, groups + 1, lowest)
-    # Keys ascend within a group.
-    is_narrow = run.classes <= _NARROWED and group < groups
+    is_narrow = in_order and run.classes <= _NARROWED and group < groups
     is_narrow = is_narrow and highest < base.offsets[at(group + 1)]
     if is_narrow and thread < run.classes:
         _narrow(base, targets, bands, group, thread, lowest, highest, begins, ends)

@@ -346,7 +346,7 @@ def correlate(
     sides = Sides(
         _base(block, base_keys, tables.tops[side]), _targets(targets, target_keys), rule, side
     )
-    banded = BandedSides(sides, tables.bands[side])
+    banded = BandedSides(sides, tables.bands[side], are_in_order=False)
     max_times = []
     if rules.response:
         max_times = [_max_times(rule, side, sides.base), _max_times(rule, 1 - side, sides.targets)]
