@@ -397,7 +397,7 @@ REFUSED: dict[str, tuple[type[CoincideError], str, dict[str, Any]]] = {
                                                "right": ONE.astype("M8[D]"), "within": "1s"}),
     "a huge number": (SchemaError, "left.min_time", {"left": [2**70, 1]}),
     "no condition": (ConditionError, "condition", {"within": None}),
-    "no confidence": (ConditionError, "confidence", {"left": (ONE, ONE + 1)}),
+    "no confidence": (ConditionError, "found max_time of left.*has keys", {"left": (ONE, ONE + 1)}),
     "emit": (ConditionError, "emit", {"emit": "all"}),
     "order": (ConditionError, "order", {"order": "right"}),
     "rows": (ConditionError, "rows", {"rows": "int16"}),

@@ -148,6 +148,8 @@ def correlate_arrays(
             f"{argument('invalid', options.invalid)} would leave out rows, whose numbers are the"
             f" answer. Remove it, and leave them out first."
         )
+    if within is not None and condition is None and confidence is None:
+        _check_exact(sides)
     times = [_times_of(each) for each in sides]
     meant = condition_of(condition, within, confidence, (times[0], times[-1]), None)
     arguments = partial(
@@ -205,6 +207,19 @@ def _value_arrays(emit: Emit, aggregates: ArrayAggregates | None) -> dict[str, A
         for name, array in pairs.items()
         if not isinstance(array, str)
     }
+
+
+def _check_exact(sides: list[EventArrays]) -> None:
+    """Refuse uncertain times without a confidence."""
+    uncertain = [
+        side for side, each in zip(SIDES, sides, strict=False) if each.max_time is not None
+    ]
+    if uncertain:
+        raise ConditionError(
+            f"{argument('confidence')} is missing, which uncertain times need (found max_time of"
+            f" {' and '.join(uncertain)}). Give it, such as confidence=0.9. A second array is max_time:"
+            " EventArrays(times, key=keys) has keys."
+        )
 
 
 def _check_kinds(tables: list[pa.Table], options: CorrelateOptions) -> None:

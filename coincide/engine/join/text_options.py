@@ -148,6 +148,11 @@ def _aggregate(entry: str) -> tuple[str, GivenAggregate]:
         )
     if function == "count" and column in ("", "*"):
         return plain(name), "count"
+    if not column and function not in FUNCTIONS:
+        raise ConditionError(
+            f"{argument(AGGREGATES)} takes a function of a column (found {entry!r}). Write"
+            f" {name}=sum({function}), or another function."
+        )
     if not column:
         raise ConditionError(
             f"{argument(AGGREGATES)} needs a column for {function} (found {entry!r}). Write"
