@@ -21,7 +21,7 @@ from tests.helpers.places import ROOT
 _OF_KERNELS = {
     *(
         ROOT / "gpu_kernels/kernels" / f"{name}.py"
-        for name in ("join", "borders", "causality", "searching")
+        for name in ("join", "aggregates", "arrays", "borders", "causality", "searching")
     ),
     ROOT / "bench/papers/streams/gpu/merging.py",
 }
