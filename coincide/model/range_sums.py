@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coincide.model.compiled import compiled
+
 BLOCK_BITS = 4
 """The binary logarithm of the targets in a block of a table."""
+_BLOCK = 1 << BLOCK_BITS
 NOTHING = np.iinfo(np.int64).max
 """The least value of no target."""
 
@@ -39,3 +42,22 @@ def found_of(rows: int, lanes: int, columns: int) -> Found:
     """Room for a run, in which nothing has been found yet."""
     least = np.full((rows, columns), NOTHING)
     return Found(np.zeros(rows, np.int64), np.zeros((rows, lanes), np.int64), least)
+
+
+@compiled(forceinline=True)
+def least_between(codes, table, start, stop):
+    """The least of the codes start ... stop of a column, whose table is ``tables[column]``."""
+    least = NOTHING
+    first, last = (start + _BLOCK - 1) >> BLOCK_BITS, stop >> BLOCK_BITS
+    if first >= last:
+        for t in range(start, stop):
+            least = min(least, codes[t])
+        return least
+    for t in range(start, first << BLOCK_BITS):
+        least = min(least, codes[t])
+    for t in range(last << BLOCK_BITS, stop):
+        least = min(least, codes[t])
+    level = 0
+    while (2 << level) <= last - first:
+        level += 1
+    return min(least, min(table[level, first], table[level, last - (1 << level)]))

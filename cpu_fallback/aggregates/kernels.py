@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.model.compiled import compiled
-from coincide.model.range_sums import BLOCK_BITS, NOTHING, Found, Prepared
+from coincide.model.range_sums import BLOCK_BITS, NOTHING, Found, Prepared, least_between
 from coincide.model.timestamps.protocol import difference
 
 _BLOCK = 1 << BLOCK_BITS
@@ -41,25 +41,6 @@ def _fill_table(codes, table):
             table[k, b] = min(table[k - 1, b], table[k - 1, b + half])
 
 
-@compiled
-def _least_between(codes, table, start, stop):
-    """The least of the codes start ... stop."""
-    least = NOTHING
-    first, last = (start + _BLOCK - 1) >> BLOCK_BITS, stop >> BLOCK_BITS
-    if first >= last:
-        for t in range(start, stop):
-            least = min(least, codes[t])
-        return least
-    for t in range(start, first << BLOCK_BITS):
-        least = min(least, codes[t])
-    for t in range(last << BLOCK_BITS, stop):
-        least = min(least, codes[t])
-    level = 0
-    while (2 << level) <= last - first:
-        level += 1
-    return min(least, min(table[level, first], table[level, last - (1 << level)]))
-
-
 class Aggregates(NamedTuple):
     """Takes the matches of a walk into what is found: a `cpu_fallback.join.kernels.Taker`."""
 
@@ -86,7 +67,7 @@ def _take_range(prepared, start, stop, found, row):
     for c in range(before.shape[1]):
         found.sums[row, c] += before[stop, c] - before[start, c]
     for c in range(codes.shape[0]):
-        least = _least_between(codes[c], prepared.tables[c], start, stop)
+        least = least_between(codes[c], prepared.tables[c], start, stop)
         found.least[row, c] = min(found.least[row, c], least)
 
 

@@ -166,40 +166,48 @@ def _is_ascending(times):
     return True
 
 
-class _Places(NamedTuple):
-    """For each event of a run the first target in its window, and the first beyond it."""
+class _Walk(NamedTuple):
+    """Where a walk over base events is: for each of a run the first target in its window, and beyond it."""
 
-    first: np.ndarray
-    last: np.ndarray
+    first: np.ndarray  # int64, shape (run,)
+    last: np.ndarray  # int64, shape (run,)
+    cursor: (
+        np.ndarray
+    )  # int64, shape (3,): the places of both ends, and the group, -1 at the beginning
+
+
+@compiled(allocates=True)
+def _new_walk():
+    return _Walk(np.empty(_RUN, np.int64), np.empty(_RUN, np.int64), np.full(3, -1, np.int64))
 
 
 @compiled
-def _placed(sides, start, end, stop, cursor, places):
-    """Place the base events start ... end of a group, whose targets end at `stop`."""
-    origins, times = sides.base.times[start:end], sides.targets.times
-    n = end - start
-    cursor[0] = reach(times, cursor[0], stop, origins, sides.lo, places.first[:n])
-    cursor[1] = reach(times, cursor[1], stop, origins, sides.hi + 1, places.last[:n])
+def _next_run(sides, walk, start, stop):
+    """Place the next run of base events; its end, or `start` where those of no group are left."""
+    base, offsets, cursor = sides.base, sides.targets.offsets, walk.cursor
+    group = next_group(base, group_of(base, start) if cursor[2] < 0 else cursor[2], start)
+    if group == base.offsets.size - 1:
+        return start
+    if cursor[2] != group:
+        cursor[:2] = offsets[group]
+        cursor[2] = group
+    end = min(stop, start + _RUN, base.offsets[group + 1])
+    origins, times, n = base.times[start:end], sides.targets.times, end - start
+    cursor[0] = reach(times, cursor[0], offsets[group + 1], origins, sides.lo, walk.first[:n])
+    cursor[1] = reach(times, cursor[1], offsets[group + 1], origins, sides.hi + 1, walk.last[:n])
+    return end
 
 
 @compiled(allocates=True)
 def _count(start, stop, sides, counts):
     """The matches of the base events start ... stop; of each as well, where there is room."""
-    base, offsets = sides.base, sides.targets.offsets
-    places = _Places(np.empty(_RUN, np.int64), np.empty(_RUN, np.int64))
-    cursor, opened, total = np.zeros(2, np.int64), -1, np.int64(0)
-    group, i = group_of(base, start), start
+    walk, total, i = _new_walk(), np.int64(0), start
     while i < stop:
-        group = next_group(base, group, i)
-        if group == base.offsets.size - 1:
+        end = _next_run(sides, walk, i, stop)
+        if end == i:
             break
-        if opened != group:
-            opened = group
-            cursor[:] = offsets[group]
-        end = min(stop, i + _RUN, base.offsets[group + 1])
-        _placed(sides, i, end, offsets[group + 1], cursor, places)
         for m in range(end - i):
-            found = max(places.last[m] - places.first[m], np.int64(0))
+            found = max(walk.last[m] - walk.first[m], np.int64(0))
             total += found
             if counts.size:
                 counts[i + m] = found
@@ -210,21 +218,13 @@ def _count(start, stop, sides, counts):
 @compiled(allocates=True)
 def _fill(start, stop, sides, left_values, right_values, left_out, right_out):
     """Write the matches of the base events start ... stop; without values their positions."""
-    base, offsets = sides.base, sides.targets.offsets
-    places = _Places(np.empty(_RUN, np.int64), np.empty(_RUN, np.int64))
-    cursor, opened, at = np.zeros(2, np.int64), -1, np.int64(0)
-    group, i = group_of(base, start), start
+    walk, at, i = _new_walk(), np.int64(0), start
     while i < stop:
-        group = next_group(base, group, i)
-        if group == base.offsets.size - 1:
+        end = _next_run(sides, walk, i, stop)
+        if end == i:
             break
-        if opened != group:
-            opened = group
-            cursor[:] = offsets[group]
-        end = min(stop, i + _RUN, base.offsets[group + 1])
-        _placed(sides, i, end, offsets[group + 1], cursor, places)
         for m in range(end - i):
-            first, last = places.first[m], places.last[m]
+            first, last = walk.first[m], walk.last[m]
             past = at + max(last - first, np.int64(0))
             if left_out.size:
                 left_out[at:past] = left_values[i + m] if left_values.size else i + m

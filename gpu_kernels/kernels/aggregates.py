@@ -10,12 +10,18 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda
 
-from coincide.model.range_sums import BLOCK_BITS, NOTHING
+from coincide.model.range_sums import NOTHING, least_between
 from gpu_kernels.kernels.compilation import ITEMS, THREADS, TILE, device_function, kernel
-from gpu_kernels.kernels.join import I64_ARRAY, I64_CUBE, I64_TABLE, RUN, SPANS, U8_ARRAY
+from gpu_kernels.kernels.join import (
+    I64_ARRAY,
+    I64_CUBE,
+    I64_TABLE,
+    RUN,
+    SPANS,
+    U8_ARRAY,
+    candidate_of,
+)
 from gpu_kernels.kernels.searching import at, owner_after, owner_of
-
-_BLOCK = 1 << BLOCK_BITS
 
 
 @kernel(RUN, SPANS, I64_TABLE, I64_TABLE, I64_CUBE, I64_TABLE, I64_TABLE)
@@ -35,7 +41,7 @@ def take_ranges(run, spans, before, codes, tables, sums, least):
         found = NOTHING
         for entry in range(first, first + run.classes):
             start, stop = spans.inner[at(entry)], spans.shell[at(entry)]
-            found = min(found, _least_between(codes, tables, c, start, stop))
+            found = min(found, least_between(codes[c], tables[c], start, stop))
         least[row, c] = found
 
 
@@ -56,9 +62,7 @@ def take_candidates(run, spans, scan, owners, flags, before, codes, sums, least)
             if item >= following:
                 owner = owner_after(scan, 1, owner, past_owners, item)
                 following = scan[at(owner + 1)]
-            first, i = spans.first[at(owner)], item - scan[at(owner)]
-            early = spans.inner[at(owner)] - first
-            target = first + i if i < early else spans.shell[at(owner)] + i - early
+            target, _ = candidate_of(spans, owner, item - scan[at(owner)])
             event = run.event_of(owner) - run.start
             if event != row or target != stop:
                 _take(row, start, stop, before, codes, sums, least)
@@ -81,23 +85,3 @@ def _take(row, start, stop, before, codes, sums, least):
         for target in range(start, stop):
             found = min(found, codes[c, target])
         cuda.atomic.min(least, (row, c), found)
-
-
-@device_function
-def _least_between(codes, tables, c, start, stop):
-    """The least of the codes start ... stop of a column."""
-    found = NOTHING
-    first, last = (start + _BLOCK - 1) >> BLOCK_BITS, stop >> BLOCK_BITS
-    if first >= last:
-        for t in range(start, stop):
-            found = min(found, codes[c, t])
-        return found
-    for t in range(start, first << BLOCK_BITS):
-        found = min(found, codes[c, t])
-    for t in range(last << BLOCK_BITS, stop):
-        found = min(found, codes[c, t])
-    level = 0
-    while (2 << level) <= last - first:
-        level += 1
-    found = min(found, tables[c, level, first])
-    return min(found, tables[c, level, last - (1 << level)])

@@ -195,11 +195,8 @@ def scatter(spans, scan, owners, flags, before, inner_before, values, out):
             if item >= following:
                 owner = owner_after(scan, 1, owner, past_owners, item)
                 following = scan[at(owner + 1)]
-            first, i = spans.first[at(owner)], item - scan[at(owner)]
-            early = spans.inner[at(owner)] - first
-            target, part = first + i, owner
-            if i >= early:
-                target, part = spans.shell[at(owner)] + i - early, owner + 1
+            target, is_late = candidate_of(spans, owner, item - scan[at(owner)])
+            part = owner + is_late
             # Before it are those that were found to qualify, and all inner ranges up to its shell.
             out[at(rank + inner_before[at(part)])] = values[at(target)]
             rank += 1
@@ -323,13 +320,20 @@ def _owner_and_end(scan, owners, tile, item, stop):
 
 
 @device_function
-def _decided(sides, run, spans, owner, i):
-    """Whether the i-th target in the shells of an entry qualifies: `_EARLY` or `_LATE` if so, else 0."""
+def candidate_of(spans, owner, i):
+    """The i-th target in the shells of an entry, and whether it is in the late one: 1 or 0."""
     first = spans.first[at(owner)]
     early = spans.inner[at(owner)] - first
-    target, found = first + i, _EARLY
     if i >= early:
-        target, found = spans.shell[at(owner)] + i - early, _LATE
+        return spans.shell[at(owner)] + i - early, 1
+    return first + i, 0
+
+
+@device_function
+def _decided(sides, run, spans, owner, i):
+    """Whether the i-th target in the shells of an entry qualifies: `_EARLY` or `_LATE` if so, else 0."""
+    target, is_late = candidate_of(spans, owner, i)
+    found = _LATE if is_late else _EARLY
     return found if sides.takes(run.event_of(owner), target) else 0
 
 

@@ -128,11 +128,9 @@ class PartialResult:
         """The value for an event without a match, which tasks leave out."""
         if self._spec.how != "left":
             return found
-        row, counts = (
-            self._spec.row,
-            [e.name for e in self._spec.aggregates if e.function == "count"],
-        )
-        if not (row.totals or row.in_lists or column.name in counts):
+        row = self._spec.row
+        is_count = (column.name, "count") in {(e.name, e.function) for e in self._spec.aggregates}
+        if not (row.totals or row.in_lists or is_count):
             return found
         nothing = F.array() if row.in_lists else F.lit(0)
         return F.coalesce(found, nothing.cast(column.wire_kind))

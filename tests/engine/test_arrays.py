@@ -261,6 +261,45 @@ def test_times_count_in_the_finest_unit_of_both_sides() -> None:
     assert floats.delta.tolist() == [250_000_000]
 
 
+KINDS = [*(f"M8[{unit}]" for unit in ("ns", "us", "ms", "s", "m", "h", "D", "7s", "30ms", "250ns"))]
+WHOLE = ["i8", "i4", "u4", "i2", "u8"]
+
+
+def in_kind(rng: np.random.Generator, kind: str) -> np.ndarray:
+    """Times of about two days, in whole ticks of a kind."""
+    if kind not in KINDS:
+        return rng.integers(0, 90, 40).astype(kind)
+    found = rng.integers(0, 2 * 86_400_000, 40).astype("M8[ms]")
+    return found.astype("M8[us]").astype(kind) if kind != "D" else found.astype(kind)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_arrays_and_tables_read_the_same_times(seed: int) -> None:
+    """Arrays, dicts of arrays, and Arrow tables where it has the type, against whole nanoseconds."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(KINDS if seed % 4 else WHOLE, 2)
+    left, right = (in_kind(rng, str(kind)) for kind in kinds)
+    reach, window = (3, (-3, 3)) if not seed % 4 else (2 * 3600 * 10**9, ("-2h", "2h"))
+    ticks = [
+        each.astype("M8[ns]").astype(np.int64) if seed % 4 else each.astype(np.int64)
+        for each in (left, right)
+    ]
+    apart = ticks[1] - ticks[0][:, np.newaxis]
+    expected = sorted(
+        zip(*(rows.tolist() for rows in np.nonzero(abs(apart) <= reach)), strict=True)
+    )
+    found = correlate_arrays(left, right, within=window, delta=True)
+    assert sorted(pairs_of(found, "pairs")) == expected
+    apart = apart[found.left, found.right]
+    deltas = found.delta.astype("m8[ns]").astype(np.int64) if seed % 4 else found.delta
+    assert deltas.tolist() == apart.tolist()
+    options = CorrelateOptions(unit="ns") if "ns" in "".join(kinds) else CorrelateOptions()
+    table = correlate_tables({"t": left}, {"t": right}, within=window, left_time="t", right_time="t",
+                             options=options)  # fmt: skip
+    rows = (table[name].to_pylist() for name in ("left_id", "right_id"))
+    assert sorted(zip(*rows, strict=True)) == expected
+
+
 def test_aggregates_of_arrays() -> None:
     left, right = np.array([0, 100, 200]), np.array([1, 2, 101, 900])
     amp, flag = np.array([0.1, 0.2, 5.0, 9.0]), np.array([3, -4, 7, 8], np.int32)

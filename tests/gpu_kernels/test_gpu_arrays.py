@@ -35,6 +35,7 @@ if SIMULATED:
 import cupy
 
 from gpu_kernels import arrays, join
+from gpu_kernels.device import memory
 
 BLOCKS = re.compile(r"```python\n((?:(?!```).)*)```", re.DOTALL)
 EMITS = ("pairs", "lists", "counts", "best")
@@ -274,3 +275,29 @@ def test_nulls_of_other_libraries_are_told() -> None:
 
     with pytest.raises(SchemaError, match="columns with nulls"):
         correlate_arrays(Nulls(), cupy.asarray(ONE), within=(0, 1))
+
+
+def test_arrays_of_another_gpu_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "chosen", lambda: 7)
+    with pytest.raises(SchemaError, match="found GPU 0 where this process uses 7"):
+        correlate_arrays(cupy.asarray(ONE), cupy.asarray(ONE), within=(0, 1))
+
+
+def test_old_arrays_give_way_where_memory_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, real, fails = memory.Residents(), memory._sent, [False, True, False, True, True]
+
+    def sent(array: np.ndarray) -> Any:
+        if fails.pop(0):
+            raise memory.DeviceMemoryError("full")
+        return real(array)
+
+    monkeypatch.setattr(memory, "_sent", sent)
+    first, second, third = (np.arange(n) for n in (3, 4, 5))
+    copy = kept.get(first)
+    assert kept.get(first) is copy
+    assert kept.get(second).get().tolist() == second.tolist()
+    assert fails == [True, True]
+    with pytest.raises(memory.DeviceMemoryError):
+        kept.get(third)
+    fails.append(False)
+    assert kept.get(first) is not copy

@@ -84,6 +84,16 @@ class Asked:
         return named.get(self.rows, default if has_room else np.int64)
 
 
+def said(name: object) -> str:
+    """What messages call an aggregate."""
+    return f"aggregates[{name!r}]"
+
+
+def has_values(aggregate: object) -> bool:
+    """Whether an aggregate comes with an array of values."""
+    return isinstance(aggregate, tuple) and bool(aggregate) and not isinstance(aggregate[0], str)
+
+
 def with_tick(options: CorrelateOptions, tables: list[pa.Table]) -> CorrelateOptions:
     """Options that count ns where a datetime64 array has them; else tables count us."""
     kinds = [kind for table in tables for kind in table.schema.types]

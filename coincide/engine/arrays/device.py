@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.arrays.asked import ArrayAggregates, ArrayMatches, Asked, with_tick
-from coincide.engine.arrays.events import EventArrays, invalid_event
+from coincide.engine.arrays.asked import (
+    ArrayAggregates,
+    ArrayMatches,
+    Asked,
+    has_values,
+    said,
+    with_tick,
+)
+from coincide.engine.arrays.events import EventArrays, check_lengths, invalid_event
 from coincide.engine.events.time_columns import TimeScale
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin, TablePlan
@@ -29,7 +36,7 @@ from coincide.model.sides import SIDES
 from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
 
 _NO_PAIRS = "no pair is found. correlate_arrays of the same arrays in the host's memory says why."
-_BACK = "Bring the arrays to the host's memory with .get()"
+_BACK = "bring the arrays to the host's memory with .get()."
 
 
 def check_backend(backend: Backend) -> None:
@@ -37,7 +44,7 @@ def check_backend(backend: Backend) -> None:
     if backend == "cpu":
         raise BackendError(
             f"{argument('backend', 'cpu')} joins arrays of the host's memory (found some of a GPU)."
-            f" Remove it, or: {_BACK[0].lower()}{_BACK[1:]}."
+            f" Remove it, or {_BACK}"
         )
     from gpu_kernels.device import usable
 
@@ -48,8 +55,8 @@ def check_report(report: JoinReport | None) -> None:
     """Refuse a report, for which a join would have to be counted on the host."""
     if report is not None:
         raise ConditionError(
-            f"a join of arrays on a GPU gives no report (found {argument('report')}). Remove it, or:"
-            f" {_BACK[0].lower()}{_BACK[1:]}."
+            f"a join of arrays on a GPU gives no report (found {argument('report')}). Remove it, or"
+            f" {_BACK}"
         )
 
 
@@ -62,7 +69,7 @@ def on_device(
     """The matches of two sides."""
     if len(sides) == 1:
         raise ConditionError(
-            f"a join of arrays on a GPU has two sides (found one stream). {_BACK}."
+            f"a join of arrays on a GPU has two sides (found one stream). Give two, or {_BACK}"
         )
     from gpu_kernels import arrays
 
@@ -103,9 +110,7 @@ def events_on_host(side: str, events: EventArrays) -> EventArrays:
 def values_on_host(aggregates: ArrayAggregates) -> ArrayAggregates:
     """The same aggregates, of copies of the arrays of values."""
     return {
-        name: (_on_host(f"aggregates[{name!r}]", each[0]), *each[1:])
-        if isinstance(each, tuple) and each and not isinstance(each[0], str)
-        else each
+        name: (_on_host(said(name), each[0]), *each[1:]) if has_values(each) else each
         for name, each in aggregates.items()
     }
 
@@ -158,10 +163,7 @@ def _given(side: str, events: EventArrays) -> dict[str, _Column]:
                 " int64."
             )
         found[field] = array, kind
-    sizes = {field: array.size for field, (array, _) in found.items()}
-    if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{field} of {size:,}" for field, size in sizes.items())
-        raise SchemaError(f"arrays of {side} differ in length (found {told}). Give each event one.")
+    check_lengths(side, {field: array.size for field, (array, _) in found.items()})
     return found
 
 

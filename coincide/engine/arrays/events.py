@@ -109,15 +109,19 @@ def table_of(side: str, events: EventArrays) -> pa.Table:
             column = host_column(f"{side}.{field}", array)
             columns[field] = _key(side, column) if field == "key" else column
             _check_no_nulls(f"{side}.{field}", columns[field], is_key=field == "key")
-    sizes = {field: len(column) for field, column in columns.items()}
+    check_lengths(side, {field: len(column) for field, column in columns.items()})
+    if "key" in columns:
+        columns["key"] = _without_negative(columns["key"])
+    return pa.table(columns)
+
+
+def check_lengths(side: str, sizes: dict[str, int]) -> None:
+    """Refuse arrays of a side that differ in length."""
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{field} of {size:,}" for field, size in sizes.items())
         raise SchemaError(
             f"arrays of {side} differ in length (found {found}). Give each event one."
         )
-    if "key" in columns:
-        columns["key"] = _without_negative(columns["key"])
-    return pa.table(columns)
 
 
 def host_column(name: str, array: Any) -> pa.Array | pa.ChunkedArray:

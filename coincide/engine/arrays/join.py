@@ -17,6 +17,8 @@ from coincide.engine.arrays.asked import (
     Asked,
     PairsInOrder,
     RowType,
+    has_values,
+    said,
     with_tick,
 )
 from coincide.engine.arrays.events import (
@@ -201,12 +203,7 @@ def _value_arrays(emit: Emit, aggregates: ArrayAggregates | None) -> dict[str, A
             f"{argument('aggregates')} must be a dict with entries (found {brief(aggregates)}). Give"
             ' {"n": "count", "total": (values, "sum")}.'
         )
-    pairs = {name: each[0] for name, each in aggregates.items() if isinstance(each, tuple) and each}
-    return {
-        f"aggregates[{name!r}]": array
-        for name, array in pairs.items()
-        if not isinstance(array, str)
-    }
+    return {said(name): each[0] for name, each in aggregates.items() if has_values(each)}
 
 
 def _check_exact(sides: list[EventArrays]) -> None:
@@ -348,11 +345,10 @@ def _best(
     found, rows = best.of(0, n)
     right = np.full(n, -1, dtype)
     right[found] = rows[RIGHT]
-    missing = {"probability": np.nan, "delta": NO_NUMBER}
+    missing = {"probability": np.array(np.nan), "delta": np.array(NO_NUMBER)}
     more: dict[str, Any] = {}
     for name, values in _of_pairs(pairing, asked, rows, unit).items():
-        more[name] = np.full(n, missing[name], np.float64 if name == "probability" else np.int64)
-        more[name] = more[name].view(values.dtype)
+        more[name] = np.full(n, missing[name].view(values.dtype))
         more[name][found] = values
     return ArrayMatches(right=right, **more), best.counters
 
@@ -386,21 +382,21 @@ def _aggregated(
     asked: dict[str, Any] = {_COUNTS: "count"}
     right = tables[-1]
     for name, each in aggregates.items():
-        said = _said(name)
-        if isinstance(each, tuple) and len(each) == 2 and not isinstance(each[0], str):
-            column = host_column(said, each[0])
+        called = said(name)
+        if has_values(each) and len(each) == 2:
+            column = host_column(called, each[0])
             if len(column) != right.num_rows:
                 raise SchemaError(
-                    f"{said} has {len(column):,} values (found {right.num_rows:,} right events)."
+                    f"{called} has {len(column):,} values (found {right.num_rows:,} right events)."
                     " Give each event one."
                 )
-            right, each = right.append_column(said, column), (said, each[1])
+            right, each = right.append_column(called, column), (called, each[1])
         elif not (isinstance(each, str) and each == "count") and not _is_of_pairs(each):
             raise ConditionError(
-                f"{said} must be 'count', or an array of right values and a function (found"
+                f"{called} must be 'count', or an array of right values and a function (found"
                 f' {brief(each)}). Write it as in {{"total": (values, "sum")}}.'
             )
-        asked[said] = each
+        asked[called] = each
     one = arguments.is_one_stream
     found = correlate_tables(
         right if one else tables[0], None if one else right, arguments.condition,
@@ -408,17 +404,12 @@ def _aggregated(
         left_columns="min_time", how="left", emit="aggregates", aggregates=asked,
         backend=arguments.backend, options=arguments.options, report=report,
     )  # fmt: skip
-    made = {name: _array_of(found[_said(name)].combine_chunks()) for name in aggregates}
+    made = {name: _array_of(found[said(name)].combine_chunks()) for name in aggregates}
     return ArrayMatches(counts=_array_of(found[_COUNTS].combine_chunks()), aggregates=made)
 
 
 _COUNTS = "counts of matches"
 _OF_PAIRS = "delta", "probability"
-
-
-def _said(name: object) -> str:
-    """What messages call an aggregate."""
-    return f"aggregates[{name!r}]"
 
 
 def _is_of_pairs(given: object) -> bool:
