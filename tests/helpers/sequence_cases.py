@@ -32,9 +32,11 @@ class Case:
     windows: list[tuple[int, int]] = field(default_factory=list)
 
 
-def drawn_case(rng: random.Random, most_rows: int = 5, *, is_apart: bool = False) -> Case:
+def drawn_case(
+    rng: random.Random, most_rows: int = 5, *, n: int | None = None, is_apart: bool = False
+) -> Case:
     """Streams of few events at few times, so that ties, exact times and equal chances are common."""
-    n = rng.choice([2, 3, 3, 3, 4])
+    n = n or rng.choice([2, 3, 3, 3, 4])
     longest = 4 if n == 3 else 2
     by = ("k",) if rng.random() < 0.4 else ()
     names = tuple("abcdefgh"[:n])

@@ -29,7 +29,6 @@ from coincide.engine.sequences.walk import (
     ExactJudge,
     Found,
     Judge,
-    Tuples,
     Walk,
     WholeJudge,
     followed,
@@ -91,25 +90,24 @@ class CoincidenceJob:
                 if other not in members:
                     found = self._without_parts(members, other, found)
             self._count += found.rows[0].size
-            check_most(self._count, options.max_pairs)
+            check_most(self._count, options.max_pairs, "coincidences")
             yield found
 
     def _without_parts(self, members: tuple[int, ...], other: int, found: Found) -> Found:
         """Sets that no event of another stream makes larger."""
-        larger, part = (*members, other), Tuples(found.rows, found.chances)
+        larger, part = (*members, other), found.tuples
         place = max((k for k, each in enumerate(members) if each < other), default=0)
         link = self._link(members[place], other)
         judge, is_part = self._judge(larger), np.zeros(part.size, bool)
         sizes = (link.ends - link.begins)[part.rows[place]]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         for run in runs_of_about(offsets, self.streams.options.batch_pairs or _BATCH):
-            grown, parents = followed(part.of(slice(*run)), link, place)
-            near = np.flatnonzero(self._are_near(larger, grown.rows))
-            holds, _, doubted = judge.verdicts(grown.of(near).rows, [])
+            grown, parents = followed(part.of(slice(*run)), link, place, tells=True)
+            near = self._are_near(larger, grown.rows)
+            holds, _, doubted = judge.verdicts(grown.where(near))
             self._doubted += doubted
-            is_part[run[0] + parents[near[holds]]] = True
-        kept = part.of(np.flatnonzero(~is_part))
-        return Found(kept.rows, kept.chances, found.probability[~is_part], 0, 0)
+            is_part[run[0] + parents[near][holds]] = True
+        return Found(part.where(~is_part), found.probability[~is_part], 0, 0)
 
     def _link(self, left: int, right: int) -> Links:
         """The links of two streams, whichever of them comes first."""
@@ -119,7 +117,7 @@ class CoincidenceJob:
             self._links[pair] = self._links[right, left].mirrored(size)
         return self._links[pair]
 
-    def _are_near(self, members: tuple[int, ...], rows: list[np.ndarray]) -> np.ndarray:
+    def _are_near(self, members: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
         """Sets that may be within the width of each other, by where their times can be."""
         sides = [self._reader.stream(k).side for k in members[: len(rows)]]
         ends = list(zip(sides, rows, strict=True))

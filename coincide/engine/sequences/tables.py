@@ -30,7 +30,7 @@ from coincide.engine.sequences.arguments import (
 )
 from coincide.engine.sequences.links import Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
-from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Walk, WholeJudge
+from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Tuples, Walk, WholeJudge
 from coincide.model.condition import Confidence, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions
@@ -109,7 +109,8 @@ class SequenceJob:
         self.links = [self._reader.links(i, i + 1, job) for i, job in jobs]
         threads = self.streams.options.threads or all_cores()
         at_once = self.streams.options.batch_pairs or _BATCH
-        walk = Walk(self.links, self._are_different, self._judge(), at_once)
+        possible = self._are_different if self._twins else None
+        walk = Walk(self.links, possible, self._judge(), at_once)
         return self._table(self._counted(walk.found(threads)))
 
     @remembered
@@ -118,7 +119,7 @@ class SequenceJob:
         tables = self.streams.tables
         return [(i, j) for i, j in combinations(range(len(tables)), 2) if tables[i] is tables[j]]
 
-    def _are_different(self, rows: list[np.ndarray]) -> np.ndarray:
+    def _are_different(self, rows: np.ndarray) -> np.ndarray:
         """Tuples that end with an event that they do not have already."""
         last, found = len(rows) - 1, np.ones(rows[0].size, bool)
         for own, other in self._twins:
@@ -129,9 +130,9 @@ class SequenceJob:
     def _judge(self) -> Judge:
         n, arguments = len(self.streams), self.arguments
         sides = [self._reader.stream(k).side for k in range(n)]
-        times = [side.max_time for side in sides]
+        times, keeps = [side.max_time for side in sides], arguments.link_probability
         if all(side.are_instants for side in sides):
-            return ExactJudge(partial(_takes, times[0], times[-1], self._total))
+            return ExactJudge(partial(_takes, times[0], times[-1], self._total), keeps)
         windows = [link.window for link in self.links]
         if self._total is not None:
             windows.append(self._total)
@@ -139,14 +140,15 @@ class SequenceJob:
         whole = Whole(CHAIN if self._total is None else TRIANGLE, lows, highs)
         laws, numbers = self._reader.laws()
         wants = arguments.probability or arguments.emit == "best"
-        return WholeJudge(whole, times, numbers, laws, self.streams.confidence, wants)
+        confidence = self.streams.confidence
+        return WholeJudge(whole, times, numbers, laws, confidence, wants, keeps)
 
     def _counted(self, found: Iterator[Found]) -> Iterator[Found]:
         for each in found:
             self._tried += each.tried
             self._doubted += each.doubted
             self._count += each.rows[0].size
-            check_most(self._count, self.streams.options.max_pairs)
+            check_most(self._count, self.streams.options.max_pairs, "sequences")
             yield each
 
     def _table(self, found: Iterator[Found]) -> pa.Table:
@@ -176,8 +178,10 @@ class SequenceJob:
         for own, rows in zip(self._payload, found.rows, strict=True):
             columns += [column(rows) for column in own]
         if arguments.link_probability:
-            sure = np.ones(found.rows[0].size)
-            columns += map(pa.array, found.chances or [sure] * len(self.links))
+            chances = found.tuples.chances
+            if not chances.shape[0]:
+                chances = np.ones((len(self.links), found.tuples.size))
+            columns += map(pa.array, chances)
         if arguments.probability:
             columns.append(pa.array(found.probability))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -227,20 +231,23 @@ class SequenceJob:
         first = found.rows[0][order]
         begins = np.ones(first.size, bool)
         begins[1:] = first[1:] != first[:-1]
-        return _taken(found, order[begins])
+        places = order[begins]
+        return Found(found.tuples.of(places), found.probability[places], 0, 0)
 
     def _best(self, parts: list[Found]) -> Found:
         """The best ones of all parts: sequences of one first event may be in several."""
-        if not parts:
-            none = np.zeros(0, np.int64)
-            chances = [none.astype(float) for link in self.links if link.chances is not None]
-            return Found([none] * len(self.streams), chances, none.astype(float), 0, 0)
+        keeps = self.arguments.link_probability
+        links = sum(keeps and link.chances is not None for link in self.links)
+        none = Tuples(np.empty((len(self.streams), 0), np.int64), np.empty((links, 0)))
         rows, chances = (
-            [np.concatenate(each) for each in zip(*columns, strict=True)]
-            for columns in ([p.rows for p in parts], [p.chances for p in parts])
+            np.concatenate(each, axis=1)
+            for each in (
+                [none.rows, *(part.rows for part in parts)],
+                [none.chances, *(part.tuples.chances for part in parts)],
+            )
         )
-        whole = np.concatenate([part.probability for part in parts])
-        return self._best_of(Found(rows, chances, whole, 0, 0))
+        whole = np.concatenate([np.empty(0), *(part.probability for part in parts)])
+        return self._best_of(Found(Tuples(rows, chances), whole, 0, 0))
 
     def summary(self) -> SequenceSummary:
         """What was done."""
@@ -258,20 +265,13 @@ class SequenceJob:
 
 
 def _takes(
-    first: np.ndarray, last: np.ndarray, total: tuple[int, int] | None, rows: list[np.ndarray]
+    first: np.ndarray, last: np.ndarray, total: tuple[int, int] | None, rows: np.ndarray
 ) -> np.ndarray:
     """Tuples of exact times that take as long in all as they may."""
     if total is None:
         return np.ones(rows[0].size, bool)
     passed = last[rows[-1]] - first[rows[0]]
     return (passed >= total[0]) & (passed <= total[1])
-
-
-def _taken(found: Found, places: np.ndarray) -> Found:
-    return Found(
-        [each[places] for each in found.rows], [each[places] for each in found.chances],
-        found.probability[places], found.tried, found.doubted,
-    )  # fmt: skip
 
 
 def sequence_tables(

@@ -16,43 +16,33 @@ from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
 from coincide.model.sequences.wholes import GATHERING, Whole, chain_work, doubt
 from coincide.model.threads import in_order
-from cpu_fallback.sequences.kernels import NO, UNKNOWN, YES, count_ways, follow, judge
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Tuples that qualify.
-
-    Parameters
-    ----------
-    rows : list of int64 arrays, shape (tuples,)
-        The row of each stream.
-    chances : list of float64 arrays, shape (tuples,)
-        That of each link; none where times are exact.
-    probability : float64 array, shape (tuples,)
-        That of the whole; NaN where no one asked.
-    tried, doubted : int
-        Tuples that links made, and those that floats could not decide.
-    """
-
-    rows: list[np.ndarray]
-    chances: list[np.ndarray]
-    probability: np.ndarray
-    tried: int
-    doubted: int
+from cpu_fallback.sequences.kernels import NO, UNKNOWN, YES, count_ways, grow, judge
 
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """Rows of each stream so far, and chances of the links between them, where times are uncertain."""
+    """Tuples of events as they grow.
 
-    rows: list[np.ndarray]
-    chances: list[np.ndarray]
+    Parameters
+    ----------
+    rows : int64 array, shape (n, tuples)
+        The row of each stream so far.
+    chances : float64 array, shape (n - 1, tuples)
+        That of each link between them; shape (0, tuples) where times are exact.
+    """
+
+    rows: np.ndarray
+    chances: np.ndarray
+
+    @classmethod
+    def begun(cls, rows: np.ndarray) -> Tuples:
+        """Tuples of one event each."""
+        return cls(rows.reshape(1, -1), np.empty((0, rows.size)))
 
     @property
     def size(self) -> int:
         """How many there are."""
-        return self.rows[0].size
+        return self.rows.shape[1]
 
     @property
     def step(self) -> int:
@@ -61,27 +51,62 @@ class Tuples:
 
     def of(self, places: np.ndarray | slice) -> Tuples:
         """Some of them."""
-        return Tuples([each[places] for each in self.rows], [each[places] for each in self.chances])
+        if isinstance(places, slice):
+            rows, chances = (each[:, places] for each in (self.rows, self.chances))
+        else:
+            rows, chances = (each.take(places, axis=1) for each in (self.rows, self.chances))
+        # Kernels are compiled for one kind of arrays.
+        return Tuples(np.ascontiguousarray(rows), np.ascontiguousarray(chances))
+
+    def where(self, holds: np.ndarray) -> Tuples:
+        """Those for which something holds: a bool array."""
+        return self if holds.all() else self.of(np.flatnonzero(holds))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Tuples that qualify.
+
+    Parameters
+    ----------
+    tuples : Tuples
+    probability : float64 array, shape (tuples,)
+        That of the whole; NaN where no one asked.
+    tried, doubted : int
+        Tuples that links made, and those that floats could not decide.
+    """
+
+    tuples: Tuples
+    probability: np.ndarray
+    tried: int
+    doubted: int
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each stream: int64 array, shape (n, tuples)."""
+        return self.tuples.rows
 
 
 class Judge(ABC):
     """Decides which tuples hold as a whole."""
 
+    keeps_chances: bool = False
+    """Whether someone asks for the chances of links."""
+
     @abstractmethod
-    def verdicts(
-        self, rows: list[np.ndarray], chances: list[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray, int]:
+    def verdicts(self, given: Tuples) -> tuple[np.ndarray, np.ndarray, int]:
         """Which qualify, their probabilities, and how many floats could not decide."""
         # Bool and float64 arrays, shape (tuples,); a probability is NaN where no one asked.
 
     def found(self, part: Tuples) -> Found:
         """Those that qualify."""
-        holds, probability, doubted = self.verdicts(part.rows, part.chances)
-        kept = part.of(np.flatnonzero(holds))
-        return Found(kept.rows, kept.chances, probability[holds], part.size, doubted)
+        holds, probability, doubted = self.verdicts(part)
+        if not self.keeps_chances:
+            part = Tuples(part.rows, part.chances[:0])
+        return Found(part.where(holds), probability[holds], part.size, doubted)
 
 
-Possible = Callable[[list[np.ndarray]], np.ndarray]
+Possible = Callable[[np.ndarray], np.ndarray]
 """From the rows of tuples that grow to which of them may still qualify: bool array."""
 
 
@@ -89,7 +114,7 @@ class Walk:
     """All tuples that links make, in runs of bounded size."""
 
     def __init__(
-        self, links: Sequence[Links], possible: Possible, judge: Judge, at_once: int
+        self, links: Sequence[Links], possible: Possible | None, judge: Judge, at_once: int
     ) -> None:
         self._links, self._possible, self._judge, self._at_once = links, possible, judge, at_once
 
@@ -107,7 +132,7 @@ class Walk:
     def found(self, threads: int) -> Iterator[Found]:
         """What qualifies, some first events after the others."""
         order = self._links[0].order
-        begun = Tuples([order[self._ways[0][order] > 0]], [])
+        begun = Tuples.begun(order[self._ways[0][order] > 0])
         return in_order(lambda part: [self._whole(part)], self._parts(begun), threads)
 
     def _parts(self, begun: Tuples) -> Iterator[Tuples]:
@@ -134,21 +159,24 @@ class Walk:
     def _grown(self, part: Tuples) -> Tuples:
         """The same tuples with each next event that a link leads to."""
         grown, _ = followed(part, self._links[part.step], part.step)
-        holds = self._possible(grown.rows)
-        return grown if holds.all() else grown.of(np.flatnonzero(holds))
+        return grown if self._possible is None else grown.where(self._possible(grown.rows))
 
 
-def followed(part: Tuples, link: Links, place: int) -> tuple[Tuples, np.ndarray]:
-    """Tuples with each event to which a link leads from their event at a place; and which one each was."""
+def followed(
+    part: Tuples, link: Links, place: int, *, tells: bool = False
+) -> tuple[Tuples, np.ndarray]:
+    """Tuples with each event to which a link leads from their event at a place; if asked, which grew."""
     last = part.rows[place]
     size = int((link.ends[last] - link.begins[last]).sum())
-    parents, numbers = np.empty(size, np.int64), np.empty(size, np.int64)
-    follow(last, link.begins, link.ends, parents, numbers)
-    grown = part.of(parents)
-    chances = grown.chances
-    if link.chances is not None:
-        chances = [*chances, link.chances[numbers]]
-    return Tuples([*grown.rows, link.targets[numbers]], chances), parents
+    links = part.chances.shape[0] + (link.chances is not None)
+    grown = Tuples(np.empty((len(part.rows) + 1, size), np.int64), np.empty((links, size)))
+    chances = np.empty(0) if link.chances is None else link.chances
+    parents = np.empty(size if tells else 0, np.int64)
+    grow(
+        place, (link.begins, link.ends, link.targets, chances), part.rows, part.chances, parents,
+        grown.rows, grown.chances,
+    )  # fmt: skip
+    return grown, parents
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,12 +184,11 @@ class ExactJudge(Judge):
     """Tuples of exact times: links hold, and so does what else may be asked of the whole."""
 
     holds: Possible
+    keeps_chances: bool = False
 
-    def verdicts(
-        self, rows: list[np.ndarray], chances: list[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray, int]:
+    def verdicts(self, given: Tuples) -> tuple[np.ndarray, np.ndarray, int]:
         """As `Judge`."""
-        return self.holds(rows), np.ones(rows[0].size), 0
+        return self.holds(given.rows), np.ones(given.size), 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,43 +201,42 @@ class WholeJudge(Judge):
     laws: Laws
     confidence: float
     wants: bool
+    keeps_chances: bool = False
+
+    @remembered
+    def _streams(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the events of each stream begin in the last edges and laws of all; and these."""
+        begins = np.cumsum([0, *(each.size for each in self.times[:-1])])
+        return begins, np.concatenate(self.times), np.concatenate(self.numbers)
 
     @remembered
     def _edges(self) -> np.ndarray:
         return np.array([self.laws.most_edges(each) for each in self.numbers])
 
-    def verdicts(
-        self, rows: list[np.ndarray], chances: list[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray, int]:
+    def verdicts(self, given: Tuples) -> tuple[np.ndarray, np.ndarray, int]:
         """As `Judge`."""
-        whole, size = self.whole, rows[0].size
-        ends, laws = (
-            np.stack([each[row] for each, row in zip(of_all, rows, strict=True)], axis=1)
-            for of_all in (self.times, self.numbers)
-        )
-        is_of_links = whole.kind != GATHERING
-        own = np.stack(chances, axis=1) if is_of_links else np.empty((size, 0))
+        whole, size = self.whole, given.size
+        chances = given.chances if whole.kind != GATHERING else given.chances[:0]
         out, verdicts = np.empty(size), np.empty(size, np.int8)
         at_least = self.confidence - DECISION_SLACK
         judge(
-            whole.kind, ends, laws, own, self.laws.buckets, (whole.lows, whole.highs), at_least,
-            doubt(whole.kind, self._edges), self.wants, chain_work(self._edges, np.float64), out,
-            verdicts,
+            whole.kind, given.rows, np.ascontiguousarray(chances), self._streams, self.laws.buckets,
+            (whole.lows, whole.highs), at_least, doubt(whole.kind, self._edges), self.wants,
+            chain_work(self._edges, np.float64), out, verdicts,
         )  # fmt: skip
         unknown = np.flatnonzero(verdicts == UNKNOWN)
         if unknown.size:
-            self._settle(ends[unknown], laws[unknown], unknown, out, verdicts)
+            self._settle(given.rows[:, unknown], unknown, out, verdicts)
         return verdicts == YES, out, unknown.size
 
     def _settle(
-        self,
-        ends: np.ndarray,
-        laws: np.ndarray,
-        places: np.ndarray,
-        out: np.ndarray,
-        verdicts: np.ndarray,
+        self, rows: np.ndarray, places: np.ndarray, out: np.ndarray, verdicts: np.ndarray
     ) -> None:
         """Decide by exact numbers: once for all tuples that are alike but for when they are."""
+        ends, laws = (
+            np.stack([own[row] for own, row in zip(of_all, rows, strict=True)], axis=1)
+            for of_all in (self.times, self.numbers)
+        )
         alike = np.concatenate([ends - ends[:, :1], laws], axis=1)
         kinds, which = np.unique(alike, axis=0, return_inverse=True)
         n = laws.shape[1]
