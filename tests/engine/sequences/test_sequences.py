@@ -255,7 +255,7 @@ def test_a_window_on_the_whole_of_four_uncertain_times_is_refused() -> None:
     streams = [dict(CHAIN[0]), *CHAIN]
     with pytest.raises(ConditionError, match="known for three streams"):
         sequence_tables(streams, [(0, 100)] * 3, 0.1, total=(0, 150))
-    # One that says no more than the steps is none.
+    # One that says no more than the steps changes nothing.
     assert sequence_tables(streams, [(0, 100)] * 3, 0.1, total=(0, 300)).num_rows == 1
 
 
