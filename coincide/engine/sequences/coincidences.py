@@ -29,6 +29,7 @@ from coincide.engine.sequences.walk import (
     ExactJudge,
     Found,
     Judge,
+    Sizes,
     Walk,
     WholeJudge,
     followed,
@@ -43,7 +44,7 @@ from coincide.model.sequences.wholes import GATHERING, Whole
 from coincide.model.threads import all_cores
 from coincide.model.units import Duration
 
-_BATCH = 1_000_000
+_BATCH = 1 << 18
 STREAMS = "streams"
 """The column that counts the streams that have an event in a set."""
 
@@ -60,7 +61,7 @@ class CoincidenceJob:
         pairs = list(combinations(range(len(streams)), 2))
         self._jobs = {pair: self._reader.plan(*pair, width) for pair in pairs}
         self._links: dict[tuple[int, int], Links] = {}
-        self._tried = self._doubted = self._count = 0
+        self._sizes = Sizes()
 
     def run(self) -> pa.Table:
         """The whole answer: sets of most streams first."""
@@ -68,46 +69,61 @@ class CoincidenceJob:
         for pair, job in self._jobs.items():
             self._links[pair] = self._reader.links(*pair, job)
         batches = [
-            self._batch(members, found)
+            batch
             for size in range(n, self.at_least - 1, -1)
             for members in combinations(range(n), size)
-            for found in self._found(members)
+            for batch in self._batches(members)
         ]
         return pa.Table.from_batches(batches, schema=self.schema)
 
-    def _found(self, members: tuple[int, ...]) -> Iterator[Found]:
+    def _batches(self, members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         """The sets of events of some streams that no larger set holds."""
         options = self.streams.options
         links = [self._link(*pair) for pair in pairwise(members)]
+        for other in set(range(len(self.streams))).difference(members):
+            self._link(self._nearest(members, other)[1], other)  # before threads share it
         walk = Walk(
             links, partial(self._are_near, members), self._judge(members),
             options.batch_pairs or _BATCH,
         )  # fmt: skip
-        for found in walk.found(options.threads or all_cores()):
-            self._tried += found.tried
-            self._doubted += found.doubted
-            for other in range(len(self.streams)):
-                if other not in members:
-                    found = self._without_parts(members, other, found)
-            self._count += found.rows[0].size
-            check_most(self._count, options.max_pairs, "coincidences")
-            yield found
+        finish = partial(self._finished, members)
+        for sizes, (batch, doubted) in walk.found(finish, options.threads or all_cores()):
+            sizes = Sizes(sizes.tried, sizes.doubted + doubted, batch.num_rows)
+            self._sizes = self._sizes.with_more(sizes)
+            check_most(self._sizes.found, options.max_pairs, "coincidences")
+            yield batch
 
-    def _without_parts(self, members: tuple[int, ...], other: int, found: Found) -> Found:
-        """Sets that no event of another stream makes larger."""
-        larger, part = (*members, other), found.tuples
+    def _finished(self, members: tuple[int, ...], found: Found) -> tuple[pa.RecordBatch, int]:
+        """The rows of sets that no larger set holds; and how often floats could not decide that."""
+        doubted = 0
+        for other in set(range(len(self.streams))).difference(members):
+            found, more = self._without_parts(members, other, found)
+            doubted += more
+        return self._batch(members, found), doubted
+
+    def _nearest(self, members: tuple[int, ...], other: int) -> tuple[int, int]:
+        """The place among members, and the stream, whose links lead to another stream."""
         place = max((k for k, each in enumerate(members) if each < other), default=0)
-        link = self._link(members[place], other)
+        return place, members[place]
+
+    def _without_parts(
+        self, members: tuple[int, ...], other: int, found: Found
+    ) -> tuple[Found, int]:
+        """Sets that no event of another stream makes larger; and how often floats could not decide."""
+        larger, part, doubted = (*members, other), found.tuples, 0
+        place, nearest = self._nearest(members, other)
+        link = self._link(nearest, other)
         judge, is_part = self._judge(larger), np.zeros(part.size, bool)
         sizes = (link.ends - link.begins)[part.rows[place]]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         for run in runs_of_about(offsets, self.streams.options.batch_pairs or _BATCH):
             grown, parents = followed(part.of(slice(*run)), link, place, tells=True)
             near = self._are_near(larger, grown.rows)
-            holds, _, doubted = judge.verdicts(grown.where(near))
-            self._doubted += doubted
-            is_part[run[0] + parents[near][holds]] = True
-        return Found(part.where(~is_part), found.probability[~is_part], 0, 0)
+            holds, _, more = judge.verdicts(grown.where(near))
+            doubted += more
+            parents = parents[near]
+            is_part[run[0] + (parents if holds is None else parents[holds])] = True
+        return found.of(np.flatnonzero(~is_part)), doubted
 
     def _link(self, left: int, right: int) -> Links:
         """The links of two streams, whichever of them comes first."""
@@ -132,7 +148,7 @@ class CoincidenceJob:
     def _judge(self, members: tuple[int, ...]) -> Judge:
         sides = [self._reader.stream(k).side for k in members]
         if all(side.are_instants for side in sides):
-            return ExactJudge(partial(self._are_near, members))
+            return ExactJudge(None)  # those are within the width that may be
         laws, numbers = self._laws
         width = np.array([self._width])
         whole = Whole(GATHERING, -width, width)
@@ -191,7 +207,7 @@ class CoincidenceJob:
         links = {f"{names[a]} to {names[b]}": self._links[a, b].targets.size for a, b in self._jobs}
         seconds = clock.perf_counter() - self._started
         return SequenceSummary(
-            counts, links, self._tried, self._doubted, self._count, seconds, self._tick
+            counts, links, *self._sizes, seconds, self._tick
         )  # fmt: skip
 
     @property

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from coincide.engine.sequences.arguments import (
 )
 from coincide.engine.sequences.links import Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
-from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Tuples, Walk, WholeJudge
+from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Tuples, Walk, WholeJudge
 from coincide.model.condition import Confidence, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions
@@ -38,7 +38,10 @@ from coincide.model.remembered import remembered
 from coincide.model.sequences.wholes import CHAIN, TRIANGLE, Whole
 from coincide.model.threads import all_cores
 
-_BATCH = 1_000_000
+T = TypeVar("T")
+
+_BATCH = 1 << 18
+"""Tuples at once: their rows stay near the core that makes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ class SequenceJob:
         steps = enumerate(arguments.windows)
         self._jobs = [self._reader.plan(i, i + 1, window) for i, window in steps]
         self._total = self._total_ticks()
-        self._tried = self._doubted = self._count = 0
+        self._sizes = Sizes()
 
     def _total_ticks(self) -> tuple[int, int] | None:
         """The window on the whole, where it says more than those of the steps."""
@@ -107,11 +110,10 @@ class SequenceJob:
         """The whole answer."""
         jobs = enumerate(self._jobs)
         self.links = [self._reader.links(i, i + 1, job) for i, job in jobs]
-        threads = self.streams.options.threads or all_cores()
         at_once = self.streams.options.batch_pairs or _BATCH
         possible = self._are_different if self._twins else None
-        walk = Walk(self.links, possible, self._judge(), at_once)
-        return self._table(self._counted(walk.found(threads)))
+        self._walk = Walk(self.links, possible, self._judge(), at_once)
+        return self._table()
 
     @remembered
     def _twins(self) -> list[tuple[int, int]]:
@@ -132,7 +134,10 @@ class SequenceJob:
         sides = [self._reader.stream(k).side for k in range(n)]
         times, keeps = [side.max_time for side in sides], arguments.link_probability
         if all(side.are_instants for side in sides):
-            return ExactJudge(partial(_takes, times[0], times[-1], self._total), keeps)
+            holds = (
+                None if self._total is None else partial(_takes, times[0], times[-1], self._total)
+            )
+            return ExactJudge(holds, keeps)
         windows = [link.window for link in self.links]
         if self._total is not None:
             windows.append(self._total)
@@ -143,34 +148,43 @@ class SequenceJob:
         confidence = self.streams.confidence
         return WholeJudge(whole, times, numbers, laws, confidence, wants, keeps)
 
-    def _counted(self, found: Iterator[Found]) -> Iterator[Found]:
-        for each in found:
-            self._tried += each.tried
-            self._doubted += each.doubted
-            self._count += each.rows[0].size
-            check_most(self._count, self.streams.options.max_pairs, "sequences")
-            yield each
+    def _found(self, finish: Callable[[Found], T]) -> Iterator[T]:
+        """What is made of the sequences, while they are counted."""
+        options = self.streams.options
+        for sizes, made in self._walk.found(finish, options.threads or all_cores()):
+            self._sizes = self._sizes.with_more(sizes)
+            check_most(self._sizes.found, options.max_pairs, "sequences")
+            yield made
 
-    def _table(self, found: Iterator[Found]) -> pa.Table:
+    def _table(self) -> pa.Table:
         arguments = self.arguments
         if arguments.tells_of_firsts:
-            return self._of_firsts(found)
+            return self._of_firsts()
         if arguments.emit == "best":
-            found = iter([self._best(list(map(self._best_of, found)))])
-        batches = [self._batch(each) for each in found]
+            batches = [self._batch(self._best(list(self._found(self._best_of))))]
+        else:
+            batches = list(self._found(self._batch))
         return pa.Table.from_batches(batches, schema=self.schema)
 
-    def _of_firsts(self, found: Iterator[Found]) -> pa.Table:
+    def _of_firsts(self) -> pa.Table:
         """First events without a sequence, or with the number of theirs."""
-        counts = np.zeros(len(self._reader.stream(0).side), np.int64)
-        for each in found:
-            np.add.at(counts, each.rows[0], 1)
+        counts = self._counts()
         is_anti = self.arguments.how == "anti"
         rows = np.flatnonzero(counts == 0 if is_anti else counts)
         columns = [column(rows) for column in [*self._keys, *self._payload[0]]]
         if not is_anti:
             columns.append(pa.array(counts[rows]))
         return pa.table(columns, schema=self.schema)
+
+    def _counts(self) -> np.ndarray:
+        """How many sequences begin at each first event."""
+        if self._walk.are_all:
+            self._sizes = Sizes(self._walk.tuples, 0, self._walk.tuples)
+            return self._walk.ways
+        counts = np.zeros(len(self._reader.stream(0).side), np.int64)
+        for firsts in self._found(lambda found: found.rows[0]):
+            np.add.at(counts, firsts, 1)
+        return counts
 
     def _batch(self, found: Found) -> pa.RecordBatch:
         arguments = self.arguments
@@ -231,8 +245,7 @@ class SequenceJob:
         first = found.rows[0][order]
         begins = np.ones(first.size, bool)
         begins[1:] = first[1:] != first[:-1]
-        places = order[begins]
-        return Found(found.tuples.of(places), found.probability[places], 0, 0)
+        return found.of(order[begins])
 
     def _best(self, parts: list[Found]) -> Found:
         """The best ones of all parts: sequences of one first event may be in several."""
@@ -259,17 +272,13 @@ class SequenceJob:
         }
         seconds = clock.perf_counter() - self._started
         tick = self._jobs[0].plan.tick
-        return SequenceSummary(
-            counts, links, self._tried, self._doubted, self._count, seconds, tick
-        )
+        return SequenceSummary(counts, links, *self._sizes, seconds, tick)
 
 
 def _takes(
-    first: np.ndarray, last: np.ndarray, total: tuple[int, int] | None, rows: np.ndarray
+    first: np.ndarray, last: np.ndarray, total: tuple[int, int], rows: np.ndarray
 ) -> np.ndarray:
     """Tuples of exact times that take as long in all as they may."""
-    if total is None:
-        return np.ones(rows[0].size, bool)
     passed = last[rows[-1]] - first[rows[0]]
     return (passed >= total[0]) & (passed <= total[1])
 

@@ -6,17 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from coincide.engine.sequences.links import Links
 from coincide.model.counters import runs_of_about
+from coincide.model.errors import MemoryBudgetError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
 from coincide.model.sequences.wholes import GATHERING, Whole, chain_work, doubt
 from coincide.model.threads import in_order
 from cpu_fallback.sequences.kernels import NO, UNKNOWN, YES, count_ways, grow, judge
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +74,31 @@ class Found:
     Parameters
     ----------
     tuples : Tuples
-    probability : float64 array, shape (tuples,)
-        That of the whole; NaN where no one asked.
+    chance : float64 array, shape (tuples,), or None
+        The probability of the whole, NaN where no one asked; None of exact times.
     tried, doubted : int
         Tuples that links made, and those that floats could not decide.
     """
 
     tuples: Tuples
-    probability: np.ndarray
+    chance: np.ndarray | None
     tried: int
     doubted: int
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.tuples.size
+
+    @property
+    def probability(self) -> np.ndarray:
+        """The probability of the whole: float64 array, shape (tuples,)."""
+        return np.ones(self.size) if self.chance is None else self.chance
+
+    def of(self, places: np.ndarray) -> Found:
+        """Some of them."""
+        chance = None if self.chance is None else self.chance[places]
+        return Found(self.tuples.of(places), chance, self.tried, self.doubted)
 
     @property
     def rows(self) -> np.ndarray:
@@ -94,20 +113,34 @@ class Judge(ABC):
     """Whether someone asks for the chances of links."""
 
     @abstractmethod
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray, np.ndarray, int]:
+    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """Which qualify, their probabilities, and how many floats could not decide."""
-        # Bool and float64 arrays, shape (tuples,); a probability is NaN where no one asked.
+        # Bool and float64 arrays, shape (tuples,). None: all do, and they have no probabilities. A
+        # probability is NaN where no one asked.
 
     def found(self, part: Tuples) -> Found:
         """Those that qualify."""
         holds, probability, doubted = self.verdicts(part)
         if not self.keeps_chances:
             part = Tuples(part.rows, part.chances[:0])
-        return Found(part.where(holds), probability[holds], part.size, doubted)
+        found = Found(part, probability, part.size, doubted)
+        return found if holds is None or holds.all() else found.of(np.flatnonzero(holds))
 
 
 Possible = Callable[[np.ndarray], np.ndarray]
 """From the rows of tuples that grow to which of them may still qualify: bool array."""
+
+
+class Sizes(NamedTuple):
+    """How many tuples links made, how many of them floats could not decide, and how many qualify."""
+
+    tried: int = 0
+    doubted: int = 0
+    found: int = 0
+
+    def with_more(self, more: Sizes) -> Sizes:
+        """These and others together."""
+        return Sizes(*map(sum, zip(self, more, strict=True)))
 
 
 class Walk:
@@ -129,11 +162,38 @@ class Walk:
             found.insert(0, ways)
         return found
 
-    def found(self, threads: int) -> Iterator[Found]:
-        """What qualifies, some first events after the others."""
+    @property
+    def are_all(self) -> bool:
+        """Whether every tuple that links make qualifies."""
+        return (
+            self._possible is None and isinstance(self._judge, ExactJudge) and not self._judge.holds
+        )
+
+    @property
+    def ways(self) -> np.ndarray:
+        """How many tuples links make of each first row: int64 array."""
+        if self._ways[0].max(initial=0) == np.iinfo(np.int64).max:
+            raise MemoryBudgetError(
+                "more sequences begin at one event than a number of 64 bits counts. Narrow the windows."
+            )
+        return self._ways[0]
+
+    @property
+    def tuples(self) -> int:
+        """How many tuples links make in all, which 64 bits may not hold."""
+        high, low = self.ways >> 32, self.ways & 0xFFFFFFFF
+        return (int(high.sum()) << 32) + int(low.sum())
+
+    def found(self, finish: Callable[[Found], T], threads: int) -> Iterator[tuple[Sizes, T]]:
+        """What is made of what qualifies, some first events after the others, and how many there are."""
         order = self._links[0].order
         begun = Tuples.begun(order[self._ways[0][order] > 0])
-        return in_order(lambda part: [self._whole(part)], self._parts(begun), threads)
+
+        def make(part: Tuples) -> list[tuple[Sizes, T]]:
+            found = self._whole(part)
+            return [(Sizes(found.tried, found.doubted, found.size), finish(found))]
+
+        return in_order(make, self._parts(begun), threads)
 
     def _parts(self, begun: Tuples) -> Iterator[Tuples]:
         """Tuples that have begun, in parts whose whole tuples fit at once."""
@@ -183,12 +243,12 @@ def followed(
 class ExactJudge(Judge):
     """Tuples of exact times: links hold, and so does what else may be asked of the whole."""
 
-    holds: Possible
+    holds: Possible | None
     keeps_chances: bool = False
 
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray, np.ndarray, int]:
+    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """As `Judge`."""
-        return self.holds(given.rows), np.ones(given.size), 0
+        return None if self.holds is None else self.holds(given.rows), None, 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +273,7 @@ class WholeJudge(Judge):
     def _edges(self) -> np.ndarray:
         return np.array([self.laws.most_edges(each) for each in self.numbers])
 
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray, np.ndarray, int]:
+    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """As `Judge`."""
         whole, size = self.whole, given.size
         chances = given.chances if whole.kind != GATHERING else given.chances[:0]

@@ -270,3 +270,11 @@ def test_keys_may_have_other_names_and_columns_are_named_by_stream() -> None:
     assert sorted(found.to_pylist(), key=str) == [
         {"user": 1, "click_page": "x", "pay_sum": 10}, {"user": 2, "click_page": "y", "pay_sum": 20},
     ]  # fmt: skip
+
+
+def test_more_sequences_than_a_number_counts_are_refused() -> None:
+    streams = [{"t": [0] * 10_000} for _ in range(6)]
+    with pytest.raises(MemoryBudgetError, match="64 bits"):
+        sequence_tables(streams, [(0, 0)] * 5, time="t", emit="counts")
+    few = sequence_tables(streams[:4], [(0, 0)] * 3, time="t", emit="counts")
+    assert set(few["sequences"].to_pylist()) == {10**12}
