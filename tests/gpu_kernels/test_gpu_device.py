@@ -331,7 +331,7 @@ def test_a_device_that_cannot_be_selected_blocks_nobody(
     with pytest.raises(ZeroDivisionError):
         made.__enter__()
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(made._lock.acquire, blocking=False).result()
+        assert pool.submit(made._locks[2].acquire, blocking=False).result()
 
 
 @pytest.mark.skipif(device.problem() is None, reason="there is a GPU")
