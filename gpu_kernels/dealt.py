@@ -177,7 +177,7 @@ class DealtJoin(CountedJoin):
         devices = len(self._shares)
         asked = int(fill_of(self.offsets[start]))
         for after in range(asked + 1, asked + devices):
-            run, place = self._order.first_run(after), after % devices
+            run, place = self._order.first_run_from(after, stop), after % devices
             if run is not None and self._is_new(place, _Sought(after, values)):
                 # What it raises is raised again where these pairs are asked for.
                 thread_of(self._devices[place]).submit(fill, self._shares[place], *run)
@@ -229,11 +229,11 @@ class _FillOrder(NamedTuple):
         starts = np.array([start for start, _ in runs], np.int64)
         return cls(runs, fill_of(offsets[starts]))
 
-    def first_run(self, fill: int) -> tuple[int, int] | None:
-        """The first run of a fill; None if it has none."""
+    def first_run_from(self, fill: int, start: int) -> tuple[int, int] | None:
+        """The first run of a fill; None if it has none, or begins before a base position."""
         place = int(np.searchsorted(self.fills, fill))
         is_there = place < self.fills.size and self.fills[place] == fill
-        return self.runs[place] if is_there else None
+        return self.runs[place] if is_there and self.runs[place][0] >= start else None
 
 
 class _Sought(NamedTuple):

@@ -7,6 +7,7 @@ sees the memory of the other.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -113,7 +114,10 @@ def answers(found: Any) -> list[bytes]:
         arrays.append(found.matches(*run, found.right_order))
     rng = np.random.default_rng(1)
     counters = [found.counters]
-    for run, ranks in ((0, n), rng.permutation(targets)), ((n // 3, n), rng.integers(0, 2, targets)):
+    for run, ranks in (
+        ((0, n), rng.permutation(targets)),
+        ((n // 3, n), rng.integers(0, 2, targets)),
+    ):
         *best, looked_at = found.best(*run, ranks)
         arrays += best
         counters.append(looked_at)
@@ -277,7 +281,12 @@ def test_histograms_in_tables(launched: Launches) -> None:
 
 def test_one_stream_and_a_matching(launched: Launches) -> None:
     events = drawn(8, 150)
-    for asked in ({}, {"matching": "mutual"}, {"emit": "best", "k": 2}, {"where": "left_b < right_b"}):
+    for asked in (
+        {},
+        {"matching": "mutual"},
+        {"emit": "best", "k": 2},
+        {"where": "left_b < right_b"},
+    ):
         dealt, cpu = (
             correlate_tables(
                 events, within=(-30, 30), confidence=0.6, by="key", backend=backend,
@@ -454,6 +463,35 @@ def test_tables_that_one_device_has_no_memory_for(
     assert "the CPU takes over" in caplog.text
 
 
+def test_orders_are_sent_to_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its own, equal to the one in the host's memory."""
+    found = DealtJoin(*both(), IntervalPairs(WINDOW))
+    values, sent, real = (found.left_order, found.right_order), [], memory._sent
+    monkeypatch.setattr(memory, "_sent", lambda array: (sent.append(array), real(array))[1])
+    for run in found.chunks(40):
+        found.pairs(*run, *values)
+    idle()
+    assert sent == []
+    found.pairs(0, 400, values[0] + 1, values[1])
+    assert len(sent) == 1
+
+
+def test_an_error_waits_for_the_other_devices() -> None:
+    """What they share may be let go of then."""
+    done = []
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    def work() -> None:
+        time.sleep(0.3)
+        done.append(1)
+
+    with pytest.raises(ZeroDivisionError):
+        dealt.on_devices({0: fail, 1: work})
+    assert done == [1]
+
+
 def test_an_error_ends_the_work_of_all() -> None:
     found = DealtJoin(*both(), IntervalPairs(WINDOW))
 
@@ -480,9 +518,7 @@ def test_a_dealt_join_lets_go_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> 
 def test_one_of_them_is_enough(launched: Launches, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "count", lambda _: 1)
     sides, model = both(), IntervalPairs(WINDOW)
-    found, expected = (
-        answers(kind(*sides, model)) for kind in (DealtJoin, cpu_fallback.EventJoin)
-    )
+    found, expected = (answers(kind(*sides, model)) for kind in (DealtJoin, cpu_fallback.EventJoin))
     assert found == expected
     assert set(launched) == {0}
 
@@ -496,7 +532,8 @@ def test_a_device_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = drawn(3, 60), drawn(4, 60)
     try:
         with pytest.raises(
-            BackendError, match=r"devices='all'\) is not possible: GPU 1 cannot be used \(it is old\)"
+            BackendError,
+            match=r"devices='all'\) is not possible: GPU 1 cannot be used \(it is old\)",
         ):
             correlate_tables(left, right, within=(0, 9), confidence=0.7, backend="gpu", options=ALL)
     finally:
