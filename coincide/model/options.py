@@ -165,6 +165,7 @@ def check_no_most(options: CorrelateOptions, what: str) -> None:
 
 def check_one_device(options: CorrelateOptions, what: str) -> None:
     """Refuse several GPUs where an answer is made on one at most."""
+    check_options(options, CorrelateOptions)
     if options.devices != "one":
         raise ConditionError(
             f"{option('devices', options.devices)} deals a join in time over the GPUs of one process,"

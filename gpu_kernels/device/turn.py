@@ -14,7 +14,7 @@ from gpu_kernels.kernels.simulation import SIMULATED
 
 _chosen = 0
 _own = threading.local()
-"""The device of a thread of `thread_of`, and the turns that a thread has taken."""
+"""The device that a thread of `thread_of` keeps to."""
 
 
 def choose(number: int) -> None:

@@ -177,7 +177,7 @@ def test_tables(how: Any, emit: Any, probability: bool) -> None:
             )
             for backend, options in (("gpu", ALL), ("cpu", ONE))
         )  # fmt: skip
-        # Of instants the CPU orders the matches of an event in another way.
+        # The CPU orders the matches of instants in another way.
         assert _rows(dealt) == _rows(cpu)
 
 
@@ -407,7 +407,7 @@ def wait_for_others() -> int:
 
 
 def full_on(monkeypatch: pytest.MonkeyPatch, number: int, least: int) -> list[int]:
-    """Let allocations of at least so many bytes fail on one device; returns the sizes of these."""
+    """Let allocations of `least` bytes or more fail on one device; returns the sizes of these."""
     real, failed = memory._allocate, list[int]()
 
     def allocate(size: Any, dtype: Any) -> Any:

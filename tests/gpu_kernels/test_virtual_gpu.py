@@ -90,7 +90,7 @@ def test_every_kernel_was_launched(run: Run) -> None:
 
 
 def test_joins_are_dealt_over_two_virtual_gpus(tmp_path: Path) -> None:
-    """Tests of faults leave some on purpose, which a process of its own looks at."""
+    """Tests of faults leave some on purpose: they run apart."""
     run = ran(tmp_path, OF_TWO, "-k", "not TestFaults", devices=2)
     all_passed(run.done, OF_TWO, 80)
     assert run.log.faults == []
