@@ -314,8 +314,11 @@ status cuDeviceGetAttribute(int *value, int attribute, int device) {
 status cuDevicePrimaryCtxRetain(void **out, int device) { return *out = &contexts[device], OK; }
 status cuDevicePrimaryCtxRelease(int device) { return OK; }
 status cuCtxGetCurrent(void **out) { return *out = current, OK; }
-status cuCtxSetCurrent(void *given) { return current = given, OK; }
-status cuCtxPushCurrent(void *given) { return current = given, OK; }
+status cuCtxSetCurrent(void *given) {
+    if (given && ((int *)given < contexts || (int *)given >= contexts + MOST_DEVICES)) return INVALID_CONTEXT;
+    return current = given, OK;
+}
+status cuCtxPushCurrent(void *given) { return cuCtxSetCurrent(given); }
 status cuCtxPopCurrent(void **out) { return *out = current, current = 0, OK; }
 status cuCtxGetDevice(int *device) { return *device = device_now(), current ? OK : INVALID_CONTEXT; }
 status cuCtxSynchronize(void) { return waits++, OK; }
