@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cpu_fallback
@@ -40,6 +41,7 @@ from gpu_kernels.kernels.simulation import SIMULATED
 from tests.helpers.comparison import SHAPES, condition_of, sides_of, ticks_of, window_of
 from tests.helpers.simulator import gpu_problem
 from tests.helpers.strategies import random_cases
+from tests.helpers.workplace import Workplace
 
 if SIMULATED or driver.count(driver.load()) < 2:
     pytest.skip("one GPU at most; test_virtual_gpu runs these", allow_module_level=True)
@@ -312,6 +314,24 @@ def test_arrays_of_the_host(emit: Any, launched: Launches) -> None:
         assert (mine is None) == (other is None)
         if other is not None:
             assert mine.tobytes() == other.tobytes()
+    assert len(launched) == 2
+
+
+@pytest.mark.parametrize("way", ["exchange", "files"])
+def test_on_the_command_line(way: str, work: Workplace, launched: Launches) -> None:
+    """All at once, or slice by slice."""
+    sides = [drawn(seed, 200).sort_by("min_time") for seed in (3, 4)]
+    for path, side in zip((work.left, work.right), sides, strict=True):
+        pq.write_table(side, path, row_group_size=40)
+    code, out, err = work.join(
+        *("--within", "-20", "45", "--confidence", "0.7", "--by", "key", "--way", way),
+        *("--backend", "gpu", "--devices", "all", "--batch-pairs", "40"),
+        engine="auto",
+    )
+    assert code == 0, err
+    assert "all GPUs of one process" in out
+    expected = correlate_tables(*sides, within=(-20, 45), confidence=0.7, by="key", backend="cpu")
+    assert _rows(work.result()) == _rows(expected)
     assert len(launched) == 2
 
 
