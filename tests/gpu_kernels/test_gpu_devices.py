@@ -7,6 +7,7 @@ sees the memory of the other.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -415,15 +416,19 @@ def test_how_base_events_are_cut(count: int, devices: int, sizes: list[int]) -> 
 def test_a_device_that_is_free_takes_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """While one is at its first run, the other does all else."""
     monkeypatch.setattr(dealt, "_LEAST_RUN", 10)
-    found = DealtJoin(*both(), IntervalPairs(WINDOW))
-    others = found._deal(0, 400, lambda share, a, b: turn.chosen() if a else wait_for_others())
-    assert others == [0, *([1] * (len(others) - 1))]
-    assert len(others) == 31  # 400 events by 13
+    done, are_done = [], threading.Event()
 
+    def work(_: Any, start: int, __: int) -> int:
+        if start:
+            done.append(start)
+            if len(done) == 30:
+                are_done.set()
+        else:
+            assert are_done.wait(20)
+        return turn.chosen()
 
-def wait_for_others() -> int:
-    turn.thread_of(1).submit(int).result()
-    return turn.chosen()
+    found = DealtJoin(*both(), IntervalPairs(WINDOW))._deal(0, 400, work)
+    assert found == [0] + 30 * [1]  # 400 events by 13
 
 
 def full_on(monkeypatch: pytest.MonkeyPatch, number: int, least: int) -> list[int]:
