@@ -32,6 +32,7 @@ from coincide import (
     explore_tables,
     histograms,
     overlapping,
+    sequence_tables,
     spans,
 )
 from coincide.engine.pairs.resilient import resilient_ranked
@@ -333,6 +334,20 @@ def test_on_the_command_line(way: str, work: Workplace, launched: Launches) -> N
     assert "all GPUs of one process" in out
     expected = correlate_tables(*sides, within=(-20, 45), confidence=0.7, by="key", backend="cpu")
     assert _rows(work.result()) == _rows(expected)
+    assert len(launched) == 2
+
+
+def test_sequences(launched: Launches) -> None:
+    """Each step is a join in time."""
+    streams = {f"s{seed}": drawn(seed, 60) for seed in (3, 4, 5)}
+    dealt, cpu = (
+        sequence_tables(
+            streams, [(-20, 45), (0, 30)], 0.7, by="key", backend=backend, options=options,
+        )
+        for backend, options in (("gpu", ALL), ("cpu", ONE))
+    )  # fmt: skip
+    assert _rows(dealt) == _rows(cpu)
+    assert dealt.num_rows > 20
     assert len(launched) == 2
 
 
