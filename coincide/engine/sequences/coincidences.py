@@ -123,7 +123,7 @@ class CoincidenceJob:
             doubted += more
             parents = parents[near]
             is_part[run[0] + (parents if holds is None else parents[holds])] = True
-        return found.of(np.flatnonzero(~is_part)), doubted
+        return found.where(~is_part), doubted
 
     def _link(self, left: int, right: int) -> Links:
         """The links of two streams, whichever of them comes first."""

@@ -14,6 +14,7 @@ from coincide.engine.join.spec import Pairing
 from coincide.engine.sequences.arguments import Streams
 from coincide.model.condition import Within
 from coincide.model.errors import ConditionError
+from coincide.model.ordering import ascends, stable_order
 from coincide.model.sequences.laws import Laws
 from coincide.model.templates.template import TemplateTable
 from coincide.model.threads import in_order
@@ -64,12 +65,24 @@ class Links:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The events of one stream, and what their rows were."""
+    """The events of one stream, and what their rows were.
+
+    Parameters
+    ----------
+    side : Side
+        Events in the order of time, so that those of a tuple are near each other in memory.
+    counts : SideCounts
+    order : int64 array, shape (n,), or None
+        Where each was among the rows that were read; None: there.
+    """
 
     side: Side
     counts: SideCounts
-    plan: TablePlan
-    at: int  # LEFT or RIGHT of the plan
+    order: np.ndarray | None
+
+    def as_read(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows in the order in which they were read."""
+        return rows if self.order is None else rows[np.argsort(self.order[rows])]
 
 
 class Reader:
@@ -98,11 +111,16 @@ class Reader:
 
     def links(self, left: int, right: int, job: TableJoin) -> Links:
         """The links of two streams."""
-        *sides, counts = job.read()
-        for at, (each, side) in enumerate(zip((left, right), sides, strict=True)):
-            count = counts[at]
+        *given, counts = job.read()
+        sides = []
+        for number, side, count in zip((left, right), given, counts, strict=True):
             assert count is not None
-            self._known.setdefault(each, Stream(side, count, job.plan, at))
+            if number not in self._known:
+                order = _order_of(side)
+                self._known[number] = Stream(_in_order(side, order), count, order)
+                sides.append(self._known[number].side)
+            else:
+                sides.append(_in_order(side, self._known[number].order))
         return _links_of(job.plan.spec.pairing(*sides), job.plan, self.streams.are_exact)
 
     def stream(self, number: int) -> Stream:
@@ -123,6 +141,15 @@ class Reader:
             numbers.append(shapes)
         laws, before = Laws.joined(tables)
         return laws, [own + shift for own, shift in zip(numbers, before, strict=True)]
+
+
+def _order_of(side: Side) -> np.ndarray | None:
+    keys = side.sort_keys
+    return None if ascends(keys) else stable_order(keys)
+
+
+def _in_order(side: Side, order: np.ndarray | None) -> Side:
+    return side if order is None else side.rows(order)
 
 
 def _links_of(pairing: Pairing, plan: TablePlan, are_exact: bool) -> Links:

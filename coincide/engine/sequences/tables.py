@@ -171,6 +171,7 @@ class SequenceJob:
         counts = self._counts()
         is_anti = self.arguments.how == "anti"
         rows = np.flatnonzero(counts == 0 if is_anti else counts)
+        rows = self._reader.stream(0).as_read(rows)
         columns = [column(rows) for column in [*self._keys, *self._payload[0]]]
         if not is_anti:
             columns.append(pa.array(counts[rows]))

@@ -75,7 +75,7 @@ class Found:
     ----------
     tuples : Tuples
     chance : float64 array, shape (tuples,), or None
-        The probability of the whole, NaN where no one asked; None of exact times.
+        The probability of the whole; None where no one asked, and of exact times.
     tried, doubted : int
         Tuples that links made, and those that floats could not decide.
     """
@@ -100,6 +100,10 @@ class Found:
         chance = None if self.chance is None else self.chance[places]
         return Found(self.tuples.of(places), chance, self.tried, self.doubted)
 
+    def where(self, holds: np.ndarray) -> Found:
+        """Those for which something holds: a bool array."""
+        return self if holds.all() else self.of(np.flatnonzero(holds))
+
     @property
     def rows(self) -> np.ndarray:
         """The row of each stream: int64 array, shape (n, tuples)."""
@@ -116,7 +120,7 @@ class Judge(ABC):
     def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """Which qualify, their probabilities, and how many floats could not decide."""
         # Bool and float64 arrays, shape (tuples,). None: all do, and they have no probabilities. A
-        # probability is NaN where no one asked.
+        # probability of what bounds decided is NaN.
 
     def found(self, part: Tuples) -> Found:
         """Those that qualify."""
@@ -124,7 +128,7 @@ class Judge(ABC):
         if not self.keeps_chances:
             part = Tuples(part.rows, part.chances[:0])
         found = Found(part, probability, part.size, doubted)
-        return found if holds is None or holds.all() else found.of(np.flatnonzero(holds))
+        return found if holds is None else found.where(holds)
 
 
 Possible = Callable[[np.ndarray], np.ndarray]
@@ -287,7 +291,7 @@ class WholeJudge(Judge):
         unknown = np.flatnonzero(verdicts == UNKNOWN)
         if unknown.size:
             self._settle(given.rows[:, unknown], unknown, out, verdicts)
-        return verdicts == YES, out, unknown.size
+        return verdicts == YES, out if self.wants else None, unknown.size
 
     def _settle(
         self, rows: np.ndarray, places: np.ndarray, out: np.ndarray, verdicts: np.ndarray
