@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, get_args
 
+import pyarrow as pa
+
 from coincide.engine.events.frames import TABLES, kind_of, offers_arrow
 from coincide.engine.events.keys import is_all_columns
 from coincide.engine.events.spans import Spans
@@ -66,6 +68,20 @@ class Streams:
 
     def __len__(self) -> int:
         return len(self.tables)
+
+    def columns_of(self, count: int) -> list[str]:
+        """Names of the output columns of keys and of the first streams."""
+        own = zip(self.names[:count], self.columns, strict=False)
+        return [*self.keys[0], *(f"{name}_{column}" for name, each in own for column in each)]
+
+    @property
+    def twins(self) -> list[tuple[int, int]]:
+        """Places that have the same events: one table, with the same times."""
+        places = combinations(range(len(self)), 2)
+        return [(i, j) for i, j in places if self._are_twins(i, j)]
+
+    def _are_twins(self, one: int, other: int) -> bool:
+        return self.tables[one] is self.tables[other] and self.times[one] == self.times[other]
 
     @property
     def are_exact(self) -> bool:
@@ -157,7 +173,10 @@ def _named(
     for name, each in zip(names, given, strict=True):
         if not offers_arrow(each):
             raise SchemaError(f"{name} must be {TABLES} (found {kind_of(each)}).")
-    return names, given
+    # What can be read but once is read once, however often it is given.
+    readers = {id(each): each for each in given if isinstance(each, pa.RecordBatchReader)}
+    read = {number: each.read_all() for number, each in readers.items()}
+    return names, tuple(read.get(id(each), each) for each in given)
 
 
 def _of_each(given: Any, names: Sequence[str], called: str) -> list[Any]:
@@ -243,14 +262,12 @@ def width_of(given: Duration) -> Within:
 
 def check_apart(streams: Streams) -> None:
     """Refuse one table at two places of a coincidence."""
-    tables, names = streams.tables, streams.names
-    for i, j in combinations(range(len(streams)), 2):
-        if tables[i] is tables[j]:
-            raise ConditionError(
-                f"a coincidence has different streams (found one table as {names[i]} and as"
-                f" {names[j]}). Give each stream once; pairs within one are correlate_tables(table,"
-                " within=...)."
-            )
+    for i, j in streams.twins:
+        raise ConditionError(
+            f"a coincidence has different streams (found one table as {streams.names[i]} and as"
+            f" {streams.names[j]}). Give each stream once; pairs within one are correlate_tables(table,"
+            " within=...)."
+        )
 
 
 def check_question(how: str, emit: str, prefer: str, probability: bool, links: bool) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from coincide.engine.events.rows import Gather
 from coincide.engine.events.sides import like_width
+from coincide.engine.join.spec import check_output_names
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
@@ -57,6 +58,7 @@ class CoincidenceJob:
     ) -> None:
         self._started = clock.perf_counter()
         self.streams, self.at_least, self.probability = streams, at_least, probability
+        check_output_names([*streams.columns_of(len(streams)), *self._numbers])
         self._reader = Reader(streams)
         pairs = list(combinations(range(len(streams)), 2))
         self._jobs = {pair: self._reader.plan(*pair, width) for pair in pairs}
@@ -189,16 +191,15 @@ class CoincidenceJob:
     @remembered
     def schema(self) -> pa.Schema:
         """The columns of the output."""
-        streams = self.streams
-        fields = [pa.field(*each) for each in zip(streams.keys[0], self._kinds, strict=True)]
-        for k, called in enumerate(streams.names):
-            side = self._reader.stream(k).side
-            own = zip(streams.columns[k], side.payload, strict=True)
-            fields += [pa.field(f"{called}_{name}", column.type) for name, column in own]
-        fields.append(pa.field(STREAMS, pa.int64()))
-        if self.probability:
-            fields.append(pa.field("probability", pa.float64()))
-        return pa.schema(fields)
+        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
+        kinds = [*self._kinds, *(column.type for side in sides for column in side.payload)]
+        names = self.streams.columns_of(len(self.streams))
+        return pa.schema([*zip(names, kinds, strict=True), *self._numbers.items()])
+
+    @property
+    def _numbers(self) -> dict[str, pa.DataType]:
+        """The output columns that no stream has."""
+        return {STREAMS: pa.int64()} | ({"probability": pa.float64()} if self.probability else {})
 
     def summary(self) -> SequenceSummary:
         """What was done."""

@@ -6,7 +6,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coincide.engine.events.rows import Gather
 from coincide.engine.join.pair_arguments import GivenWindow
+from coincide.engine.join.spec import check_output_names
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
@@ -77,6 +78,7 @@ class SequenceJob:
     def __init__(self, arguments: SequenceArguments) -> None:
         self._started = clock.perf_counter()
         self.arguments, self.streams = arguments, arguments.streams
+        check_output_names([*self.streams.columns_of(self._streams_told), *self._numbers])
         self._reader = Reader(self.streams)
         steps = enumerate(arguments.windows)
         self._jobs = [self._reader.plan(i, i + 1, window) for i, window in steps]
@@ -111,20 +113,14 @@ class SequenceJob:
         jobs = enumerate(self._jobs)
         self.links = [self._reader.links(i, i + 1, job) for i, job in jobs]
         at_once = self.streams.options.batch_pairs or _BATCH
-        possible = self._are_different if self._twins else None
+        possible = self._are_different if self.streams.twins else None
         self._walk = Walk(self.links, possible, self._judge(), at_once)
         return self._table()
-
-    @remembered
-    def _twins(self) -> list[tuple[int, int]]:
-        """Places that have the same table."""
-        tables = self.streams.tables
-        return [(i, j) for i, j in combinations(range(len(tables)), 2) if tables[i] is tables[j]]
 
     def _are_different(self, rows: np.ndarray) -> np.ndarray:
         """Tuples that end with an event that they do not have already."""
         last, found = len(rows) - 1, np.ones(rows[0].size, bool)
-        for own, other in self._twins:
+        for own, other in self.streams.twins:
             if other == last:
                 found &= rows[own] != rows[last]
         return found
@@ -214,23 +210,29 @@ class SequenceJob:
     @remembered
     def schema(self) -> pa.Schema:
         """The columns of the output."""
-        arguments, streams = self.arguments, self.streams
-        fields = [
-            pa.field(name, key.type)
-            for name, key in zip(streams.keys[0], self._reader.stream(0).side.keys, strict=True)
-        ]
-        for k in range(1 if arguments.tells_of_firsts else len(streams)):
-            side = self._reader.stream(k).side
-            own = zip(streams.columns[k], side.payload, strict=True)
-            fields += [pa.field(f"{streams.names[k]}_{name}", each.type) for name, each in own]
+        sides = [self._reader.stream(k).side for k in range(self._streams_told)]
+        columns = [*sides[0].keys, *(column for side in sides for column in side.payload)]
+        names = self.streams.columns_of(self._streams_told)
+        fields = {name: column.type for name, column in zip(names, columns, strict=True)}
+        return pa.schema(list((fields | self._numbers).items()))
+
+    @property
+    def _streams_told(self) -> int:
+        """How many streams have columns in the output."""
+        return 1 if self.arguments.tells_of_firsts else len(self.streams)
+
+    @property
+    def _numbers(self) -> dict[str, pa.DataType]:
+        """The output columns that no stream has."""
+        arguments, found = self.arguments, {}
         if arguments.emit == "counts":
-            fields.append(pa.field("sequences", pa.int64()))
+            found["sequences"] = pa.int64()
         if arguments.link_probability:
-            steps = pairwise(streams.names)
-            fields += [pa.field(f"{a}_{b}_probability", pa.float64()) for a, b in steps]
+            steps = pairwise(self.streams.names)
+            found |= {f"{a}_{b}_probability": pa.float64() for a, b in steps}
         if arguments.probability:
-            fields.append(pa.field("probability", pa.float64()))
-        return pa.schema(fields)
+            found["probability"] = pa.float64()
+        return found
 
     def _best_of(self, found: Found) -> Found:
         """The best sequence of each first event among some."""
@@ -313,7 +315,7 @@ def sequence_tables(
     ----------
     tables : list of tables, or dict of them by name, at least two
         What `correlate_tables` takes, in the order of the steps. One table may be given several
-        times: no event is in a sequence twice.
+        times: no event is in a sequence twice, unless it is at another time there.
     windows : sequence of (lo, hi), durations, or predicates
         One for each step: ``lo <= T_next - T_this <= hi``, both ends inclusive, as ``within`` of
         `correlate_tables`.

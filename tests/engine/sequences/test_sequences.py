@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from coincide import (
@@ -278,3 +279,32 @@ def test_more_sequences_than_a_number_counts_are_refused() -> None:
         sequence_tables(streams, [(0, 0)] * 5, time="t", emit="counts")
     few = sequence_tables(streams[:4], [(0, 0)] * 3, time="t", emit="counts")
     assert set(few["sequences"].to_pylist()) == {10**12}
+
+
+def test_a_table_with_two_times_gives_two_streams() -> None:
+    visits = {"begin": [0, 10], "end": [4, 15]}
+    found = sequence_tables(
+        {"begin": visits, "end": visits}, [(0, 6)], time={"begin": "begin", "end": "end"}
+    )
+    assert sorted(zip(*(column.to_pylist() for column in found.columns), strict=True)) == [
+        (0, 0),
+        (1, 1),
+    ]
+    again = sequence_tables([visits, visits], [(0, 10)], time="begin")
+    assert again.to_pylist() == [{"a_id": 0, "b_id": 1}]
+
+
+def test_what_can_be_read_but_once_is_read_once() -> None:
+    table = pa.table({"id": [1, 2, 3], "t": [0, 1, 2]})
+    reader = table.to_reader()
+    found = sequence_tables([reader, reader, table], [(1, 1), (0, 0)], time="t")
+    assert sorted(found["b_id"].to_pylist()) == [2, 3]
+    assert sorted(found["c_id"].to_pylist()) == [2, 3]
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    streams = {"a": {"t": [0], "b_id": [1], "id": [1]}, "a_b": {"t": [0], "id": [2]}}
+    with pytest.raises(ConditionError, match="named a_b_id"):
+        sequence_tables(streams, [(0, 1)], time="t", columns={"a": ["id", "b_id"], "a_b": "id"})
+    with pytest.raises(ConditionError, match="no columns"):
+        sequence_tables(streams, [(0, 1)], time="t", columns=())
