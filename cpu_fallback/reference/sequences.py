@@ -104,7 +104,7 @@ def _has_one_twice(streams: Sequence[Any], numbers: Sequence[int]) -> bool:
 
 def coincidences(
     streams: Sequence[Sequence[Row]],
-    width: int,
+    windows: Windows,
     confidence: float,
     at_least: int,
     by: Sequence[str] = (),
@@ -116,7 +116,10 @@ def coincidences(
     sets: dict[tuple[int | None, ...], Fraction] = {}
     for members in _members(len(streams), at_least):
         some = [streams[k] for k in members]
-        for numbers, chance in sequences(some, within(len(some), width), confidence, by):
+        own = {
+            (i, j): windows[members[i], members[j]] for i, j in combinations(range(len(some)), 2)
+        }
+        for numbers, chance in sequences(some, own, confidence, by):
             row: list[int | None] = [None] * len(streams)
             for k, number in zip(members, numbers, strict=True):
                 row[k] = number

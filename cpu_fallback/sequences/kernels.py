@@ -122,12 +122,13 @@ def _of_total(end, law, chances, buckets, lows, highs):
     # That step reaches the confidence, and so do all three.
     found = 1.0
     for w in range(lows.size):
-        first, last = (w, w + 1) if w < chances.size else (0, end.size - 1)
+        is_total = w + 1 == end.size
+        first, last = (0, w) if is_total else (w, w + 1)
         least = end[last] + buckets.edges[buckets.starts[law[last]]] - end[first]
         most = end[last] - end[first] - buckets.edges[buckets.starts[law[first]]]
         if least >= lows[w] and most <= highs[w]:
             continue
-        if found < 1.0 or w == chances.size:
+        if found < 1.0 or is_total or chances.size == 0:
             return 0.0
         found = chances[w]
     return found

@@ -34,6 +34,7 @@ SequenceEmit = Literal["sequences", "counts", "best"]
 SequencePrefer = Literal["probability", "first", "last"]
 TimesOfAll = GivenTimes | Mapping[str, GivenTimes]
 ColumnsOfAll = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+WidthOrWindows = Duration | Mapping[tuple[str, str], GivenWindow]
 KeysOfAll = str | Sequence[str | Sequence[str]]
 
 
@@ -250,14 +251,36 @@ def closed_window(given: GivenWindow, called: str) -> Within:
     return window
 
 
-def width_of(given: Duration) -> Within:
-    """The window of any two events of a coincidence."""
+Places = tuple[int, int]
+"""Two streams by their numbers, the smaller one first."""
+
+
+def windows_between(given: WidthOrWindows, streams: Streams) -> dict[Places, Within]:
+    """The window of any two events of a coincidence, by their streams."""
+    places = list(combinations(range(len(streams)), 2))
+    if isinstance(given, Mapping):
+        return {pair: _window_between(given, streams, pair) for pair in places}
     if isinstance(given, (tuple, list, Within)):
         raise ConditionError(
             f"{argument('within')} is the longest time between any two events of a coincidence, one"
-            f" duration such as '50ms' (found {brief(given)}). For events in order use sequence_tables."
+            f" duration such as '50ms', or a window for each pair of streams (found {brief(given)}). For"
+            " events in order use sequence_tables."
         )
-    return closed_window(given, "within")
+    return dict.fromkeys(places, closed_window(given, "within"))
+
+
+def _window_between(
+    given: Mapping[tuple[str, str], GivenWindow], streams: Streams, pair: Places
+) -> Within:
+    names = tuple(streams.names[each] for each in pair)
+    found = [each for each in given if tuple(each) in (names, names[::-1])]
+    if len(found) != 1 or len(given) != len(streams) * (len(streams) - 1) // 2:
+        raise ConditionError(
+            f"{argument('within')} by pair needs one window for each two of {', '.join(streams.names)}"
+            f" (found {brief(list(given))}). Write within={{{names}: '10ms', ...}}."
+        )
+    window = closed_window(given[found[0]], f"within[{found[0]}]")
+    return window if tuple(found[0]) == names else window.mirrored()
 
 
 def check_apart(streams: Streams) -> None:

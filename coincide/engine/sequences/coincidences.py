@@ -18,11 +18,13 @@ from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
     KeysOfAll,
+    Places,
     Streams,
     TimesOfAll,
+    WidthOrWindows,
     check_apart,
     streams_of,
-    width_of,
+    windows_between,
 )
 from coincide.engine.sequences.links import Links, Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
@@ -41,9 +43,8 @@ from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
-from coincide.model.sequences.wholes import GATHERING, Whole
+from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole
 from coincide.model.threads import all_cores
-from coincide.model.units import Duration
 
 _BATCH = 1 << 18
 STREAMS = "streams"
@@ -54,16 +55,24 @@ class CoincidenceJob:
     """One pass over several tables: the sets of each choice of streams, but for parts of larger ones."""
 
     def __init__(
-        self, streams: Streams, width: Within, at_least: int, *, probability: bool
+        self, streams: Streams, windows: dict[Places, Within], at_least: int, *, probability: bool
     ) -> None:
         self._started = clock.perf_counter()
         self.streams, self.at_least, self.probability = streams, at_least, probability
         check_output_names([*streams.columns_of(len(streams)), *self._numbers])
         self._reader = Reader(streams)
-        pairs = list(combinations(range(len(streams)), 2))
-        self._jobs = {pair: self._reader.plan(*pair, width) for pair in pairs}
+        self._jobs = {pair: self._reader.plan(*pair, each) for pair, each in windows.items()}
+        self._check_few()
         self._links: dict[tuple[int, int], Links] = {}
         self._sizes = Sizes()
+
+    def _check_few(self) -> None:
+        """Refuse windows that differ for more streams of uncertain times than there is a formula for."""
+        if self._width is None and len(self.streams) > 3 and not self.streams.are_exact:
+            raise ConditionError(
+                f"windows that differ by pair take three streams of uncertain times (found"
+                f" {len(self.streams)}). Use exact times, such as midpoints, or one duration."
+            )
 
     def run(self) -> pa.Table:
         """The whole answer: sets of most streams first."""
@@ -137,25 +146,50 @@ class CoincidenceJob:
 
     def _are_near(self, members: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
         """Sets that may be within the width of each other, by where their times can be."""
-        sides = [self._reader.stream(k).side for k in members[: len(rows)]]
-        ends = list(zip(sides, rows, strict=True))
-        latest = reduce(np.maximum, (side.min_time[row] for side, row in ends))
-        earliest = reduce(np.minimum, (side.max_time[row] for side, row in ends))
-        return latest - earliest <= self._width
+        # The last event is new, and the others are near each other.
+        last = len(rows) - 1
+        new = self._reader.stream(members[last]).side
+        earliest, latest = new.min_time[rows[last]], new.max_time[rows[last]]
+        found = np.ones(earliest.size, bool)
+        for k in range(last):
+            side, (lo, hi) = (
+                self._reader.stream(members[k]).side,
+                self._window(members[k], members[last]),
+            )
+            found &= earliest - side.max_time[rows[k]] <= hi
+            found &= latest - side.min_time[rows[k]] >= lo
+        return found
+
+    def _window(self, left: int, right: int) -> tuple[int, int]:
+        """The window on the time from an event of one stream to that of another, ticks."""
+        is_turned = left > right
+        window = self._jobs[(right, left) if is_turned else (left, right)].plan.timing.window
+        return (-window.hi, -window.lo) if is_turned else (window.lo, window.hi)
 
     @remembered
-    def _width(self) -> int:
-        return next(iter(self._jobs.values())).plan.timing.window.hi
+    def _width(self) -> int | None:
+        """The width that all windows share, ticks; None where they differ."""
+        found = {job.plan.timing.window for job in self._jobs.values()}
+        window = found.pop()
+        return None if found or not window.is_even else window.hi
 
     def _judge(self, members: tuple[int, ...]) -> Judge:
         sides = [self._reader.stream(k).side for k in members]
         if all(side.are_instants for side in sides):
             return ExactJudge(None)  # those are within the width that may be
         laws, numbers = self._laws
-        width = np.array([self._width])
-        whole = Whole(GATHERING, -width, width)
+        if self._width is not None:
+            width = np.array([self._width])
+            whole = Whole(GATHERING, -width, width)
+        else:
+            pairs = [*pairwise(members), (members[0], members[-1])][: 2 * len(members) - 3]
+            lows, highs = (
+                np.array(e) for e in zip(*(self._window(*p) for p in pairs), strict=True)
+            )
+            whole = Whole(CHAIN if len(members) == 2 else TRIANGLE, lows, highs)
         times, own = [side.max_time for side in sides], [numbers[k] for k in members]
-        return WholeJudge(whole, times, own, laws, self.streams.confidence, self.probability)
+        confidence, wants = self.streams.confidence, self.probability
+        return WholeJudge(whole, times, own, laws, confidence, wants, has_steps=False)
 
     @remembered
     def _laws(self) -> tuple[Laws, list[np.ndarray]]:
@@ -219,7 +253,7 @@ class CoincidenceJob:
 
 def coincidence_tables(
     tables: Sequence[Any] | Mapping[str, Any],
-    within: Duration,
+    within: WidthOrWindows,
     confidence: Confidence | None = None,
     *,
     at_least: int | None = None,
@@ -234,16 +268,18 @@ def coincidence_tables(
 ) -> pa.Table:
     """Find sets of events of several tables, in any order, within a width of each other; in this process.
 
-    A set has at most one event of each stream. It qualifies when the probability that its largest and its
-    smallest time differ by `within` at most reaches the confidence threshold. A set that is part of a
-    larger one is not told again.
+    A set has at most one event of each stream. It qualifies when the probability that all times are within
+    the width, or that all windows hold, reaches the confidence threshold. A set that is part of a larger
+    one is not told again.
 
     Parameters
     ----------
     tables : list of tables, or dict of them by name, at least two
         What `correlate_tables` takes, each once.
-    within : duration
-        The longest time between any two events of a set: ``"50ms"``, or ticks.
+    within : duration, or dict of windows by pair of names
+        The longest time between any two events of a set: ``"50ms"``, or ticks. Or a window for each two
+        streams, ``{("H", "L"): "10ms", ("H", "V"): "27ms", ("L", "V"): "26ms"}``, where ``(lo, hi)`` is on
+        ``T_second - T_first``. Windows that differ take three streams where times are uncertain.
     confidence : float, optional
         In (0, 1]. Exact times need none.
     at_least : int, optional
@@ -303,7 +339,9 @@ def coincidence_tables(
         raise ConditionError(
             f"{argument('at_least')} is a number of streams from 2 to {most} (found {at_least!r})."
         )
-    job = CoincidenceJob(streams, width_of(within), at_least, probability=probability)
+    job = CoincidenceJob(
+        streams, windows_between(within, streams), at_least, probability=probability
+    )
     found = job.run()
     SequenceReport.tell(job.summary(), report)
     return found

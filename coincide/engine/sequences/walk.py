@@ -16,7 +16,7 @@ from coincide.model.errors import MemoryBudgetError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
-from coincide.model.sequences.wholes import GATHERING, Whole, chain_work, doubt
+from coincide.model.sequences.wholes import CHAIN, Whole, chain_work, doubt
 from coincide.model.threads import in_order
 from cpu_fallback.sequences.kernels import NO, UNKNOWN, YES, count_ways, grow, judge
 
@@ -266,6 +266,7 @@ class WholeJudge(Judge):
     confidence: float
     wants: bool
     keeps_chances: bool = False
+    has_steps: bool = True  # the links of a tuple are the steps of the whole
 
     @remembered
     def _streams(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -280,7 +281,9 @@ class WholeJudge(Judge):
     def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """As `Judge`."""
         whole, size = self.whole, given.size
-        chances = given.chances if whole.kind != GATHERING else given.chances[:0]
+        # The one link of two events is the whole.
+        is_known = self.has_steps or whole.kind == CHAIN
+        chances = given.chances if is_known else given.chances[:0]
         out, verdicts = np.empty(size), np.empty(size, np.int8)
         at_least = self.confidence - DECISION_SLACK
         judge(

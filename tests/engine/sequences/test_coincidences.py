@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from coincide import ConditionError, CorrelateOptions, SequenceReport, coincidence_tables
-from cpu_fallback.reference.sequences import coincidences
+from coincide import ConditionError, CorrelateOptions, SequenceReport, around, coincidence_tables
+from cpu_fallback.reference.sequences import coincidences, within
 from tests.helpers.sequence_cases import drawn_case
 
 
@@ -20,12 +21,21 @@ def test_tables_give_the_sets_of_the_oracle(seed: int) -> None:
     case = drawn_case(rng, most_rows=4, is_apart=True)
     confidence, width = rng.choice([0.1, 0.25, 0.5, 0.75, 1.0]), rng.randint(0, 4)
     at_least = rng.randint(2, len(case.names))
-    expected = coincidences(case.rows, width, confidence, at_least, case.by)
+    windows = within(len(case.names), width)
+    given_windows: Any = width
+    if len(case.names) < 4 and rng.random() < 0.4:
+        windows = {pair: ((lo := rng.randint(-4, 1)), lo + rng.randint(2, 6)) for pair in windows}
+        given_windows = {
+            tuple(case.names[each] for each in pair): window for pair, window in windows.items()
+        }
+        if rng.random() < 0.5:
+            given_windows = {(b, a): (-hi, -lo) for (a, b), (lo, hi) in given_windows.items()}
+    expected = coincidences(case.rows, windows, confidence, at_least, case.by)
     asked: dict[str, Any] = {
         "names": case.names, "time": case.times, "by": case.by, "at_least": at_least,
         "options": CorrelateOptions(threads=1, batch_pairs=rng.choice([1, 3, None])),
     }  # fmt: skip
-    given = case.tables, width, confidence
+    given = case.tables, given_windows, confidence
     found = coincidence_tables(*given, **asked, probability=True)
     columns = [found[f"{name}_id"].to_pylist() for name in case.names]
     chances = dict(zip(zip(*columns, strict=True), found["probability"].to_pylist(), strict=True))
@@ -61,6 +71,9 @@ STATIONS = {"N": {"t": [10, 500]}, "E": {"t": [40]}, "S": {"t": [35, 520]}}
         ({"at_least": True}, "from 2 to 3"),
         ({"within": (0, 5)}, "one duration"),
         ({"within": -5}, "within"),
+        ({"within": {("N", "E"): 5}}, "one window for each two"),
+        ({"within": {("N", "E"): 5, ("N", "S"): 5, ("E", "X"): 5}}, "one window for each two"),
+        ({"within": {("N", "E"): 5, ("N", "S"): 5, ("E", "S"): (0, None)}}, "needs both ends"),
         ({"tables": [STATIONS["N"], STATIONS["N"]]}, "different streams"),
         ({"probability": "yes"}, "probability"),
         ({"confidence": 0}, "confidence"),
@@ -112,3 +125,12 @@ def test_keys_of_any_width_come_from_whatever_streams_a_set_has() -> None:
         {"k": 1, "a_id": 0, "b_id": 0, "c_id": None},
         {"k": 2**40, "a_id": None, "b_id": 1, "c_id": 0},
     ]
+
+
+def test_windows_that_differ_take_three_uncertain_streams_and_any_number_of_exact_ones() -> None:
+    times = {"a": [0, 50], "b": [3], "c": [6], "d": [9]}
+    windows = {(a, b): (0, 4 * (ord(b) - ord(a))) for a, b in combinations("abcd", 2)}
+    exact = {name: {"t": own} for name, own in times.items()}
+    assert coincidence_tables(exact, windows, time="t").num_rows == 1
+    with pytest.raises(ConditionError, match="three streams of uncertain times"):
+        coincidence_tables(exact, windows, 0.5, time=around("t", 1))
