@@ -63,7 +63,7 @@ def drawn_case(
         times[name] = _time(kind)
     windows = []
     for _ in range(n - 1):
-        lo = rng.randint(-5, 1)
+        lo = rng.randint(-4, 0)
         windows.append((lo, lo + rng.choice([0, 2, 4, 6, 8])))
     return Case(tables, rows, times, names, by, windows)
 
