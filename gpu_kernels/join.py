@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -257,7 +257,11 @@ class Block:
     """A run of base events, placed and probed."""
 
     _probe: ClassVar[Any] = tiles.probe
-    _copy: ClassVar[Any] = tiles.copy
+    _fills: ClassVar[Mapping[np.dtype, tuple[Any, Any]]] = {
+        np.dtype(np.int64): (tiles.copy, tiles.scatter),
+        np.dtype(np.int32): (tiles.copy_int32, tiles.scatter_int32),
+    }
+    """What writes matches of a type: those of inner ranges, and those that were probed."""
 
     def __init__(self, placing: Placing, start: int, stop: int) -> None:
         self._run, self._spans, counts, parts = placing.place(start, stop, shells=True)
@@ -302,25 +306,47 @@ class Block:
         array_module().subtract(self._spans.shell, self._spans.inner, out=counts[1:])
         return exclusive_scan(counts)
 
-    def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
-        """The matches, in device memory."""
+    def fill(
+        self,
+        base_values: Any | None,
+        target_values: Any,
+        out: tuple[Any, Any] | None = None,
+        begins: Any | None = None,
+    ) -> tuple[Any, Any]:
+        """The matches, in device memory: in `out` if given, of int64 or int32.
+
+        Those of each base event begin there where `begins` says, else where those before it end.
+        """
         matches = self.matches
         both = base_values is not None
-        target_out = take(matches, np.int64)
-        base_out = take(matches, np.int64) if both else target_out
+        if out is None:
+            target_out = take(matches, np.int64)
+            base_out = take(matches, np.int64) if both else target_out
+        else:
+            base_out, target_out = out
         if matches == 0:
             return base_out if both else None, target_out
         if not both:
             base_values = target_values
+        copy, scatter = self._fills[target_out.dtype]
+        inner_before = self._inner_before()
+        are_moved = begins is not None
+        moves = self._moves(begins) if are_moved else inner_before
         launch_tiles(
-            self._copy, matches, self._run, self._given_spans, self._places,
-            tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
+            copy, matches, self._run, self._given_spans, self._places,
+            tile_owners(self._places, matches), both, base_values, target_values, matches, are_moved,
+            moves, base_out, target_out,
         )  # fmt: skip
         launch_tiles(
-            tiles.scatter, self.probed, self._given_spans, self._scan, self._owners, self._flags,
-            self._before, self._inner_before(), target_values, target_out,
+            scatter, self.probed, self._given_spans, self._scan, self._owners, self._flags,
+            self._before, inner_before, target_values, are_moved, moves, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
+
+    def _moves(self, begins: Any) -> Any:
+        """How far the matches of each entry are from where those before it end."""
+        moves, classes = begins - self._bounds()[:-1], self._run.classes
+        return moves if classes == 1 else array_module().repeat(moves, classes)
 
     def aggregated(self, before: Any, codes: Any, tables: Any) -> tuple[Any, Any, Any]:
         """Counts, sums and least values of the matches of each base event, in device memory."""
