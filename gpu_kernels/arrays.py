@@ -140,7 +140,7 @@ class ArrayJoin:
 
     @remembered
     def offsets(self) -> Any:
-        """Where the pairs of each left row begin in the order of left rows: int64 array, shape (n_left + 1,)."""
+        """Where the pairs of each left row begin, by left row: int64 array, shape (n_left + 1,)."""
         offsets = take(self.counts.size + 1, np.int64)
         offsets[1:] = self.counts
         return exclusive_scan(offsets)

@@ -45,6 +45,7 @@ class OrderedEvents(NamedTuple):
     keys: Any  # int64, shape (n,): as their model gives them: `coincide.model.timestamps.protocol`
     shapes: Any  # int64, shape (n,)
     group: Any  # int64, shape (n,), or None: code of each event's keys, in the order of the rows
+    are_instants: bool = False  # whether all events are known to begin as they end
 
     @property
     def size(self) -> int:
@@ -62,30 +63,74 @@ class OrderedEvents(NamedTuple):
         counts, low, high = on_host(xp.stack([ends - starts, *edges]))
         return ShapeClasses.of_extents(low, high, counts)
 
-    def group_shares(self, groups: int) -> np.ndarray | None:
-        """Fraction of the events in each group, in host memory; None: one group."""
-        if self.group is None:
-            return None
-        # Those of no group are counted, too, and left out: CuPy's earlier versions count none of none.
-        codes = array_module().maximum(self.group, -1) + 1
-        return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
+    def group_sizes(self, groups: int) -> Any:
+        """Number of events in each group: int64 array, shape (groups,). The host waits for nothing."""
+        xp = array_module()
+        codes = _or_last(self.group, self.group, groups).astype(np.min_scalar_type(groups))
+        bounds = xp.searchsorted(xp.sort(codes), xp.arange(groups + 1), side="left")
+        return bounds[1:] - bounds[:-1]
+
+    def sample(self, stride: int, groups: int, *, is_classified: bool) -> list[Any]:
+        """The fields of `Sample`, on the device: those that are not needed are empty."""
+        xp, none = array_module(), self.shapes[:0]
+        if not self.size:
+            return [none] * len(Sample._fields)
+        shapes = length_sample(self.shapes, xp)
+        up_to = above = sizes = none
+        if is_classified and not self.are_instants:
+            ascending = xp.sort(self.shapes)
+            up_to = xp.searchsorted(ascending, shapes, side="right")
+            above = ascending[xp.minimum(up_to, self.size - 1)]
+        if is_classified and self.group is not None:
+            sizes = self.group_sizes(groups)
+        return [shapes, self.keys[::stride], up_to, above, sizes]
+
+
+class Sample(NamedTuple):
+    """What a choice of classes looks at, in host memory."""
+
+    shapes: np.ndarray  # int64: `coincide.model.classes.length_sample`
+    keys: np.ndarray  # int64: those of the stride of `strides_of_keys`
+    up_to: np.ndarray  # int64, or empty: events whose shapes are at most each of `shapes`
+    above: np.ndarray  # int64, or empty: the least shape above each of `shapes`, if there is one
+    group_sizes: np.ndarray  # int64, or empty
 
 
 class Sampled:
-    """A side whose samples have been fetched: a `coincide.model.class_choice.Population`."""
+    """A side whose sample has been fetched: a `coincide.model.class_choice.Population`."""
 
-    def __init__(self, events: OrderedEvents, shapes: np.ndarray, keys: np.ndarray) -> None:
-        self._events, self._shapes, self._keys = events, shapes, keys
-        self.size, self.group_shares = events.size, events.group_shares
-        self.classes_between = events.classes_between
+    def __init__(self, events: OrderedEvents, sample: Sample) -> None:
+        self._events, self._sample = events, sample
+        self.size = events.size
 
     def shape_sample(self) -> np.ndarray:
         """As `Population`; so is what follows."""
-        return self._shapes
+        return self._sample.shapes
 
     def keys_apart(self, _stride: int) -> np.ndarray:
         """The keys that were fetched are those of this stride: `strides_of_keys`."""
-        return self._keys
+        return self._sample.keys
+
+    def group_shares(self, groups: int) -> np.ndarray | None:
+        """None for one group; events of no group are counted, too, and left out."""
+        if self._events.group is None:
+            return None
+        sizes = self._sample.group_sizes
+        return (sizes if sizes.size else on_host(self._events.group_sizes(groups))) / self.size
+
+    def classes_between(self, highest: np.ndarray) -> ShapeClasses:
+        """The device is asked only for ends that are not in the sample."""
+        shapes, _, up_to, above, _ = self._sample
+        if self._events.are_instants:
+            up_to, above = np.full(shapes.size, self.size), shapes
+        values, at = np.unique(shapes, return_index=True)
+        highest = np.minimum(highest, values[-1])
+        places = np.searchsorted(values, highest)
+        if not up_to.size or not np.array_equal(values[places], highest):
+            return self._events.classes_between(highest)
+        ends = up_to[at[places]]
+        low = np.append(values[:1], above[at[places[:-1]]])
+        return ShapeClasses.of_extents(low, highest, np.diff(ends, prepend=0))
 
 
 Check = tuple[Any, Callable[[np.ndarray], None]]
@@ -93,20 +138,25 @@ Check = tuple[Any, Callable[[np.ndarray], None]]
 
 
 def sampled(
-    left: OrderedEvents, right: OrderedEvents, check: Check | None
+    left: OrderedEvents, right: OrderedEvents, groups: int, check: Check | None
 ) -> tuple[Sampled, Sampled]:
     """Both sides with their samples; these, and what is checked, are fetched at once."""
-    xp, sides = array_module(), (left, right)
+    sides = (left, right)
     strides = strides_of_keys(left.size, right.size)
-    parts = [length_sample(side.shapes, xp) if side.size else side.shapes for side in sides]
-    parts += [side.keys[::stride] for side, stride in zip(sides, strides, strict=True)]
+    # Instants have one class.
+    is_classified = not (left.are_instants and right.are_instants)
+    parts = [
+        part
+        for side, stride in zip(sides, strides, strict=True)
+        for part in side.sample(stride, groups, is_classified=is_classified)
+    ]
     parts += [] if check is None else [check[0]]
     ends = np.cumsum([part.size for part in parts])
-    found = np.split(on_host(xp.concatenate(parts)), ends[:-1])
+    found = np.split(on_host(array_module().concatenate(parts)), ends[:-1])
     if check is not None:
         check[1](found.pop())
-    shapes, others, keys, other_keys = found
-    return Sampled(left, shapes, keys), Sampled(right, others, other_keys)
+    middle = len(Sample._fields)
+    return Sampled(left, Sample(*found[:middle])), Sampled(right, Sample(*found[middle:]))
 
 
 def ordered(*sides: Events) -> list[OrderedEvents]:
@@ -122,7 +172,7 @@ def by_key(times: Any, group: Any | None = None) -> OrderedEvents:
     """Sort events, whose `Times` and group are given in device memory."""
     keys = times.keys()
     order = array_module().argsort(keys, kind="stable")
-    return OrderedEvents(order, keys[order], times.shapes()[order], group)
+    return OrderedEvents(order, keys[order], times.shapes()[order], group, times[0] is times[-1])
 
 
 def base_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Base]:
@@ -280,9 +330,15 @@ class Block:
         self._places = exclusive_scan(parts)
 
     @remembered
+    def _found(self) -> list[int]:
+        """Matches of all base events together, and those that were probed."""
+        last = array_module().concatenate([self._places[-1:], self._before[-1:]])
+        return on_host(last).tolist()
+
+    @property
     def matches(self) -> int:
         """Matches of all base events together."""
-        return int(self._places[-1])
+        return self._found[0]
 
     @property
     def counts(self) -> Any:
@@ -297,8 +353,8 @@ class Block:
     @property
     def tally(self) -> np.ndarray:
         """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
-        probed_pairs = int(self._before[-1])
-        return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
+        matches, probed_pairs = self._found
+        return np.array([matches - probed_pairs, self.probed, probed_pairs])
 
     def _inner_before(self) -> Any:
         """How many targets are in the inner ranges before that of each entry."""
@@ -593,8 +649,9 @@ class Candidates:
         launch_tiles(tiles.most_probable, *work, qualified)
         launch_tiles(tiles.nearest, *work, distances)
         launch_tiles(tiles.foremost, *work, distances, ranks, least)
-        sure = int((spans.shell - spans.inner).sum())
-        tally = np.array([sure, self.count - sure, int(qualified[0]) - sure])
+        inner = (spans.shell - spans.inner).sum()
+        sure, found = on_host(array_module().append(qualified, inner))[::-1].tolist()
+        tally = np.array([sure, self.count - sure, found - sure])
         return least, top, tally
 
 
@@ -768,7 +825,7 @@ def prepared(
     check: Check | None = None,
 ) -> Prepared:
     """Choose classes, and sort both sides into them."""
-    samples = sampled(left, right, check)
+    samples = sampled(left, right, groups, check)
     k1, k2 = checked(model.choose_classes(*samples, groups, classes))
     bands = model.bands(LEFT, k1, k2)
     left_order, base = base_buffer(left, groups, k1)

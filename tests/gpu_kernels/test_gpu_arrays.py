@@ -165,6 +165,19 @@ def test_a_block_that_holds_all_is_placed_once(monkeypatch: pytest.MonkeyPatch) 
         assert placed == [(0, 60)]
 
 
+@pytest.mark.parametrize("is_exact", [True, False], ids=["exact", "uncertain"])
+@pytest.mark.parametrize("has_key", [False, True], ids=["no key", "key"])
+@pytest.mark.parametrize("emit", EMITS)
+def test_the_host_waits_for_sizes_alone(is_exact: bool, has_key: bool, emit: Any) -> None:
+    """For samples, candidates and pairs; for the number of keys before that."""
+    driver = pytest.importorskip("cupy._memory", reason="a GPU counts no waits").DRIVER
+    left, right = (on_gpu(drawn(k, 3000, is_exact=is_exact, has_key=has_key)) for k in (1, 2))
+    before = driver.virtual_waits()
+    confidence = None if is_exact else 0.6
+    correlate_arrays(left, right, within=(-9, 14), confidence=confidence, emit=emit, order="left")
+    assert driver.virtual_waits() - before == (2 if emit == "counts" else 3) + has_key
+
+
 @pytest.mark.parametrize("order", ["any", "left"])
 def test_an_answer_for_which_a_block_leaves_no_room(
     order: Any, monkeypatch: pytest.MonkeyPatch

@@ -31,8 +31,8 @@ from tests.virtual_gpu.log import Log, kernel_name
 
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_aggregates.py": 15,
-    "tests/gpu_kernels/test_gpu_arrays.py": 49,
-    "tests/gpu_kernels/test_gpu_blocks.py": 24,
+    "tests/gpu_kernels/test_gpu_arrays.py": 65,
+    "tests/gpu_kernels/test_gpu_blocks.py": 28,
     "tests/gpu_kernels/test_gpu_borders.py": 20,
     "tests/gpu_kernels/test_gpu_causality.py": 31,
     "tests/gpu_kernels/test_gpu_histograms.py": 6,
