@@ -133,7 +133,7 @@ class CausalityJoin(BlockJoin):
         threads: int = 1,
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:
-        super().__init__(len(causes), empty)
+        super().__init__(len(causes), len(causes if effects is None else effects), empty)
         self.threads = threads
         self._placed = causes.points is not None and (effects is None or effects.points is not None)
         self._curvature = model.rule.curvature

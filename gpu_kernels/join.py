@@ -19,8 +19,10 @@ from coincide.model.range_sums import Found, found_of
 from coincide.model.range_sums import Prepared as PreparedRanges
 from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT
+from coincide.model.timestamps.intervals import IntervalTimes
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
+from gpu_kernels.device.columns import Lengths, Narrowed, narrow_type
 from gpu_kernels.device.memory import (
     Residents,
     available,
@@ -161,17 +163,41 @@ def sampled(
 
 def ordered(*sides: Events) -> list[OrderedEvents]:
     """Copy sides to the device and sort each by key, while the next is copied."""
-    columns = [[*side.times, *([] if side.group is None else [side.group])] for side in sides]
+    sent = [_columns_of(side) for side in sides]
+    groups = [[*times, *codes] for times, codes in sent]
     return [
-        by_key(type(side.times)(*arrived[: len(side.times)]), *arrived[len(side.times) :])
-        for side, arrived in zip(sides, current().send(*columns), strict=True)
+        by_key(_arrived(side.times, times, arrived), *arrived[len(times) :])
+        for side, (times, _), arrived in zip(sides, sent, current().send(*groups), strict=True)
     ]
+
+
+def _columns_of(side: Events) -> tuple[list[Any], list[Any]]:
+    """What is sent of the timestamps and the groups of a side: instants once, lengths in few bytes."""
+    times, codes = list(side.times), [] if side.group is None else [side.group]
+    if isinstance(side.times, IntervalTimes):
+        times = times[1:] if times[0] is times[1] else [times[1], Lengths(side.times)]
+    return times, [
+        Narrowed(each) if narrow_type(side.groups) is np.int32 else each for each in codes
+    ]
+
+
+def _arrived(given: Any, sent: list[Any], arrived: list[Any]) -> Any:
+    """The timestamps of a side, in device memory."""
+    if not isinstance(given, IntervalTimes):
+        return type(given)(*arrived[: len(sent)])
+    last = arrived[0]
+    if len(sent) == 1:
+        return IntervalTimes(last, last)
+    return IntervalTimes(
+        last - arrived[1] if sent[1].fit else current().send_one(given.min_time), last
+    )
 
 
 def by_key(times: Any, group: Any | None = None) -> OrderedEvents:
     """Sort events, whose `Times` and group are given in device memory."""
     keys = times.keys()
     order = array_module().argsort(keys, kind="stable")
+    group = group if group is None else group.astype(np.int64, copy=False)
     return OrderedEvents(order, keys[order], times.shapes()[order], group, times[0] is times[-1])
 
 
@@ -469,8 +495,10 @@ class BlockJoin(CountedJoin):
     All arrays that it returns are in host memory: matches in pinned memory, or where `empty` makes room.
     """
 
-    def __init__(self, size: int, empty: Callable[[int], np.ndarray]) -> None:
+    def __init__(self, size: int, targets: int, empty: Callable[[int], np.ndarray]) -> None:
         self._size, self._empty = size, empty
+        # No event has more matches than there are targets.
+        self._of_counts = narrow_type(targets)
         self._residents = Residents()
         self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
         # First base position of each run that will be asked for, and which fill has it.
@@ -511,7 +539,7 @@ class BlockJoin(CountedJoin):
 
         def count(start: int, stop: int) -> None:
             block = self._block(start, stop)
-            found, matches = block.tally, block.counts
+            found, matches = block.tally, block.counts.astype(self._of_counts)
             fetch(matches, counts[start:stop])
             np.add(tally, found, out=tally)
 
@@ -685,19 +713,23 @@ class EventJoin(BlockJoin):
             self._left_order, self._right_order, self.bands, self._banded = prepared(
                 bases, targets, left.groups, model, classes
             )
-        super().__init__(self._left_order.size, empty)
+        super().__init__(self._left_order.size, self._right_order.size, empty)
 
     @remembered
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        with _DEVICE, translated():
-            return self._residents.known(on_host(self._left_order), self._left_order)
+        return self._fetched(self._left_order)
 
     @remembered
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        with _DEVICE, translated():
-            return self._residents.known(on_host(self._right_order), self._right_order)
+        return self._fetched(self._right_order)
+
+    def _fetched(self, order: Any) -> np.ndarray:
+        found = np.empty(order.size, np.int64)
+        with _DEVICE, translated(), current().fetching() as fetch:
+            fetch(order.astype(narrow_type(order.size)), found)
+        return self._residents.known(found, order)
 
     @remembered
     def _row_counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -710,7 +742,7 @@ class EventJoin(BlockJoin):
             np.add(tally, block.tally, out=tally)
 
         with _DEVICE, translated(), current().fetching() as fetch:
-            by_row = take(n, np.int64)
+            by_row = take(n, self._of_counts)
             for start, stop in self._blocks(0, n):
                 in_parts(count, start, stop)
             counts = current().result(n, np.int64, lambda: np.empty(n, np.int64))
