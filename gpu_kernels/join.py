@@ -14,11 +14,11 @@ import numpy as np
 
 from coincide.model.class_choice import strides_of_keys
 from coincide.model.classes import ShapeClasses, checked, length_sample
-from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.counters import CountedJoin, JoinCounters, RowValues, runs_of_about
 from coincide.model.range_sums import Found, found_of
 from coincide.model.range_sums import Prepared as PreparedRanges
 from coincide.model.remembered import remembered
-from coincide.model.sides import LEFT
+from coincide.model.sides import LEFT, RIGHT
 from coincide.model.timestamps.intervals import IntervalTimes
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
@@ -469,7 +469,7 @@ that those of one block leave while the next is filled."""
 _FILLED_KEPT = 2
 """Threads of the caller may ask for a batch when another has asked for one further on."""
 
-_Values = tuple[np.ndarray | None, np.ndarray]
+_Values = tuple[Any, Any]
 """What to write for base events, if anything, and for targets."""
 
 
@@ -528,9 +528,15 @@ class BlockJoin(CountedJoin):
 
     def _columns(self, start: int, stop: int, values: _Values, measured: bool) -> list[Any]:
         """The columns of the matches of a block, in device memory."""
-        given = [None if array is None else self._residents.get(array) for array in values]
-        left, right = self._block(start, stop).fill(given[0], given[1])
+        own, others = values
+        left, right = self._block(start, stop).fill(
+            None if own is None else self._values(LEFT, own), self._values(RIGHT, others)
+        )
         return [right] if left is None else [left, right]
+
+    def _values(self, side: int, values: Any) -> Any:
+        """Values by position, in device memory."""
+        return self._residents.get(values)
 
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -691,6 +697,9 @@ class EventJoin(BlockJoin):
     All arrays that it returns are in host memory.
     """
 
+    orders_values: ClassVar[bool] = True
+    """Whether `pairs` and `matches` take `RowValues`, whose order then never leaves the device."""
+
     best_rows: ClassVar[int] = 1 << 20
     """Base events to ask for the best matches of at once; their candidates are bounded here."""
 
@@ -714,6 +723,14 @@ class EventJoin(BlockJoin):
                 bases, targets, left.groups, model, classes
             )
         super().__init__(self._left_order.size, self._right_order.size, empty)
+        orders = self._left_order, self._right_order
+        self._into_order = [partial(_taken, order) for order in orders]  # known by their identity
+
+    def _values(self, side: int, values: Any) -> Any:
+        """Also of `RowValues`, which are put in order here."""
+        if isinstance(values, RowValues):
+            return self._residents.get(values.values, self._into_order[side])
+        return super()._values(side, values)
 
     @remembered
     def left_order(self) -> np.ndarray:
@@ -799,6 +816,10 @@ class EventJoin(BlockJoin):
             for a, b in self._banded.blocks(start, stop):
                 in_parts(add_up, a, b)
         return found, JoinCounters.of_tally(*tally.tolist())
+
+
+def _taken(rows: Any, values: Any) -> Any:
+    return values[rows]
 
 
 def _ranked(ranks: Any) -> tuple[np.ndarray, Any]:
