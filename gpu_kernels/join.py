@@ -755,7 +755,7 @@ class EventJoin(BlockJoin):
 
         def count(start: int, stop: int) -> None:
             block = self._block(start, stop)
-            by_row[self._left_order[start:stop]] = block.counts
+            by_row[self._left_order[start:stop]] = block.counts.astype(self._of_counts)
             np.add(tally, block.tally, out=tally)
 
         with _DEVICE, translated(), current().fetching() as fetch:
