@@ -135,6 +135,19 @@ class Bench:
         each = [a / b for a, b in zip(peer.seconds, ours.seconds, strict=True)]
         self.figure(name, peer.median / ours.median, "x", bar, spread=each)
 
+    def ratio_of_fastest(
+        self,
+        name: str,
+        above: Timing,
+        below: Timing,
+        bar: float | None = None,
+        *,
+        at_least: bool = True,
+    ) -> None:
+        """Note the ratio of the fastest rounds, where rounds swing; the spread is over single rounds."""
+        each = [a / b for a, b in zip(above.seconds, below.seconds, strict=True)]
+        self.figure(name, above.low / below.low, "x", bar, at_least=at_least, spread=each)
+
     def figure(
         self,
         name: str,

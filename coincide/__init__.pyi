@@ -52,6 +52,12 @@ from coincide.engine.reports.join_report import (
     JoinReport as JoinReport,
     JoinSummary as JoinSummary,
 )
+from coincide.engine.sequences.coincidences import coincidence_tables as coincidence_tables
+from coincide.engine.sequences.reports import (
+    SequenceReport as SequenceReport,
+    SequenceSummary as SequenceSummary,
+)
+from coincide.engine.sequences.tables import sequence_tables as sequence_tables
 from coincide.engine.streams.running import StreamSummary as StreamSummary
 from coincide.engine.streams.stream_join import StreamJoin as StreamJoin
 from coincide.engine.streams.stream_tables import stream_tables as stream_tables

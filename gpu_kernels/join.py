@@ -489,6 +489,11 @@ class _Filled(NamedTuple):
         return same and is_in and self.measured == measured
 
 
+def fill_of(before: Any) -> Any:
+    """The number of the fill that a run is in, by the matches before the run."""
+    return before // _PAIRS_AHEAD
+
+
 class BlockJoin(CountedJoin):
     """A join whose sides are on the device, ready to be counted and filled in blocks of base positions.
 
@@ -508,7 +513,7 @@ class BlockJoin(CountedJoin):
         """As `CountedJoin.chunks`. Some are filled together, the same ones whichever comes first."""
         runs = list(super().chunks(batch_pairs))
         self._runs = np.array([*(start for start, _ in runs), self._size])
-        self._fills = self.offsets[self._runs] // _PAIRS_AHEAD
+        self._fills = fill_of(self.offsets[self._runs])
         return iter(runs)
 
     @abstractmethod
@@ -541,22 +546,28 @@ class BlockJoin(CountedJoin):
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
-        counts, tally = np.empty(self._size, np.int64), np.zeros(3, np.int64)
-
-        def count(start: int, stop: int) -> None:
-            block = self._block(start, stop)
-            found, matches = block.tally, block.counts.astype(self._of_counts)
-            fetch(matches, counts[start:stop])
-            np.add(tally, found, out=tally)
-
+        counts = np.empty(self._size, np.int64)
         with _DEVICE:
             if "_counted" in vars(self):  # another thread was first
                 return self._counted
-            with translated(), current().fetching() as fetch:
-                for start, stop in self._blocks(0, counts.size):
-                    in_parts(count, start, stop)
+            tally = self._count(0, counts.size, counts)
             vars(self)["_counted"] = counts, tally
         return counts, tally
+
+    def _count(self, start: int, stop: int, counts: np.ndarray) -> np.ndarray:
+        """Count the matches of the base positions start ... stop; the tally of these."""
+        tally = np.zeros(3, np.int64)
+
+        def count(a: int, b: int) -> None:
+            block = self._block(a, b)
+            found, matches = block.tally, block.counts.astype(self._of_counts)
+            fetch(matches, counts[a:b])
+            np.add(tally, found, out=tally)
+
+        with _DEVICE, translated(), current().fetching() as fetch:
+            for a, b in self._blocks(start, stop):
+                in_parts(count, a, b)
+        return tally
 
     @property
     def counters(self) -> JoinCounters:

@@ -320,6 +320,22 @@ def delay_histograms(drawing: Drawing) -> None:
     drawing.text(x(12.5), base + 32, "they belong together", "found", "middle", bold=True)
 
 
+def sequences(drawing: Drawing) -> None:
+    """Three events whose times are intervals, a window for each step, and the chance of the whole."""
+    for place, (name, start, colour) in enumerate(
+        (("click", 60, "left"), ("cart", 230, "found"), ("pay", 400, "right"))
+    ):
+        y = 70 + 80 * place
+        drawing.text(start, y - 12, name, colour, bold=True)
+        drawing.bar(start, y, 280, 24, colour)
+        if place:
+            drawing.line([(start - 30, y - 56), (start - 30, y + 12), (start, y + 12)], "ink", 3)
+            drawing.text(start - 42, y + 22, "74 %", "ink", "end")
+    drawing.arrow((20, 290), (740, 290), "grey")
+    drawing.text(740, 326, "time", "grey", "end")
+    drawing.text(20, 326, "both steps together: 55.6 %", "ink", bold=True)
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
@@ -334,6 +350,7 @@ PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "clocks": (344, clocks),
     "aggregates": (370, aggregates),
     "delay-histograms": (330, delay_histograms),
+    "sequences": (344, sequences),
 }
 """The height of each picture, and who draws it."""
 

@@ -18,7 +18,6 @@ from bench.events import Condition, Load, with_timestamps
 from bench.experiment import Bench, Experiment
 from bench.joins import local_join, timing_condition
 from bench.sessions import any_frame, consume, spark_session
-from bench.timing import Timing
 from coincide import CorrelateOptions, correlate, correlate_tables
 
 if TYPE_CHECKING:
@@ -67,8 +66,8 @@ def run(bench: Bench) -> None:
             _contest_of_polars(bench, name, left, right)
     densities = {name: partial(aggregated, *sides[name], bench.cores) for name in (DENSER, DENSE)}
     times = bench.alternate("densities", {name: _rows(work) for name, work in densities.items()})
-    _ratio(
-        bench, f"{OURS}: {DENSER} / {DENSE}", times[DENSER], times[DENSE], FOUR_TIMES_THE_PAIRS,
+    bench.ratio_of_fastest(
+        f"{OURS}: {DENSER} / {DENSE}", times[DENSER], times[DENSE], FOUR_TIMES_THE_PAIRS,
         at_least=False,
     )  # fmt: skip
     sides[LABELS] = tables(bench.pick(*FEW_LEFT))
@@ -128,12 +127,12 @@ def _contest(bench: Bench, name: str, left: pa.Table, right: pa.Table) -> None:
     works = {OURS: _rows(ours), COUNTS: _rows(counts), PAIRS: _rows(pairs), DUCK: plans[plan]}
     # They have been called above.
     times = bench.alternate(name, works, rounds=3 if name == DENSER else 5, warmups=0)
-    _ratio(
-        bench, f"{name}: {OURS} / {COUNTS}", times[OURS], times[COUNTS], COUNTS_BARS.get(name),
+    bench.ratio_of_fastest(
+        f"{name}: {OURS} / {COUNTS}", times[OURS], times[COUNTS], COUNTS_BARS.get(name),
         at_least=False,
     )  # fmt: skip
     for other, bar in zip((PAIRS, DUCK), BARS.get(name, (None, None)), strict=True):
-        _ratio(bench, f"{name}: {other} / {OURS}", times[other], times[OURS], bar)
+        bench.ratio_of_fastest(f"{name}: {other} / {OURS}", times[other], times[OURS], bar)
 
 
 def expected_numbers(left: pa.Table, right: pa.Table, threads: int) -> pa.Table:
@@ -172,7 +171,9 @@ def _contest_of_expected(bench: Bench, name: str, left: pa.Table, right: pa.Tabl
     )
     works = {EXPECTED: _rows(ours), WEIGHED_PAIRS: _rows(pairs)}
     times = bench.alternate(f"{name}: expected", works, rounds=3, warmups=0)
-    _ratio(bench, f"{name}: {WEIGHED_PAIRS} / {EXPECTED}", times[WEIGHED_PAIRS], times[EXPECTED])
+    bench.ratio_of_fastest(
+        f"{name}: {WEIGHED_PAIRS} / {EXPECTED}", times[WEIGHED_PAIRS], times[EXPECTED]
+    )
 
 
 def in_polars() -> list[Any]:
@@ -201,7 +202,7 @@ def _contest_of_polars(bench: Bench, name: str, left: pa.Table, right: pa.Table)
         POLARS: lambda: plans[plan]().height,
     }
     times = bench.alternate(f"{name}: Polars", works, rounds=2, warmups=0)
-    _ratio(bench, f"{name}: {POLARS} / {OURS}", times[POLARS], times[OURS])
+    bench.ratio_of_fastest(f"{name}: {POLARS} / {OURS}", times[POLARS], times[OURS])
 
 
 def _contest_on_spark(
@@ -227,7 +228,9 @@ def _contest_on_spark(
         times = bench.alternate(
             f"{label}: Spark", {ON_SPARK: partial(_consumed, ours), SQL: works[hint]}, rounds=3
         )
-        _ratio(bench, f"{label}: {SQL} / {ON_SPARK}", times[SQL], times[ON_SPARK], SPARK_BARS[name])
+        bench.ratio_of_fastest(
+            f"{label}: {SQL} / {ON_SPARK}", times[SQL], times[ON_SPARK], SPARK_BARS[name]
+        )
 
 
 def aggregated_on_spark(left: DataFrame, right: DataFrame) -> DataFrame:
@@ -271,20 +274,6 @@ def _is_equal(column: pa.ChunkedArray, ours: pa.ChunkedArray) -> bool:
     if a.shape == b.shape and b.dtype == np.float64:
         return bool(np.allclose(a, b, rtol=TOLERANCE, atol=0.0))
     return bool(np.array_equal(a, b))
-
-
-def _ratio(
-    bench: Bench,
-    name: str,
-    above: Timing,
-    below: Timing,
-    bar: float | None = None,
-    *,
-    at_least: bool = True,
-) -> None:
-    """Note a ratio of the fastest rounds."""
-    each = [a / b for a, b in zip(above.seconds, below.seconds, strict=True)]
-    bench.figure(name, above.low / below.low, "x", bar, at_least=at_least, spread=each)
 
 
 ABOUT = """\

@@ -154,6 +154,8 @@ def request(**words: Any) -> JoinRequest:
     if counter is not None:
         _clocks(arguments)
         rules |= _in_order_of_rows(rules["engine"], words["way"])
+    if arguments.options.devices != "one":
+        rules |= _on_all_devices(rules["engine"])
     return JoinRequest(
         left=words["left"], right=words["right"], arguments=arguments,
         shifts=shifts(words["shifts"]), counter=counter, **rules,
@@ -176,6 +178,16 @@ def _in_order_of_rows(engine: str, way: str) -> dict[str, str]:
             " without --way files and options of Spark."
         )
     return {"engine": "local", "engine_why": "a clock that wraps needs the order of rows"}
+
+
+def _on_all_devices(engine: str) -> dict[str, str]:
+    """The engine for a join on all GPUs of one process."""
+    if engine == "spark":
+        raise Problem(
+            "--devices all deals a join over the GPUs of one process, and a task of Spark has one. Use"
+            " --engine local, without options of Spark."
+        )
+    return {"engine": "local", "engine_why": "all GPUs of one process"}
 
 
 def _clocks(arguments: JoinArguments) -> list[tuple[str, str]]:

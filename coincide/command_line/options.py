@@ -487,6 +487,15 @@ _BACKEND = [
         default="auto",
     )
 ]
+_DEVICES = [
+    Flag(
+        "--devices",
+        "one|all",
+        "With --backend gpu, which GPUs a join in this process uses: [cyan]all[/cyan] deals the left"
+        " events over all that CUDA_VISIBLE_DEVICES shows. On Spark each task has one.",
+        default="one",
+    )
+]
 _SLICES = [Flag("--slices", "N", "Time slices, hence Spark tasks. Default: from the data.", int)]
 _BATCH_PAIRS = [
     Flag(
@@ -644,6 +653,7 @@ JOIN = [
             ),
             *_SPARK,
             *_BACKEND,
+            *_DEVICES,
             *_SLICES,
             Flag("--classes", "N", "Length classes a side. Default: from the data.", int),
         ],
@@ -655,6 +665,7 @@ JOIN = [
 _NOT_OF_STREAMS = {
     *("overwrite", "file_format", "output_format", "engine", "way", "slices", "including"),
     *("shifts", "matching", "largest_group", "modulus", "in_order", "max_pairs"),  # need all events
+    "devices",  # Spark deals them
 }
 """Options of a join that a join of streams does not have, with those of CSV."""
 _FEED = "kafka://HOST:PORT/TOPIC, or a folder of Parquet files that grows"

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import get_args
 
 from coincide.model.errors import BackendError
-from coincide.model.options import Backend, check_choice
+from coincide.model.options import Backend, CorrelateOptions, check_choice, check_one_device
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +43,11 @@ def load_backend(name: str) -> ModuleType:
 def _say_once(level: int, problem: str) -> None:
     """Not for each task and slice that a process works through."""
     _log.log(level, "on the CPU: %s", problem)
+
+
+def check_task_devices(options: CorrelateOptions) -> None:
+    """Refuse, at plan time, several GPUs for a task of Spark."""
+    check_one_device(options, "a task has the one that Spark gives it")
 
 
 RESOURCE = "gpu"

@@ -22,7 +22,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import TypingError
 from numba.core.typed_passes import NopythonTypeInference
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 from coincide.model.compiling import listen
 from coincide.model.errors import KernelCacheWarning, first_line
@@ -240,6 +240,11 @@ def compiled(
     kernel = numba.njit(**{"nogil": True, "error_model": "numpy", **owners, **options})(function)
     keep_on_disk(kernel, KernelCache)
     return kernel
+
+
+def either(function: Callable[..., Any]) -> Any:
+    """A function that kernels compile for the types they give it, and that Python runs for all others."""
+    return register_jitable(error_model="numpy", **BORROWING)(function)
 
 
 @compiled(forceinline=True)

@@ -18,6 +18,8 @@ How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Emit = Literal["pairs", "lists", "counts", "best", "aggregates"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
+Devices = Literal["one", "all"]
+"""Which GPUs of one process a join uses."""
 SideName = Literal["left", "right"]
 Way = Literal[
     "auto", "files", "broadcast", "broadcast-left", "broadcast-right", "broadcast-both", "exchange"
@@ -82,6 +84,10 @@ class CorrelateOptions:
         Length classes a side (K); None: chosen from the data. 1 is the papers' lazy algorithm.
     threads : int or None
         Threads of one process; None: every core in a single process, one in a Spark worker.
+    devices : {"one", "all"}
+        With ``backend="gpu"``, which GPUs a join of one process uses: one, or all that the process sees
+        (``CUDA_VISIBLE_DEVICES``). ``"all"`` deals left events over the GPUs, each of which holds both
+        sides. On Spark each task has the one that Spark gives it.
     """
 
     unit: str | None = None
@@ -100,11 +106,13 @@ class CorrelateOptions:
     max_pairs: int | None = None
     classes: int | None = None
     threads: int | None = None
+    devices: Devices = "one"
 
     def __post_init__(self) -> None:
         name_units(self, "unit", "left_unit", "right_unit", "tick")
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("way", self.way, get_args(Way))
+        check_choice("devices", self.devices, get_args(Devices))
         for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
             check_count(name, getattr(self, name))
         check_count("broadcast_bytes", self.broadcast_bytes, 0)
@@ -152,6 +160,25 @@ def check_no_most(options: CorrelateOptions, what: str) -> None:
         raise ConditionError(
             f"{option('max_pairs', options.max_pairs)} bounds the pairs that a join of whole tables"
             f" returns, and {what}. Remove it."
+        )
+
+
+def check_one_device(options: CorrelateOptions, what: str) -> None:
+    """Refuse several GPUs where an answer is made on one at most."""
+    check_options(options, CorrelateOptions)
+    if options.devices != "one":
+        raise ConditionError(
+            f"{option('devices', options.devices)} deals a join in time over the GPUs of one process,"
+            f" and {what}. Remove it."
+        )
+
+
+def check_devices(options: CorrelateOptions, backend: Backend) -> None:
+    """Refuse several GPUs for a backend that may be another one."""
+    if options.devices != "one" and backend != "gpu":
+        raise ConditionError(
+            f"{option('devices', options.devices)} needs a GPU (found {argument('backend', backend)})."
+            f" Use {argument('backend', 'gpu')}, or remove it."
         )
 
 

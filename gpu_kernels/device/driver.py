@@ -14,6 +14,14 @@ _CAPABILITY_ATTRIBUTES = (75, 76)
 _NO_DEVICE = 100
 
 
+def count(driver: Any | None) -> int:
+    """How many GPUs a driver shows; 0 where it is missing, or fails."""
+    found = ctypes.c_int()
+    if driver is None or driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(found)):
+        return 0
+    return found.value
+
+
 def problem(driver: Any | None, number: int = 0) -> str | None:
     """What is wrong with the driver and a visible GPU, if anything."""
     if driver is None:

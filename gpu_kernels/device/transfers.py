@@ -232,16 +232,22 @@ _of_device: dict[int, Transfers] = {}
 
 def current() -> Transfers:
     """Copies to and from the current device."""
-    number = 0 if SIMULATED else array_module().cuda.runtime.getDevice()
+    number = _number()
     if number not in _of_device:
         _of_device[number] = Transfers(SimulatedLink() if SIMULATED else CudaLink())
     return _of_device[number]
 
 
 def release() -> None:
-    """Wait for all copies, and give the pinned buffers back to CuPy's pool."""
-    while _of_device:
-        _of_device.popitem()[1].abandon()
+    """Wait for all copies of the current device, and give the pinned buffers back to CuPy's pool."""
+    made = _of_device.pop(_number(), None)
+    if made is not None:
+        made.abandon()
+
+
+def _number() -> int:
+    """The current device."""
+    return 0 if SIMULATED else array_module().cuda.runtime.getDevice()
 
 
 class Link(Protocol):

@@ -12,11 +12,11 @@ from functools import cache
 import numpy as np
 
 from coincide.model.condition import Window
-from coincide.model.errors import BackendError, argument
+from coincide.model.errors import BackendError, argument, option
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import driver, packages
 from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
-from gpu_kernels.device.turn import TURN, choose, chosen, select, select_here
+from gpu_kernels.device.turn import TURN, choose, chosen, select, select_here, thread_of
 from gpu_kernels.kernels.simulation import SIMULATED
 
 _INSTALL = "Install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
@@ -60,11 +60,39 @@ def require() -> None:
         )
 
 
+_dealt: set[int] = set()
+"""The devices over which joins were dealt."""
+
+
+def all_devices() -> list[int]:
+    """The numbers of all GPUs that the driver shows, each of which can be used."""
+    require()
+    numbers = list(range(1 if SIMULATED else driver.count(driver.load())))
+    # Each by its own thread, which makes its context and launches a first kernel.
+    asked = [thread_of(number).submit(problem) for number in numbers]
+    for number, reason in zip(numbers, [each.result() for each in asked], strict=True):
+        if reason is not None:
+            raise BackendError(
+                f"{option('devices', 'all')} is not possible: GPU {number} cannot be used"
+                f" ({reason}). Hide it by CUDA_VISIBLE_DEVICES, or use {option('devices', 'one')}."
+            )
+    _dealt.update(numbers)
+    return numbers
+
+
 def release() -> None:
     """Give the memory that no array uses back to the device, and all pinned memory to the host.
 
-    If the device fails at that, whoever uses it next learns of it: here it would hide an error before.
+    All devices that this process has used do so. If one fails at that, whoever uses it next learns of it:
+    here it would hide an error before.
     """
+    released = [thread_of(number).submit(_release_here) for number in sorted(_dealt - {chosen()})]
+    _release_here()
+    for each in released:
+        each.result()
+
+
+def _release_here() -> None:
     from gpu_kernels.device import arrays, transfers
 
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from ctypes import addressof, c_void_p, create_string_buffer
 from functools import cache
 from struct import Struct
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numba import cuda, types
 from numba.np.numpy_support import as_dtype
 
 from coincide.model.compiled import KeptKernels, KeyedBySources, keep_on_disk, product
+from coincide.model.remembered import remembered
 from coincide.model.timestamps.protocol import numba_type, teach
 from gpu_kernels.kernels.simulation import SIMULATED
 
@@ -216,6 +218,16 @@ TILE = THREADS * ITEMS
 
 _DEFAULT_STREAM = 0
 
+_LOADING = RLock()
+"""Held while a kernel is compiled or loaded: threads of several devices launch the same ones."""
+
+
+class _Loaded(NamedTuple):
+    """A kernel on a device, and memory for the arguments of its launches there."""
+
+    function: Any
+    arguments: Arguments
+
 
 class Kernel:
     """A kernel, compiled for the types that it declares and launched with no others.
@@ -228,38 +240,46 @@ class Kernel:
     ) -> None:
         self.py_func = function
         self.types = declared
-        self._arguments = Arguments(declared)
         self._compiled = compiled or _cached(function)
         self._overload: Any = None
-        self._functions: dict[int, Any] = {}
+        self._loaded: dict[int, _Loaded] = {}
 
     def launch(self, blocks: int, *arguments: Any) -> None:
         """Run it on the current device's default stream, in blocks of `THREADS` threads."""
-        self._arguments.pack(arguments)
         if SIMULATED:
+            self._checked.pack(arguments)
             self._compiled[blocks, THREADS](*map(_itself, arguments))
             return
+        here = self._here()
+        here.arguments.pack(arguments)
         (status,) = cuLaunchKernel(
-            self._function(), int(blocks), 1, 1, THREADS, 1, 1, 0, _DEFAULT_STREAM,
-            self._arguments.address, 0,
+            here.function, int(blocks), 1, 1, THREADS, 1, 1, 0, _DEFAULT_STREAM,
+            here.arguments.address, 0,
         )  # fmt: skip
         if status:
             raise CudaAPIError(status, f"the launch of a kernel ends in {status.name}")
 
-    def _function(self) -> Any:
+    @remembered
+    def _checked(self) -> Arguments:
+        """What refuses arguments of other types, where nothing else does."""
+        return Arguments(self.types)
+
+    def _here(self) -> _Loaded:
         """The kernel on the current device."""
         status, device = cuCtxGetDevice()
-        found = None if status else self._functions.get(int(device))
+        found = None if status else self._loaded.get(int(device))
         return self._load() if found is None else found
 
-    def _load(self) -> Any:
+    def _load(self) -> _Loaded:
         """Likewise, by Numba-CUDA, which also makes a device current where none is."""
-        if self._overload is None:
-            self._overload = self._compiled.compile(self.types)
-        kernel = self._overload.library.get_cufunc().kernel
+        with _LOADING:
+            if self._overload is None:
+                self._overload = self._compiled.compile(self.types)
+            kernel = self._overload.library.get_cufunc().kernel
         _, device = cuCtxGetDevice()
-        found = self._functions[int(device)] = CUfunction(int(kernel.handle))
-        return found
+        made = _Loaded(CUfunction(int(kernel.handle)), Arguments(self.types))
+        self._loaded[int(device)] = made
+        return made
 
     def declaring(self, *declared: types.Type) -> Kernel:
         """The same kernel for arguments of other types, whose named tuples have the same methods."""

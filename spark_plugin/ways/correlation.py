@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
 
+from coincide.engine.backends import check_task_devices
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
 from coincide.engine.events.time_columns import LACKING
@@ -203,6 +204,7 @@ def prepared(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments
 ) -> tuple[JoinArguments, tuple[DataFrame, DataFrame]]:
     """The arguments for two DataFrames, or for one stream, and both sides."""
+    check_task_devices(arguments.options)
     if arguments.is_one_stream:
         check_one_stream(
             left, arguments.options.way, "right", "matches", "Use correlate_streams. Or: "

@@ -263,6 +263,23 @@ def test_launches_take_enough_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert overload.loaded == [0, 1, 2, 3]
 
 
+def test_each_device_has_memory_of_its_own_for_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of two devices launch one kernel at a time each, and none changes what the other packed."""
+    kernel, driver = Kernel(lambda n: None, (types.int64,)), Driver(monkeypatch, [int])
+    overload, addresses = Overload(driver), list[int]()
+    monkeypatch.setattr(kernel, "_compiled", SimpleNamespace(compile=lambda _: overload))
+
+    def launch(*given: Any) -> tuple[Any]:
+        addresses.append(given[-2])
+        return (CUresult(0),)
+
+    monkeypatch.setattr(compilation, "cuLaunchKernel", launch)
+    for driver.device, number in ((0, 7), (1, 8), (0, 9)):
+        kernel.launch(1, number)
+    assert addresses[0] == addresses[2] != addresses[1]
+    assert [found_at(each, [int]) for each in addresses] == [[9], [8], [9]]
+
+
 def test_a_thread_without_a_device_takes_numbas(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, driver = Kernel(lambda n: None, (types.int64,)), Driver(monkeypatch, [int])
     overload = Overload(driver)

@@ -315,6 +315,40 @@ def test_every_thread_works_on_the_device_chosen(devices: Devices) -> None:
     assert devices.selections <= 3
 
 
+def test_threads_of_two_devices_work_at_the_same_time(devices: Devices) -> None:
+    """Each on its own, whichever was chosen for the process, and one thread a device."""
+    both_work = threading.Barrier(2, timeout=20)
+
+    def work() -> tuple[int, int]:
+        with turn.TURN, turn.TURN:
+            both_work.wait()
+            return devices.selected(), threading.get_ident()
+
+    for _ in range(2):
+        asked = [turn.thread_of(number).submit(work) for number in (5, 6)]
+        numbers, threads = zip(*(each.result() for each in asked), strict=True)
+        assert numbers == (5, 6)
+        assert len(set(threads)) == 2
+    assert (turn.chosen(), devices.selections) == (2, 2)
+
+
+def test_a_process_that_was_forked_has_threads_of_its_own() -> None:
+    before = turn.thread_of(7)
+    assert before.submit(turn.chosen).result() == 7
+    child = os.fork()
+    if not child:
+        is_new = (
+            turn.thread_of(7) is not before and turn.thread_of(7).submit(turn.chosen).result() == 7
+        )
+        os._exit(0 if is_new else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_how_many_devices_there_are() -> None:
+    assert driver.count(FakeDriver(count=3)) == 3
+    assert driver.count(FakeDriver(count=3, failure=803)) == driver.count(None) == 0
+
+
 def test_choosing_again_selects_no_more(devices: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "problem", lambda: None)
     for number in (3, 3, 1, 1):
@@ -331,7 +365,7 @@ def test_a_device_that_cannot_be_selected_blocks_nobody(
     with pytest.raises(ZeroDivisionError):
         made.__enter__()
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(made._lock.acquire, blocking=False).result()
+        assert pool.submit(made._locks[2].acquire, blocking=False).result()
 
 
 @pytest.mark.skipif(device.problem() is None, reason="there is a GPU")

@@ -48,6 +48,7 @@ if problem := gpu_problem():
 
 import gpu_kernels
 from gpu_kernels import join
+from gpu_kernels.dealt import DealtJoin
 from gpu_kernels.device import memory, transfers, usable
 from tests.helpers.device_faults import allocating
 from tests.helpers.letting_go import check_nothing_is_kept
@@ -229,6 +230,26 @@ def test_output_that_is_not_pinned_goes_where_the_caller_says(
     assert left.size == right.size > 0
     assert np.shares_memory(left, taken[0])
     assert np.shares_memory(right, taken[1])
+
+
+@pytest.mark.parametrize("sizes", [(40, 30), (1, 9), (0, 3)])
+def test_a_join_dealt_over_all_devices(
+    sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are: `test_gpu_devices` has more of it where there are several."""
+    monkeypatch.setattr(join, "_PAIRS_AHEAD", 20)
+    sides = [spread(13 + i, n, 900, 90, 2) for i, n in enumerate(sizes)]
+    gpu, cpu = (
+        kind(*sides, IntervalPairs(Window(-90, 80, 0.6)), classes=2)
+        for kind in (DealtJoin, cpu_fallback.EventJoin)
+    )
+    for name in ("bands", "left_order", "right_order", "counts", "row_counts", "counters"):
+        assert_same(getattr(gpu, name), getattr(cpu, name))
+    for run in gpu.chunks(5):
+        values = cpu.left_order, cpu.right_order
+        assert_all_same(gpu.pairs(*run, *values), cpu.pairs(*run, *values))
+        assert_same(gpu.matches(*run, values[1]), cpu.matches(*run, values[1]))
+    check_best(gpu, cpu)
 
 
 @pytest.mark.parametrize("ahead", [1, 7, 200])

@@ -42,6 +42,7 @@ LEAST_TESTS = {
     "tests/bench/papers/streams/test_gpu_stream_faults.py": 6,
     "tests/bench/papers/streams/test_gpu_stream_histograms.py": 10,
 }
+OF_TWO = "tests/gpu_kernels/test_gpu_devices.py"
 MODULES = (
     *LEAST_TESTS,
     "tests/gpu_kernels/test_gpu_device.py",
@@ -59,9 +60,9 @@ class Run(NamedTuple):
     log: Log
 
 
-def ran(folder: Path, *arguments: str, seed: int = 1, seconds: int = 280) -> Run:
+def ran(folder: Path, *arguments: str, seed: int = 1, seconds: int = 280, devices: int = 1) -> Run:
     log = folder / "log"
-    done = run_tests(environment(log, seed), *_MANY, *arguments, seconds=seconds)
+    done = run_tests(environment(log, seed, devices), *_MANY, *arguments, seconds=seconds)
     assert log.exists(), done.stdout[-4000:] + done.stderr[-2000:]
     return Run(done, Log.read(log))
 
@@ -87,3 +88,17 @@ def test_nothing_is_wrong_though_the_answers_are_right(run: Run) -> None:
 def test_every_kernel_was_launched(run: Run) -> None:
     kernels = (*KERNELS, *HISTOGRAM_KERNELS, *SPAN_KERNELS, *UNCERTAIN_SPAN_KERNELS)
     assert {kernel_name(kernel) for kernel in kernels} == run.log.launched
+
+
+def test_joins_are_dealt_over_two_virtual_gpus(tmp_path: Path) -> None:
+    """Tests of faults leave some on purpose: they run apart."""
+    run = ran(tmp_path, OF_TWO, "-k", "not TestFaults", devices=2)
+    all_passed(run.done, OF_TWO, 80)
+    assert run.log.faults == []
+    assert {"join.place", "join.copy", "join.scatter", "aggregates.take_ranges"} <= run.log.launched
+
+
+def test_two_virtual_gpus_see_work_for_the_wrong_one(tmp_path: Path) -> None:
+    run = ran(tmp_path, OF_TWO, "-k", "TestFaults", devices=2)
+    all_passed(run.done, OF_TWO, 2)
+    assert any("memory of another device" in fault for fault in run.log.faults)

@@ -89,6 +89,7 @@ cvt.rzi.s64.f64 %rd8, %fd1;"""),
 
 _STATUS = {"out of bounds": 700, "misaligned": 716}
 _LAUNCH_FAILED = 719
+_INVALID_DEVICE = 101
 
 
 @cache
@@ -102,10 +103,13 @@ def driver() -> Any:
     return found
 
 
-def run(body: str, item: int = 8) -> tuple[int, str]:
-    """Launch a kernel on an array of an item a thread: how it ends, and what is reported."""
+def run(body: str, item: int = 8, device: int = 0) -> tuple[int, str]:
+    """Launch a kernel on an array of an item a thread: how it ends, and what is reported.
+
+    The array is on the first device, and the kernel is launched on the one that is given.
+    """
     there = driver()
-    there.cuCtxSetCurrent(ctypes.byref(ctypes.c_int()))
+    assert there.virtual_use(0) == 0
     image = built(translated(_KERNEL.format(body=body))).read_bytes()
     library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
     assert there.cuLibraryLoadData(ctypes.byref(library), image, 0, 0, 0, 0, 0, 0) == 0
@@ -113,6 +117,7 @@ def run(body: str, item: int = 8) -> tuple[int, str]:
     array = ctypes.c_uint64(there.virtual_take(8 * THREADS * BLOCKS, item))
     places = (ctypes.c_void_p * 1)(ctypes.addressof(array))
     shape = BLOCKS, 1, 1, THREADS, 1, 1, 0
+    assert there.virtual_use(device) == 0
     status = there.cuLaunchKernel(kernel, *shape, None, places, None)
     found = there.virtual_texts().decode()
     there.virtual_forget()
@@ -131,6 +136,14 @@ def test_a_fault_is_reported(name: str) -> None:
     status, found = run(body, item=4 if told == "width: " else 8)
     assert f"kernel: {told}" in found
     assert status == _STATUS.get(told.partition(":")[0], _LAUNCH_FAILED)
+
+
+def test_an_array_of_another_device_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIRTUAL_GPU_DEVICES", "2")
+    status, found = run(SOUND["each its own item"], device=1)
+    assert "kernel: out of bounds: memory of another device" in found
+    assert status == _STATUS["out of bounds"]
+    assert driver().virtual_use(2) == _INVALID_DEVICE
 
 
 def test_a_load_beside_atomics_is_noted_and_fails_no_launch() -> None:

@@ -22,7 +22,7 @@ from bench.command_line import RESULTS
 from bench.gpu.backends import GPU
 from bench.gpu.counted import grown
 from tests.bench.test_bench_gpu import check_results
-from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS, MODULES
+from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS, MODULES, OF_TWO
 from tests.helpers.places import ROOT
 from tests.helpers.pytest_processes import run_tests
 from tests.virtual_gpu import environment
@@ -72,6 +72,10 @@ def test_the_benchmark_and_the_tests_run_all_host_code(tmp_path: Path) -> None:
     done = run_tests(given, *arguments, seconds=_SECONDS)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     assert Log.read(tmp_path / "tests.log").faults == []
+    two = environment(tmp_path / "two.log", seed=4, devices=2) | more
+    given_two = "-p", "tests.virtual_gpu.plugin", OF_TWO
+    done = run_tests(two, *given_two, seconds=_SECONDS)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     missing, share = gaps(lines)
     assert share >= 0.95, missing
 

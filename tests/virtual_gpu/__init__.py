@@ -16,7 +16,8 @@ To run something on it by hand::
     python -m pytest -p tests.virtual_gpu.plugin tests/gpu_kernels/test_gpu_join.py
     python -m bench run gpu --quick
 
-The plugin fails a test that left a fault, and says at the end which kernels were launched.
+VIRTUAL_GPU_DEVICES=2 makes two GPUs of it, neither of which sees the other's memory. The plugin fails a
+test that left a fault, and says at the end which kernels were launched.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from tests.virtual_gpu.building import driver
 STAND_IN = Path(__file__).parent / "stand_in"
 
 
-def environment(log: Path, seed: int = 1) -> dict[str, str]:
-    """What to add to a process's environment so that it, and all that it starts, has a virtual GPU."""
+def environment(log: Path, seed: int = 1, devices: int = 1) -> dict[str, str]:
+    """What to add to a process's environment so that it, and all that it starts, has virtual GPUs."""
     before = os.environ.get("PYTHONPATH", "")
     libraries = os.environ.get("LD_LIBRARY_PATH", "")
     return {
@@ -39,4 +40,5 @@ def environment(log: Path, seed: int = 1) -> dict[str, str]:
         "LD_LIBRARY_PATH": os.pathsep.join([str(driver().parent), *filter(None, [libraries])]),
         "VIRTUAL_GPU_LOG": str(log),
         "VIRTUAL_GPU_SEED": str(seed),
+        "VIRTUAL_GPU_DEVICES": str(devices),
     }

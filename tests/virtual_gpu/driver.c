@@ -1,5 +1,7 @@
-/* A CUDA driver whose device is this process: kernels are shared objects that `translation.py` makes.
+/* A CUDA driver whose devices are this process: kernels are shared objects that `translation.py` makes.
 
+   There are as many devices as VIRTUAL_GPU_DEVICES says, one without it. Each has memory of its own, and a
+   launch on one that is given memory of another is a fault.
    It has what Numba-CUDA and cuda.core ask for to select a device and to load and launch kernels. The
    stand-in for CuPy takes device memory by the functions whose names begin with `virtual_`. */
 #define _GNU_SOURCE
@@ -23,18 +25,32 @@ enum {
 #define CAPABILITY_MINOR 0
 #define VERSION 13000
 #define MEMORY (8ull << 30)
+#define MOST_DEVICES 8
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner; /* a driver that was initialised before a fork is of no use after it */
 static __thread void *current;
-static int context, device_memory;
-static uint64_t used, clock_now, seed = 1;
-static machine here;
-static uint64_t faults[FAULTS], before[FAULTS], counts[4], launches, waits, crossed[2];
+static int contexts[MOST_DEVICES], device_memory;
+static uint64_t used[MOST_DEVICES], clock_now, seed = 1;
+static machine machines[MOST_DEVICES];
+static uint64_t faults[FAULTS], before[FAULTS], counts[4], launches[MOST_DEVICES], waits, crossed[2];
 static char texts[1 << 14];
 static const char *NAMES[FAULTS] = {
     "out of bounds", "misaligned", "width", "race", "barrier", "beside atomics", "unwritten", "range", "order",
 };
+
+/* The device of the calling thread: the first one, until it takes another. */
+static int device_now(void) { return current ? (int)((int *)current - contexts) : 0; }
+#define here machines[device_now()]
+
+/* The device whose memory holds an address; -1 for none. */
+static int device_of(uint64_t address) {
+    for (int i = 0; i < MOST_DEVICES; i++) {
+        uint32_t last = UINT32_MAX;
+        if (found(&machines[i], &last, address, 1)) return i;
+    }
+    return -1;
+}
 
 /* What happened, a line each, in the file that VIRTUAL_GPU_LOG names: workers of Spark end without notice. */
 static void log_line(const char *kind, const char *name, const char *text) {
@@ -50,6 +66,7 @@ static const char *running = "";
 static void fault(machine *m, int kind, const char *what, uint64_t where, uint32_t thread, int line) {
     char text[256];
     if (faults[kind]++ - before[kind] >= 3) return;
+    if (kind == OUT_OF_BOUNDS && device_of(where) >= 0) what = "memory of another device";
     snprintf(text, sizeof text, "%s: %s at %llx, thread %u of block %u, line %d of its PTX", NAMES[kind], what,
              (unsigned long long)where, m->threads ? thread % m->threads : 0, m->block, line);
     log_line(kind == BESIDE_ATOMIC ? "NOTE" : "FAULT", running, text);
@@ -135,31 +152,34 @@ static status run_grid(const program *p, uint32_t grid, uint32_t threads, void *
 
 /* Memory. */
 
-static uint32_t place_of(uint64_t address) {
-    uint32_t low = 0, high = here.count;
+static uint32_t place_of(const machine *m, uint64_t address) {
+    uint32_t low = 0, high = m->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (here.allocations[middle].low < address) low = middle + 1; else high = middle;
+        if (m->allocations[middle].low < address) low = middle + 1; else high = middle;
     }
     return low;
 }
 
 uint64_t virtual_take(uint64_t bytes, uint32_t item) {
-    static uint32_t room;
+    static uint32_t rooms[MOST_DEVICES];
     pthread_mutex_lock(&lock);
-    void *memory = used + bytes > MEMORY ? 0 : aligned_alloc(256, (bytes + 255) / 256 * 256);
+    int device = device_now();
+    machine *m = &machines[device];
+    void *memory = used[device] + bytes > MEMORY ? 0 : aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (memory) {
         memset(memory, (int)randomly(), bytes);
-        if (here.count == room) {
-            room = room ? 2 * room : 256;
-            here.allocations = realloc(here.allocations, room * sizeof(allocation));
+        uint32_t *room = &rooms[device];
+        if (m->count == *room) {
+            *room = *room ? 2 * *room : 256;
+            m->allocations = realloc(m->allocations, *room * sizeof(allocation));
         }
-        uint32_t at = place_of((uint64_t)memory);
-        memmove(here.allocations + at + 1, here.allocations + at, (here.count - at) * sizeof(allocation));
+        uint32_t at = place_of(m, (uint64_t)memory);
+        memmove(m->allocations + at + 1, m->allocations + at, (m->count - at) * sizeof(allocation));
         clock_now++;
-        here.allocations[at] = (allocation){
+        m->allocations[at] = (allocation){
             (uint64_t)memory, (uint64_t)memory + bytes, item, clock_now, clock_now, 0};
-        here.count++, used += bytes, device_memory = 1;
+        m->count++, used[device] += bytes, device_memory = 1;
     }
     pthread_mutex_unlock(&lock);
     return (uint64_t)memory;
@@ -167,10 +187,12 @@ uint64_t virtual_take(uint64_t bytes, uint32_t item) {
 
 void virtual_free(uint64_t address) {
     pthread_mutex_lock(&lock);
-    uint32_t at = place_of(address);
-    allocation gone = here.allocations[at];
-    memmove(here.allocations + at, here.allocations + at + 1, (here.count - at - 1) * sizeof(allocation));
-    here.count--, used -= gone.high - gone.low;
+    int device = device_of(address);
+    machine *m = &machines[device];
+    uint32_t at = place_of(m, address);
+    allocation gone = m->allocations[at];
+    memmove(m->allocations + at, m->allocations + at + 1, (m->count - at - 1) * sizeof(allocation));
+    m->count--, used[device] -= gone.high - gone.low;
     memset((void *)gone.low, 0xDD, gone.high - gone.low);
     free(gone.marks), free((void *)gone.low);
     pthread_mutex_unlock(&lock);
@@ -180,32 +202,59 @@ void virtual_free(uint64_t address) {
 
 static allocation *holding(uint64_t address) {
     uint32_t last = UINT32_MAX;
-    return found(&here, &last, address, 1);
+    int device = device_of(address);
+    return device < 0 ? 0 : found(&machines[device], &last, address, 1);
 }
 
 uint64_t virtual_clock(void) { return clock_now; }
 
 void virtual_written(uint64_t address) {
+    pthread_mutex_lock(&lock);
     allocation *a = holding(address);
     if (a) a->written = ++clock_now;
+    pthread_mutex_unlock(&lock);
 }
 
 uint64_t virtual_written_at(uint64_t address) {
+    pthread_mutex_lock(&lock);
     allocation *a = holding(address);
-    return a ? a->written : 0;
+    uint64_t at = a ? a->written : 0;
+    pthread_mutex_unlock(&lock);
+    return at;
 }
 
 uint64_t virtual_born_at(uint64_t address) {
+    pthread_mutex_lock(&lock);
     allocation *a = holding(address);
-    return a ? a->born : 0;
+    uint64_t at = a ? a->born : 0;
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+/* The device of the calling thread, and that whose memory holds an address. */
+int virtual_device(void) { return device_now(); }
+int virtual_device_of(uint64_t address) {
+    pthread_mutex_lock(&lock);
+    int device = device_of(address);
+    pthread_mutex_unlock(&lock);
+    return device;
 }
 
 /* A fault that the stand-in for CuPy has found. */
-void virtual_report(const char *text) { fault(&here, ORDER, text, 0, 0, 0); }
+void virtual_report(const char *text) {
+    pthread_mutex_lock(&lock);
+    fault(&here, ORDER, text, 0, 0, 0);
+    pthread_mutex_unlock(&lock);
+}
 
-uint64_t virtual_used(void) { return used; }
+uint64_t virtual_used(void) { return used[device_now()]; }
 uint64_t virtual_memory(void) { return MEMORY; }
-uint64_t virtual_launches(void) { return launches; }
+uint64_t virtual_launches_on(int device) { return launches[device]; }
+uint64_t virtual_launches(void) {
+    uint64_t all = 0;
+    for (int i = 0; i < MOST_DEVICES; i++) all += launches[i];
+    return all;
+}
 void virtual_seed(uint64_t given) { seed = given * 2 + 1; }
 
 /* Instructions (where kernels are compiled to count them), bytes loaded and stored, and barriers so far. */
@@ -222,7 +271,19 @@ void virtual_faults(uint64_t *out) { memcpy(out, faults, sizeof faults); }
 const char *virtual_texts(void) { return texts; }
 void virtual_forget(void) { memset(faults, 0, sizeof faults), texts[0] = 0; }
 
-/* The device, and its one context. */
+/* The devices, each with one context. */
+
+static int device_count(void) {
+    const char *given = getenv("VIRTUAL_GPU_DEVICES");
+    int count = given ? atoi(given) : 1;
+    return count < 1 ? 1 : count > MOST_DEVICES ? MOST_DEVICES : count;
+}
+
+/* Let the calling thread work on a device. */
+status virtual_use(int device) {
+    if (device < 0 || device >= device_count()) return INVALID_DEVICE;
+    return current = &contexts[device], OK;
+}
 
 status cuInit(unsigned flags) {
     const char *given = getenv("VIRTUAL_GPU_SEED");
@@ -231,10 +292,12 @@ status cuInit(unsigned flags) {
     return owner == getpid() ? OK : NOT_INITIALIZED;
 }
 status cuDriverGetVersion(int *version) { return *version = VERSION, OK; }
-status cuDeviceGetCount(int *count) { return *count = 1, OK; }
-status cuDeviceGet(int *device, int ordinal) { return *device = ordinal, ordinal ? INVALID_DEVICE : OK; }
+status cuDeviceGetCount(int *count) { return *count = device_count(), OK; }
+status cuDeviceGet(int *device, int ordinal) {
+    return *device = ordinal, ordinal < 0 || ordinal >= device_count() ? INVALID_DEVICE : OK;
+}
 status cuDeviceGetName(char *name, int length, int device) { return snprintf(name, length, "virtual"), OK; }
-status cuDeviceGetUuid(char *uuid, int device) { return memset(uuid, 7, 16), OK; }
+status cuDeviceGetUuid(char *uuid, int device) { return memset(uuid, 7 + device, 16), OK; }
 status cuDeviceGetAttribute(int *value, int attribute, int device) {
     /* Warp size, threads of a block, multiprocessors, dimensions of a grid and a block. */
     switch (attribute) {
@@ -248,15 +311,18 @@ status cuDeviceGetAttribute(int *value, int attribute, int device) {
     }
     return OK;
 }
-status cuDevicePrimaryCtxRetain(void **out, int device) { return *out = &context, OK; }
+status cuDevicePrimaryCtxRetain(void **out, int device) { return *out = &contexts[device], OK; }
 status cuDevicePrimaryCtxRelease(int device) { return OK; }
 status cuCtxGetCurrent(void **out) { return *out = current, OK; }
-status cuCtxSetCurrent(void *given) { return current = given, OK; }
-status cuCtxPushCurrent(void *given) { return current = given, OK; }
+status cuCtxSetCurrent(void *given) {
+    if (given && ((int *)given < contexts || (int *)given >= contexts + MOST_DEVICES)) return INVALID_CONTEXT;
+    return current = given, OK;
+}
+status cuCtxPushCurrent(void *given) { return cuCtxSetCurrent(given); }
 status cuCtxPopCurrent(void **out) { return *out = current, current = 0, OK; }
-status cuCtxGetDevice(int *device) { return *device = 0, current ? OK : INVALID_CONTEXT; }
+status cuCtxGetDevice(int *device) { return *device = device_now(), current ? OK : INVALID_CONTEXT; }
 status cuCtxSynchronize(void) { return waits++, OK; }
-status cuMemGetInfo(size_t *free_bytes, size_t *all) { return *free_bytes = MEMORY - used, *all = MEMORY, OK; }
+status cuMemGetInfo(size_t *free_bytes, size_t *all) { return *free_bytes = MEMORY - used[device_now()], *all = MEMORY, OK; }
 
 /* Kernels. */
 
@@ -329,7 +395,7 @@ status cuLaunchKernel(void *kernel, unsigned x, unsigned y, unsigned z, unsigned
         if (a) a->written = clock_now;
     }
     status result = run_grid(p, x, threads, parameters);
-    launches++;
+    launches[device_now()]++;
     pthread_mutex_unlock(&lock);
     return result;
 }

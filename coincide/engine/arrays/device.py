@@ -30,6 +30,7 @@ from coincide.model.errors import (
     SchemaError,
     argument,
     brief,
+    option,
 )
 from coincide.model.options import Backend, CorrelateOptions
 from coincide.model.sides import SIDES
@@ -49,6 +50,15 @@ def check_backend(backend: Backend) -> None:
     from gpu_kernels.device import usable
 
     usable.require()
+
+
+def check_devices(options: CorrelateOptions) -> None:
+    """Refuse several GPUs for arrays that lie on one."""
+    if options.devices != "one":
+        raise ConditionError(
+            f"arrays of a GPU are joined on that GPU (found {option('devices', options.devices)})."
+            f" Remove it, or {_BACK}"
+        )
 
 
 def check_report(report: JoinReport | None) -> None:

@@ -40,7 +40,7 @@ from coincide.engine.room import Expected
 from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters, offsets_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
-from coincide.model.options import Backend, CorrelateOptions, Emit
+from coincide.model.options import Backend, CorrelateOptions, Emit, check_devices
 from coincide.model.sides import RIGHT, SIDES
 from coincide.model.threads import in_order
 from cpu_fallback.join.event_join import EventJoin
@@ -101,7 +101,7 @@ def correlate_arrays(
         Where to join: ``"auto"`` is where the arrays are.
     options : CorrelateOptions
         `unit` says what numbers count. datetime64 counts ns where a side has them, else us. `threads`,
-        `classes` and `max_pairs` hold too.
+        `classes` and `max_pairs` hold too, and of arrays in the host's memory `devices`.
     report : JoinReport, optional
         Receives what was found.
 
@@ -152,6 +152,7 @@ def correlate_arrays(
         )
     if within is not None and condition is None and confidence is None:
         _check_exact(sides)
+    check_devices(options, backend)
     times = [_times_of(each) for each in sides]
     meant = condition_of(condition, within, confidence, (times[0], times[-1]), None)
     arguments = partial(
@@ -162,6 +163,7 @@ def correlate_arrays(
         from coincide.engine.arrays import device
 
         device.check_backend(backend)
+        device.check_devices(options)
         if emit != "aggregates":
             device.check_report(report)
             return device.on_device(sides, arguments, asked, options)

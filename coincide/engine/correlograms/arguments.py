@@ -18,7 +18,7 @@ from coincide.engine.join.pair_arguments import GivenWindow, are_exact, window_o
 from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import TimingCondition, within
 from coincide.model.errors import ConditionError, argument, brief, said_of, several
-from coincide.model.options import CorrelateOptions, check_count, check_no_most
+from coincide.model.options import CorrelateOptions, check_count, check_no_most, check_one_device
 from coincide.model.units import Duration, Tick, plain, size_of
 
 RATES: Literal["rates"] = "rates"
@@ -76,6 +76,7 @@ class HistogramArguments:
                 f"{argument('within')} has two ends here (found {predicate}). Give both, such as"
                 f" {argument('within', ('-1h', '0s'))}."
             )
+        check_one_device(options, "a histogram is counted by the CPU")
         join = JoinArguments(
             TimingCondition(predicate, ANY), left_time=left_time, right_time=right_time, by=by,
             left_columns=(), right_columns=(), probability=True,  # some column of a pair

@@ -74,6 +74,8 @@ _OTHER_WAY: dict[str, Way] = {
 class JoinArguments(PairArguments):
     """The question of a join, whatever its sides are: the arguments of `coincide.correlate`."""
 
+    is_in_time: ClassVar[bool] = True
+
     condition: TimingCondition | SpanRelation
     left_time: GivenTimes = field(default=TIMES, kw_only=True)
     right_time: GivenTimes = field(default=TIMES, kw_only=True)

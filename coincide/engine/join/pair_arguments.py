@@ -65,6 +65,8 @@ from coincide.model.options import (
     PreferEffect,
     Ties,
     check_choice,
+    check_devices,
+    check_one_device,
     check_options,
     preferences_of,
     words_of,
@@ -93,6 +95,8 @@ class PairArguments(Output, ABC):
     matchless: ClassVar[str] = "time or key"
     """What rows lack that match nothing."""
     kind_of_choice: ClassVar[type[MatchChoice]] = MatchChoice
+    is_in_time: ClassVar[bool] = False
+    """Whether it is a join in time, which several GPUs can share."""
 
     by: Keys = ()
     how: How = "inner"
@@ -124,6 +128,9 @@ class PairArguments(Output, ABC):
         self._check_aggregates()
         self.choice.check_output(self)
         check_backend(self.backend)
+        if not self.is_in_time:
+            check_one_device(self.options, "this is none")
+        check_devices(self.options, self.backend)
         if self.is_one_stream and self.keys != self.right_keys:
             raise OneStreamError(
                 "both sides of one stream have the same keys. Name each once in"
@@ -304,6 +311,7 @@ class PairArguments(Output, ABC):
             "threads": self.options.threads or threads,
             "batch_pairs": self.options.batch_pairs or batch_pairs,
             "max_pairs": self.options.max_pairs,
+            "devices": self.options.devices,
             "models": (own.model, others.model),
         }
 

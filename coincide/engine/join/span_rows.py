@@ -21,7 +21,7 @@ from coincide.engine.join.join import TablePlan, given_tables, resolved, with_kn
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.model.errors import ConditionError, SchemaError, argument, brief
-from coincide.model.options import CorrelateOptions, check_no_most, check_options
+from coincide.model.options import CorrelateOptions, check_no_most, check_one_device, check_options
 from coincide.model.ordering import stable_order
 from coincide.model.relations import overlapping
 from coincide.model.units import Duration, Tick
@@ -97,6 +97,7 @@ def read_spans(
     _check_known(time=time)
     check_options(options, CorrelateOptions)
     check_no_most(options, "this answer has no pairs")
+    check_one_device(options, "this is none")
     arguments = _OneTable(
         overlapping(gap=gap), left_time=time, by=by, options=options,
         left_columns=columns, how="semi", is_one_stream=True,
@@ -128,6 +129,7 @@ def read_both(
     _check_known(left_time=times[0], right_time=times[1])
     check_options(options, CorrelateOptions)
     check_no_most(options, "this answer has no pairs")
+    check_one_device(options, "this is none")
     asked = JoinArguments(
         overlapping(), left_time=times[0], right_time=times[1], by=by,
         options=options, left_columns="*", right_columns=(), how="semi",

@@ -54,6 +54,7 @@ class AnySpec(Output, ABC):
     threads: int = 1
     batch_pairs: int = 1_000_000
     max_pairs: int | None = None  # for a task, or for a join in one process
+    devices: str = "one"  # GPUs of this process; tasks of Spark have one
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     coordinates: int = 0  # an event's; 0 where it does not matter where events are
     is_one_stream: bool = False  # the sides are parts of one stream, whose events have an identity

@@ -43,6 +43,7 @@ _OF_ENDS = ("around", "clock", *_OF_CLOCKS)
 """Those that starts and ends of spans take as well."""
 _OPTIONS = (
     "unit", "tick", "invalid", "slices", "batch_pairs", "max_pairs", "classes", "threads", "way",
+    "devices",
 )  # fmt: skip
 _AS_GIVEN = (
     "how", "emit", "probability", "backend", "k", "ties", "matching", "largest_group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 
@@ -24,6 +25,7 @@ from coincide.engine.join.spec import AnySpec, Pairing
 from coincide.engine.pairs.best import BestMatches, OrderedBest, RankedBest
 from coincide.engine.pairs.resilient import resilient_ranked
 from coincide.engine.pairs.source import PairSource, RangedSource, RankedSource
+from coincide.engine.resilient import GPU
 from coincide.model.condition import OpenWindow, Window
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.relations import SpanWindow
@@ -98,6 +100,7 @@ class TimingPairing(Pairing):
             self._model = IntervalPairs(spec.window, sought=window)
         # Not by way of self: in a cycle a GPU's memory would wait for the collector.
         sides, model = self._events, self._model
+        is_dealt = spec.devices == "all"
         join: PairSource
         ranked: RankedSource | None = None
         ranged: RangedSource | None = None
@@ -122,7 +125,7 @@ class TimingPairing(Pairing):
         else:
             join = ranked = ranged = resilient_ranked(
                 self._backend,
-                lambda package: import_module(package).EventJoin(
+                lambda package: event_join(package, is_dealt)(
                     *sides, model, classes=spec.classes, threads=spec.threads, empty=arrow_int64
                 ),
             )
@@ -225,6 +228,15 @@ class TimingPairing(Pairing):
     @property
     def doubt(self) -> int:  # noqa: D102
         return doubt_of_order(self.spec.window, self.spec.are_symmetric)
+
+
+def event_join(package: str, is_dealt: bool) -> Callable[..., RangedSource]:
+    """What makes a backend's join; of a GPU's one that may be dealt over all devices."""
+    if is_dealt and package == GPU:
+        found: Callable[..., RangedSource] = import_module(f"{package}.dealt").DealtJoin
+        return found
+    of_one: Callable[..., RangedSource] = import_module(package).EventJoin
+    return of_one
 
 
 def last_until(

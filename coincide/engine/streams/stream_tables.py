@@ -31,6 +31,7 @@ from coincide.model.options import (
     Matching,
     Prefer,
     check_no_most,
+    check_one_device,
 )
 from coincide.model.units import Duration
 
@@ -129,6 +130,7 @@ def stream_tables(
     times = (left_time, left_time if right_delay is None else right_time)
     cure = "Use correlate_streams on Spark, or correlate_tables once the rows are there."
     check_no_spans("stream_tables", cure, condition, *times)
+    check_one_device(options, "a push of a stream is small")
     asked = condition_of(condition, within, confidence, times, weights)
     if not isinstance(asked, TimingCondition):
         raise SchemaError(

@@ -15,6 +15,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
+from coincide.engine.backends import check_task_devices
 from coincide.engine.events.schemas import type_of
 from coincide.engine.files.common_schema import check_files
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, shown
@@ -170,6 +171,7 @@ def plan_direct(
     names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
 ) -> DirectJoin:
     """Plan a direct join for Spark's workers."""
+    check_task_devices(arguments.options)
     tasks = parallelism(spark)
     join = plan_files(
         left, right, arguments, parallelism=tasks, compares_slices=compares_slices, names=names

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
+from coincide.engine.backends import check_task_devices
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
 from coincide.model.options import OUTPUT_ROWS, check_choice, check_count, check_no_most
@@ -197,6 +198,7 @@ def check_join(arguments: PairArguments) -> None:
             " keeps events as long as its window reaches. Remove it, or widen the window."
         )
     check_no_most(arguments.options, "a stream has no end")
+    check_task_devices(arguments.options)
     options, cures = arguments.options, {"way": "Remove it.", "slices": "Use slice_length."}
     for name, usual in (("way", "auto"), ("slices", None)):
         if getattr(options, name) != usual:

@@ -37,6 +37,10 @@ def events(spark: SparkSession) -> DataFrame:
         ({"howw": "left"}, "there is no argument 'howw'. Use one of correlate's: .*left_time"),
         ({"options": CorrelateOptions(unit="ms", way="exchange")}, "way='exchange'.*Remove it"),
         ({"options": CorrelateOptions(unit="ms", slices=5)}, "Use slice_length"),
+        (
+            {"options": CorrelateOptions(unit="ms", devices="all"), "backend": "gpu"},
+            r"a task has the one that Spark gives it\. Remove it",
+        ),
         ({"options": CorrelateOptions(), "left_delay": 5, "right_delay": 5}, "unit='ms'"),
         (
             {"confidence": 0.4, "left_time": ("t", "later")},

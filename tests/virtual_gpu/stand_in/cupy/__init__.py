@@ -15,7 +15,7 @@ import numpy as np
 from numpy import float64, int64, uint8
 
 from cupy import cuda
-from cupy._memory import Memory
+from cupy._memory import DRIVER, Memory, address, check_device
 from tests.virtual_gpu import compiling
 
 __version__ = "14.2.0"
@@ -39,7 +39,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     nbytes = property(lambda self: self._held.nbytes)
     flags = property(lambda self: self._held.flags)
     data = property(lambda self: cuda.MemoryPointer(self._held))
-    device = property(lambda _: cuda.Device())
+    device = property(lambda self: cuda.Device(_place(self._held)))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         }  # fmt: skip
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return _CUDA, 0
+        return _CUDA, self.device.id
 
     def __dlpack__(self, **_: Any) -> Any:
         return self._held
@@ -70,6 +70,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self._held)
 
     def __getitem__(self, index: Any) -> ndarray:
+        check_device(self._held)
         index = _own(index, "an index")
         found = self._held[index]
         if isinstance(found, np.ndarray) and np.may_share_memory(found, self._held):
@@ -80,6 +81,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return _copied(found)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        check_device(self._held)
         cuda.written(self._held)
         self._held[_own(index, "an index")] = _own(value, "an assignment")
 
@@ -116,6 +118,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             raise ValueError(f"{out.dtype}, {out.shape} is not {self.dtype}, {self.shape}")
         if not out.flags.c_contiguous or not self.flags.c_contiguous:
             raise RuntimeError("copies take C-contiguous arrays")
+        check_device(self._held)
         if stream is None:
             cuda.crossed(self._held, to_host=True, waiting=True)
             np.copyto(out, self._held)
@@ -133,6 +136,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError(f"{source.dtype} array cannot be set to {self.dtype} array")
         if source.shape != self.shape:
             raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {source.shape}")
+        check_device(self._held)
         if stream is None:
             cuda.written(self._held)
             cuda.crossed(self._held, to_host=False, waiting=False)
@@ -141,6 +145,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             stream.copy(self._held, np.ascontiguousarray(source), to_host=False)
 
     def fill(self, value: Any) -> None:
+        check_device(self._held)
         cuda.written(self._held)
         self._held.fill(_own(value, "fill"))
 
@@ -171,9 +176,15 @@ for _name in ("sum", "max", "min", "cumsum", "any", "all"):
     setattr(ndarray, _name, _reduced(_name))
 
 
+def _place(held: np.ndarray) -> int:
+    """The device of an array."""
+    return DRIVER.virtual_device_of(address(held)) if held.size else DRIVER.virtual_device()
+
+
 def _own(given: Any, where: str) -> Any:
     """What NumPy is to work on; arrays of the host are refused."""
     if isinstance(given, ndarray):
+        check_device(given._held)
         return given._held
     if isinstance(given, np.ndarray):
         raise TypeError(f"Unsupported type {type(given)} in {where}")

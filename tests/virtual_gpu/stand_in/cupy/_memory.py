@@ -11,7 +11,7 @@ DRIVER = ctypes.CDLL("libcuda.so.1")
 DRIVER.virtual_take.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
 for _name in ("take", "free", "written", "written_at", "born_at", "clock", "used", "memory"):
     getattr(DRIVER, f"virtual_{_name}").restype = ctypes.c_uint64
-for _name in ("free", "written", "written_at", "born_at"):
+for _name in ("free", "written", "written_at", "born_at", "device_of"):
     getattr(DRIVER, f"virtual_{_name}").argtypes = [ctypes.c_uint64]
 DRIVER.virtual_report.argtypes = [ctypes.c_char_p]
 DRIVER.virtual_crossed.argtypes = [ctypes.c_int, ctypes.c_uint64]
@@ -42,6 +42,12 @@ class Memory:
         """Uninitialised."""
         shape = tuple(map(int, np.atleast_1d(shape))) if shape != () else ()
         return np.asarray(cls(shape, dtype)) if np.prod(shape) else np.empty(shape, dtype)
+
+
+def check_device(held: np.ndarray) -> None:
+    """The calling thread works on the device whose memory an array is in: CuPy's work would go astray."""
+    if held.size and DRIVER.virtual_device_of(address(held)) != DRIVER.virtual_device():
+        DRIVER.virtual_report(b"an array that lies on another device")
 
 
 def address(held: np.ndarray) -> int:

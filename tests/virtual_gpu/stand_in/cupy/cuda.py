@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cupy._memory import DRIVER, OutOfMemoryError, address
+from cupy._memory import DRIVER, OutOfMemoryError, address, check_device
 
 __all__ = ["OutOfMemoryError"]
 
@@ -89,6 +89,7 @@ class Stream:
 
     def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
         self.ptr = 0 if null else id(self)
+        self._device = DRIVER.virtual_device()
         self.queue: list[Callable[[], None]] = []
         self._done = self._follows = 0
 
@@ -130,6 +131,9 @@ class Stream:
             DRIVER.virtual_report(
                 b"a copy that nobody waits for, of host memory that is not pinned"
             )
+        check_device(device)
+        if self._device != DRIVER.virtual_device():
+            DRIVER.virtual_report(b"a copy by a stream of another device")
         crossed(device, to_host=to_host, waiting=False)
         start, size = address(device), device.nbytes
         born = DRIVER.virtual_born_at(start)
@@ -166,14 +170,14 @@ def get_current_stream() -> Stream:
 
 
 class Device:
-    """The one device."""
+    """A device: without a number that of the calling thread."""
 
-    def __init__(self, number: int = 0) -> None:
-        self.id = number
+    def __init__(self, number: int | None = None) -> None:
+        self.id = DRIVER.virtual_device() if number is None else number
 
     def use(self) -> None:
         DRIVER.cuInit(0)
-        if self.id:
+        if DRIVER.virtual_use(self.id):
             raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
 
 
@@ -185,7 +189,7 @@ class CUDARuntimeError(RuntimeError):
 
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDevice=lambda: 0,
+    getDevice=DRIVER.virtual_device,
     memGetInfo=lambda: (DRIVER.virtual_memory() - DRIVER.virtual_used(), DRIVER.virtual_memory()),
     getDeviceProperties=lambda number: {
         "name": b"virtual", "major": 9, "minor": 0, "totalGlobalMem": DRIVER.virtual_memory(),

@@ -1,0 +1,277 @@
+"""The arguments of sequences and coincidences, checked before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+from coincide.engine.events.frames import TABLES, kind_of, offers_arrow
+from coincide.engine.events.keys import is_all_columns
+from coincide.engine.events.spans import Spans
+from coincide.engine.events.timestamp_names import GivenTimes
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import GivenWindow, are_exact, window_of
+from coincide.model.condition import Confidence, TimingCondition, Within, checked_confidence
+from coincide.model.errors import ConditionError, SchemaError, argument, brief, said_of
+from coincide.model.options import (
+    Backend,
+    CorrelateOptions,
+    check_choice,
+    check_options,
+    check_truth,
+)
+from coincide.model.units import Duration
+
+MOST_STREAMS = 8
+"""The most streams of uncertain times: the more there are, the less floats tell of the whole."""
+
+SequenceHow = Literal["inner", "anti"]
+SequenceEmit = Literal["sequences", "counts", "best"]
+SequencePrefer = Literal["probability", "first", "last"]
+TimesOfAll = GivenTimes | Mapping[str, GivenTimes]
+ColumnsOfAll = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+KeysOfAll = str | Sequence[str | Sequence[str]]
+
+
+@dataclass(frozen=True)
+class LinkArguments(JoinArguments):
+    """The join of a stream with the next, which are called as users call them."""
+
+    called: tuple[str, str] = field(default=("a", "b"), kw_only=True)
+
+    @property
+    def prefixes(self) -> tuple[str, str]:  # type: ignore[override]
+        """As in `PairArguments`."""
+        return self.called
+
+    @property
+    def _names_of_columns(self) -> list[str]:
+        return ["left_columns", "right_columns"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streams:
+    """The streams of a sequence or coincidence, in their order, and what is the same for all links."""
+
+    tables: tuple[Any, ...]
+    names: tuple[str, ...]
+    times: tuple[GivenTimes, ...]
+    keys: tuple[tuple[str, ...], ...]
+    columns: tuple[tuple[str, ...], ...]
+    confidence: float
+    backend: Backend
+    options: CorrelateOptions
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether all times are instants, by how they are named."""
+        return are_exact_times(self.times)
+
+    def link(self, left: int, right: int, window: Within) -> LinkArguments:
+        """The join of two of them."""
+        pair = left, right
+        return LinkArguments(
+            TimingCondition(window, self.confidence),
+            left_time=self.times[left], right_time=self.times[right],
+            left_columns=self.columns[left], right_columns=self.columns[right],
+            by=list(zip(*(self.keys[each] for each in pair), strict=True)),
+            backend=self.backend, options=self.options,
+            called=(self.names[left], self.names[right]),
+        )  # fmt: skip
+
+
+def are_exact_times(times: Sequence[GivenTimes]) -> bool:
+    """Whether each has one column, or is about it by nothing."""
+    return all(are_exact((each,)) for each in times)
+
+
+def streams_of(
+    tables: Sequence[Any] | Mapping[str, Any],
+    names: Sequence[str] | None,
+    time: TimesOfAll,
+    by: KeysOfAll,
+    columns: ColumnsOfAll,
+    confidence: Confidence | None,
+    backend: Backend,
+    options: CorrelateOptions,
+) -> Streams:
+    """What was given of all streams, checked."""
+    names, given = _named(tables, names)
+    times = tuple(_of_each(time, names, "time"))
+    check_options(options, CorrelateOptions)
+    _check_options(options)
+    for name, each in zip(names, times, strict=True):
+        if isinstance(each, Spans):
+            raise ConditionError(
+                f"{argument('time')} of {name} says that events last, and windows are between"
+                f" instants (found {each}). Name the column of starts or of ends."
+            )
+    if confidence is None:
+        if not are_exact_times(times):
+            raise ConditionError(
+                f"{argument('confidence')} is missing, which uncertain times need. Give it, such as"
+                f" {argument('confidence', 0.9)}, or name one column of exact times."
+            )
+        confidence = 1.0
+    elif not are_exact_times(times) and len(names) > MOST_STREAMS:
+        raise ConditionError(
+            f"sequences of uncertain times have {MOST_STREAMS} streams at most (found {len(names)}). Use"
+            " exact times, such as midpoints."
+        )
+    return Streams(
+        tables=given, names=names, times=times, keys=_keys(by, names),
+        columns=tuple(map(_columns, _of_each(columns, names, "columns"))),
+        confidence=checked_confidence(confidence), backend=backend, options=options,
+    )  # fmt: skip
+
+
+def _named(
+    tables: Sequence[Any] | Mapping[str, Any], names: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    if isinstance(tables, Mapping) and names is None:
+        names, given = tuple(tables), tuple(tables.values())
+    elif isinstance(tables, (list, tuple)):
+        given = tuple(tables)
+        names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(given)] if names is None else names)
+    else:
+        raise SchemaError(
+            f"{argument('tables')} must be a list of tables, or a dict of them by name (found"
+            f" {kind_of(tables)})."
+        )
+    if len(given) < 2:
+        raise ConditionError(
+            f"{argument('tables')} needs two streams or more (found {len(given)}). Add one; the same"
+            " table may be given several times."
+        )
+    wrong = [name for name in names if not (isinstance(name, str) and name)]
+    if wrong or len(set(names)) < len(names) or len(names) != len(given):
+        raise ConditionError(
+            f"{argument('names')} must be {len(given)} different names, one for each table (found"
+            f" {brief(list(names))}). Write names=('click', 'cart', 'pay')."
+        )
+    for name, each in zip(names, given, strict=True):
+        if not offers_arrow(each):
+            raise SchemaError(f"{name} must be {TABLES} (found {kind_of(each)}).")
+    return names, given
+
+
+def _of_each(given: Any, names: Sequence[str], called: str) -> list[Any]:
+    """What was given for all streams, or by the name of each."""
+    if not isinstance(given, Mapping):
+        return [given] * len(names)
+    if set(given) != set(names):
+        raise ConditionError(
+            f"{argument(called)} by name must name every stream, which are {', '.join(names)} (found"
+            f" {', '.join(map(str, given))})."
+        )
+    return [given[name] for name in names]
+
+
+def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if is_all_columns(given) or is_all_columns(names):
+        raise ConditionError(
+            f"{argument('columns')} takes names (found '*'). Name the columns, or give them by stream:"
+            " columns={'click': ['id', 'page'], ...}."
+        )
+    return names
+
+
+def _keys(by: KeysOfAll, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The key columns of each stream."""
+    given = [by] if isinstance(by, str) else list(by)
+    each = [[key] * len(names) if isinstance(key, str) else list(key) for key in given]
+    for key in each:
+        if len(key) != len(names) or not all(isinstance(name, str) for name in key):
+            raise ConditionError(
+                f"a key in {argument('by')} is one name, or one for each of {len(names)} streams (found"
+                f" {brief(key)}). Write by='user', or by=[('user', 'uid', 'user')]."
+            )
+    return tuple(tuple(key[i] for key in each) for i in range(len(names)))
+
+
+def _check_options(options: CorrelateOptions) -> None:
+    """Refuse options of two sides."""
+    for name in ("left_unit", "right_unit", "left_longest", "right_longest"):
+        if getattr(options, name) is not None:
+            raise ConditionError(
+                f"{argument(name)} is said of two sides, and these are streams in a row (found"
+                f" {getattr(options, name)!r}). Give {argument('unit')}, or times of one unit."
+            )
+
+
+def windows_of(given: Sequence[GivenWindow], streams: Streams) -> tuple[Within, ...]:
+    """A window for each step of a sequence."""
+    if isinstance(given, (str, Within)) or not isinstance(given, Sequence):
+        given = [given]
+    steps = len(streams) - 1
+    if len(given) != steps:
+        raise ConditionError(
+            f"{argument('windows')} needs one window for each of {steps} steps, from"
+            f" {' to '.join(streams.names)} (found {len(given)}). Write windows=["
+            f"{', '.join([repr(('0s', '5s'))] * steps)}]."
+        )
+    return tuple(closed_window(each, f"windows[{i}]") for i, each in enumerate(given))
+
+
+def closed_window(given: GivenWindow, called: str) -> Within:
+    """A window with two ends."""
+    with said_of(called):
+        window = window_of(given)
+    if window.is_open:
+        raise ConditionError(
+            f"{called} needs both ends, or all later events would be in it (found {window}). Give the"
+            " longest that may pass, such as ('0s', '1h')."
+        )
+    return window
+
+
+def width_of(given: Duration) -> Within:
+    """The window of any two events of a coincidence."""
+    if isinstance(given, (tuple, list, Within)):
+        raise ConditionError(
+            f"{argument('within')} is the longest time between any two events of a coincidence, one"
+            f" duration such as '50ms' (found {brief(given)}). For events in order use sequence_tables."
+        )
+    return closed_window(given, "within")
+
+
+def check_apart(streams: Streams) -> None:
+    """Refuse one table at two places of a coincidence."""
+    tables, names = streams.tables, streams.names
+    for i, j in combinations(range(len(streams)), 2):
+        if tables[i] is tables[j]:
+            raise ConditionError(
+                f"a coincidence has different streams (found one table as {names[i]} and as"
+                f" {names[j]}). Give each stream once; pairs within one are correlate_tables(table,"
+                " within=...)."
+            )
+
+
+def check_question(how: str, emit: str, prefer: str, probability: bool, links: bool) -> None:
+    """Refuse what has no meaning together."""
+    check_choice("how", how, get_args(SequenceHow))
+    check_choice("emit", emit, get_args(SequenceEmit))
+    check_choice("prefer", prefer, get_args(SequencePrefer))
+    for name, asked in (("probability", probability), ("link_probability", links)):
+        check_truth(name, asked)
+        if asked and (how == "anti" or emit == "counts"):
+            what = argument("how", how) if how == "anti" else argument("emit", emit)
+            raise ConditionError(
+                f"{what} gives no sequence, so there is no probability. Remove {argument(name, True)}."
+            )
+    if how == "anti" and emit != "sequences":
+        raise ConditionError(
+            f"{argument('how', how)} gives the first events that begin no sequence. Remove"
+            f" {argument('emit', emit)}."
+        )
+    if prefer != "probability" and emit != "best":
+        raise ConditionError(
+            f"{argument('prefer', prefer)} chooses the best sequence of a first event. Add"
+            f" {argument('emit', 'best')}, or remove {argument('prefer')}."
+        )

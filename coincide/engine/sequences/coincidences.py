@@ -1,0 +1,308 @@
+"""Coincidences of events of several tables: sets of events within a width of each other."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, reduce
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.rows import Gather
+from coincide.engine.events.sides import like_width
+from coincide.engine.room import check_most
+from coincide.engine.sequences.arguments import (
+    ColumnsOfAll,
+    KeysOfAll,
+    Streams,
+    TimesOfAll,
+    check_apart,
+    streams_of,
+    width_of,
+)
+from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
+from coincide.engine.sequences.walk import (
+    ExactJudge,
+    Found,
+    Judge,
+    Sizes,
+    Walk,
+    WholeJudge,
+    followed,
+)
+from coincide.model.condition import Confidence, Within
+from coincide.model.counters import runs_of_about
+from coincide.model.errors import ConditionError, argument
+from coincide.model.options import Backend, CorrelateOptions, check_truth
+from coincide.model.remembered import remembered
+from coincide.model.sequences.laws import Laws
+from coincide.model.sequences.wholes import GATHERING, Whole
+from coincide.model.threads import all_cores
+from coincide.model.units import Duration
+
+_BATCH = 1 << 18
+STREAMS = "streams"
+"""The column that counts the streams that have an event in a set."""
+
+
+class CoincidenceJob:
+    """One pass over several tables: the sets of each choice of streams, but for parts of larger ones."""
+
+    def __init__(
+        self, streams: Streams, width: Within, at_least: int, *, probability: bool
+    ) -> None:
+        self._started = clock.perf_counter()
+        self.streams, self.at_least, self.probability = streams, at_least, probability
+        self._reader = Reader(streams)
+        pairs = list(combinations(range(len(streams)), 2))
+        self._jobs = {pair: self._reader.plan(*pair, width) for pair in pairs}
+        self._links: dict[tuple[int, int], Links] = {}
+        self._sizes = Sizes()
+
+    def run(self) -> pa.Table:
+        """The whole answer: sets of most streams first."""
+        n = len(self.streams)
+        for pair, job in self._jobs.items():
+            self._links[pair] = self._reader.links(*pair, job)
+        batches = [
+            batch
+            for size in range(n, self.at_least - 1, -1)
+            for members in combinations(range(n), size)
+            for batch in self._batches(members)
+        ]
+        return pa.Table.from_batches(batches, schema=self.schema)
+
+    def _batches(self, members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+        """The sets of events of some streams that no larger set holds."""
+        options = self.streams.options
+        links = [self._link(*pair) for pair in pairwise(members)]
+        for other in set(range(len(self.streams))).difference(members):
+            self._link(self._nearest(members, other)[1], other)  # before threads share it
+        walk = Walk(
+            links, partial(self._are_near, members), self._judge(members),
+            options.batch_pairs or _BATCH,
+        )  # fmt: skip
+        finish = partial(self._finished, members)
+        for sizes, (batch, doubted) in walk.found(finish, options.threads or all_cores()):
+            sizes = Sizes(sizes.tried, sizes.doubted + doubted, batch.num_rows)
+            self._sizes = self._sizes.with_more(sizes)
+            check_most(self._sizes.found, options.max_pairs, "coincidences")
+            yield batch
+
+    def _finished(self, members: tuple[int, ...], found: Found) -> tuple[pa.RecordBatch, int]:
+        """The rows of sets that no larger set holds; and how often floats could not decide that."""
+        doubted = 0
+        for other in set(range(len(self.streams))).difference(members):
+            found, more = self._without_parts(members, other, found)
+            doubted += more
+        return self._batch(members, found), doubted
+
+    def _nearest(self, members: tuple[int, ...], other: int) -> tuple[int, int]:
+        """The place among members, and the stream, whose links lead to another stream."""
+        place = max((k for k, each in enumerate(members) if each < other), default=0)
+        return place, members[place]
+
+    def _without_parts(
+        self, members: tuple[int, ...], other: int, found: Found
+    ) -> tuple[Found, int]:
+        """Sets that no event of another stream makes larger; and how often floats could not decide."""
+        larger, part, doubted = (*members, other), found.tuples, 0
+        place, nearest = self._nearest(members, other)
+        link = self._link(nearest, other)
+        judge, is_part = self._judge(larger), np.zeros(part.size, bool)
+        sizes = (link.ends - link.begins)[part.rows[place]]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        for run in runs_of_about(offsets, self.streams.options.batch_pairs or _BATCH):
+            grown, parents = followed(part.of(slice(*run)), link, place, tells=True)
+            near = self._are_near(larger, grown.rows)
+            holds, _, more = judge.verdicts(grown.where(near))
+            doubted += more
+            parents = parents[near]
+            is_part[run[0] + (parents if holds is None else parents[holds])] = True
+        return found.of(np.flatnonzero(~is_part)), doubted
+
+    def _link(self, left: int, right: int) -> Links:
+        """The links of two streams, whichever of them comes first."""
+        pair = left, right
+        if pair not in self._links:
+            size = len(self._reader.stream(left).side)
+            self._links[pair] = self._links[right, left].mirrored(size)
+        return self._links[pair]
+
+    def _are_near(self, members: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
+        """Sets that may be within the width of each other, by where their times can be."""
+        sides = [self._reader.stream(k).side for k in members[: len(rows)]]
+        ends = list(zip(sides, rows, strict=True))
+        latest = reduce(np.maximum, (side.min_time[row] for side, row in ends))
+        earliest = reduce(np.minimum, (side.max_time[row] for side, row in ends))
+        return latest - earliest <= self._width
+
+    @remembered
+    def _width(self) -> int:
+        return next(iter(self._jobs.values())).plan.timing.window.hi
+
+    def _judge(self, members: tuple[int, ...]) -> Judge:
+        sides = [self._reader.stream(k).side for k in members]
+        if all(side.are_instants for side in sides):
+            return ExactJudge(None)  # those are within the width that may be
+        laws, numbers = self._laws
+        width = np.array([self._width])
+        whole = Whole(GATHERING, -width, width)
+        times, own = [side.max_time for side in sides], [numbers[k] for k in members]
+        return WholeJudge(whole, times, own, laws, self.streams.confidence, self.probability)
+
+    @remembered
+    def _laws(self) -> tuple[Laws, list[np.ndarray]]:
+        return self._reader.laws()
+
+    def _batch(self, members: tuple[int, ...], found: Found) -> pa.RecordBatch:
+        size, streams = found.rows[0].size, self.streams
+        first = self._reader.stream(members[0]).side
+        columns = [
+            Gather(key, kind)(found.rows[0])
+            for key, kind in zip(first.keys, self._kinds, strict=True)
+        ]
+        for k in range(len(streams)):
+            for column in self._reader.stream(k).side.payload:
+                is_there = k in members
+                columns.append(
+                    Gather(column, column.type)(found.rows[members.index(k)])
+                    if is_there
+                    else pa.nulls(size, column.type)
+                )
+        columns.append(pa.array(np.full(size, len(members))))
+        if self.probability:
+            columns.append(pa.array(found.probability))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    @remembered
+    def _kinds(self) -> list[pa.DataType]:
+        """The types of keys, each of which holds those of all streams."""
+        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
+        each = zip(*([key.type for key in side.keys] for side in sides), strict=True)
+        return [reduce(like_width, kinds) for kinds in each]
+
+    @remembered
+    def schema(self) -> pa.Schema:
+        """The columns of the output."""
+        streams = self.streams
+        fields = [pa.field(*each) for each in zip(streams.keys[0], self._kinds, strict=True)]
+        for k, called in enumerate(streams.names):
+            side = self._reader.stream(k).side
+            own = zip(streams.columns[k], side.payload, strict=True)
+            fields += [pa.field(f"{called}_{name}", column.type) for name, column in own]
+        fields.append(pa.field(STREAMS, pa.int64()))
+        if self.probability:
+            fields.append(pa.field("probability", pa.float64()))
+        return pa.schema(fields)
+
+    def summary(self) -> SequenceSummary:
+        """What was done."""
+        names = self.streams.names
+        counts = {name: self._reader.stream(k).counts for k, name in enumerate(names)}
+        links = {f"{names[a]} to {names[b]}": self._links[a, b].targets.size for a, b in self._jobs}
+        seconds = clock.perf_counter() - self._started
+        return SequenceSummary(
+            counts, links, *self._sizes, seconds, self._tick
+        )  # fmt: skip
+
+    @property
+    def _tick(self) -> Any:
+        assert self._reader.tick is not None
+        return self._reader.tick
+
+
+def coincidence_tables(
+    tables: Sequence[Any] | Mapping[str, Any],
+    within: Duration,
+    confidence: Confidence | None = None,
+    *,
+    at_least: int | None = None,
+    names: Sequence[str] | None = None,
+    time: TimesOfAll = ("min_time", "max_time"),
+    by: KeysOfAll = (),
+    columns: ColumnsOfAll = ("id",),
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: SequenceReport | None = None,
+) -> pa.Table:
+    """Find sets of events of several tables, in any order, within a width of each other; in this process.
+
+    A set has at most one event of each stream. It qualifies when the probability that its largest and its
+    smallest time differ by `within` at most reaches the confidence threshold. A set that is part of a
+    larger one is not told again.
+
+    Parameters
+    ----------
+    tables : list of tables, or dict of them by name, at least two
+        What `correlate_tables` takes, each once.
+    within : duration
+        The longest time between any two events of a set: ``"50ms"``, or ticks.
+    confidence : float, optional
+        In (0, 1]. Exact times need none.
+    at_least : int, optional
+        The least number of streams that have an event in a set. None: all.
+    names : sequence of str, optional
+        What the tables are called in the output; without names ``a``, ``b``, ``c`` and so on.
+    time : str, (str, str), Around or Histograms; or dict of them by name
+        The time columns, like ``left_time`` of `correlate_tables`.
+    by : str, or sequence of str and of tuples
+        Columns that must be equal in all events of a set; a tuple has the name in each table.
+    columns : str or sequence of str; or dict of them by name
+        Columns for the output, as ``<name>_<column>``. Where a table has no column ``"id"``, the number of
+        the row is its id.
+    probability : bool
+        Add the probability of the whole, float64.
+    backend : {"auto", "cpu", "gpu"}
+        What finds pairs. Sets are made of them by the CPU.
+    options : CorrelateOptions
+        What numbers in time columns count, what becomes of invalid rows, and how it runs.
+    report : SequenceReport, optional
+        Receives what the rows were and what was found.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, those of each stream, null where a set has no event of it, ``streams``, int64: how
+        many streams have one, and ``probability``. Sets of most streams come first.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense, or a table is given twice.
+    DataError
+        If rows are invalid and ``options.invalid`` is ``"raise"``.
+    MemoryBudgetError
+        If there are more sets than ``options.max_pairs``.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+
+    Examples
+    --------
+    >>> stations = {"N": {"t": [10, 500]}, "E": {"t": [40]}, "S": {"t": [35, 520]}}
+    >>> coincidence_tables(stations, 30, at_least=2, time="t").to_pylist()
+    [{'N_id': 0, 'E_id': 0, 'S_id': 0, 'streams': 3}, {'N_id': 1, 'E_id': None, 'S_id': 1, 'streams': 2}]
+    """
+    SequenceReport.check(report)
+    streams = streams_of(tables, names, time, by, columns, confidence, backend, options)
+    check_apart(streams)
+    most = len(streams)
+    check_truth("probability", probability)
+    at_least = most if at_least is None else at_least
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 2 <= at_least <= most:
+        raise ConditionError(
+            f"{argument('at_least')} is a number of streams from 2 to {most} (found {at_least!r})."
+        )
+    job = CoincidenceJob(streams, width_of(within), at_least, probability=probability)
+    found = job.run()
+    SequenceReport.tell(job.summary(), report)
+    return found

@@ -1,0 +1,148 @@
+"""Links: the pairs of two streams of a sequence, by the row of the first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.sides import Side
+from coincide.engine.events.timestamps import table_of
+from coincide.engine.join.join import TableJoin, TablePlan, given_tables
+from coincide.engine.join.spec import Pairing
+from coincide.engine.sequences.arguments import Streams
+from coincide.model.condition import Within
+from coincide.model.errors import ConditionError
+from coincide.model.sequences.laws import Laws
+from coincide.model.templates.template import TemplateTable
+from coincide.model.threads import in_order
+from coincide.model.units import Tick
+
+_PAIRS_OF_A_RUN = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The pairs of a stream with the next one that reach the confidence.
+
+    Parameters
+    ----------
+    order : int64 array, shape (n_left,)
+        Left rows, neighbours in time and key next to each other.
+    begins, ends : int64 arrays, shape (n_left,)
+        Where in `targets` the links of each left row are.
+    targets : int64 array, shape (links,)
+        Right rows.
+    chances : float64 array, shape (links,), or None
+        Probabilities of the links; None where the times of all streams are exact.
+    window : (int, int)
+        Ticks.
+    """
+
+    order: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    targets: np.ndarray
+    chances: np.ndarray | None
+    window: tuple[int, int]
+
+    def mirrored(self, size: int) -> Links:
+        """The same links by the row of the second stream, whose size is given."""
+        order = np.argsort(self.targets, kind="stable")
+        ascending = self.targets[order]
+        begins, ends = (
+            np.searchsorted(ascending, np.arange(size), side=side) for side in ("left", "right")
+        )
+        # Links of a left row lie together, and left rows as `order` has them.
+        counts = (self.ends - self.begins)[self.order]
+        sources = np.repeat(self.order, counts)
+        chances = None if self.chances is None else self.chances[order]
+        window = -self.window[1], -self.window[0]
+        return Links(np.arange(size), begins, ends, sources[order], chances, window)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The events of one stream, and what their rows were."""
+
+    side: Side
+    counts: SideCounts
+    plan: TablePlan
+    at: int  # LEFT or RIGHT of the plan
+
+
+class Reader:
+    """Reads streams as the links between them need them, each table once from its source."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+        self._tables = list(streams.tables)
+        self._known: dict[int, Stream] = {}
+        self.tick: Tick | None = None
+
+    def plan(self, left: int, right: int, window: Within) -> TableJoin:
+        """The join of two streams, checked, before a row is looked at."""
+        arguments = self.streams.link(left, right, window)
+        given = given_tables(self._tables[left], self._tables[right], arguments)
+        for each, table in zip((left, right), given, strict=True):
+            self._tables[each] = table
+        job = TableJoin(given[0], given[1], arguments)
+        if self.tick is not None and self.tick != job.plan.tick:
+            raise ConditionError(
+                f"all streams must count time in one tick (found {self.tick.unit} and"
+                f" {job.plan.tick.unit}). Give options=CorrelateOptions(tick='us')."
+            )
+        self.tick = job.plan.tick
+        return job
+
+    def links(self, left: int, right: int, job: TableJoin) -> Links:
+        """The links of two streams."""
+        *sides, counts = job.read()
+        for at, (each, side) in enumerate(zip((left, right), sides, strict=True)):
+            count = counts[at]
+            assert count is not None
+            self._known.setdefault(each, Stream(side, count, job.plan, at))
+        return _links_of(job.plan.spec.pairing(*sides), job.plan, self.streams.are_exact)
+
+    def stream(self, number: int) -> Stream:
+        """One of the streams, once a link has read it."""
+        return self._known[number]
+
+    def laws(self) -> tuple[Laws, list[np.ndarray]]:
+        """The laws of the times of all streams, and the law of each event: int64 arrays."""
+        tables, numbers = [], []
+        for k in range(len(self.streams)):
+            side = self.stream(k).side
+            table = table_of(side.model)
+            shapes = side.shapes
+            if table is None:
+                lengths, shapes = np.unique(side.shapes, return_inverse=True)
+                table = TemplateTable.of_lengths(lengths if lengths.size else np.zeros(1, np.int64))
+            tables.append(table)
+            numbers.append(shapes)
+        laws, before = Laws.joined(tables)
+        return laws, [own + shift for own, shift in zip(numbers, before, strict=True)]
+
+
+def _links_of(pairing: Pairing, plan: TablePlan, are_exact: bool) -> Links:
+    """All links by left row: the runs of base positions, one after the other."""
+    source, spec = pairing.join, plan.timing
+    offsets, order = source.offsets, source.left_order
+    begins, ends = np.zeros(order.size, np.int64), np.zeros(order.size, np.int64)
+    begins[order], ends[order] = offsets[:-1], offsets[1:]
+    targets = np.empty(offsets[-1], np.int64)
+    chances = None if are_exact else np.empty(targets.size)
+
+    def put(run: tuple[int, int]) -> tuple[()]:
+        part = slice(offsets[run[0]], offsets[run[1]])
+        rows = source.pairs(*run, order, source.right_order)
+        targets[part] = rows[1]
+        if chances is not None:
+            chances[part] = pairing.probabilities(*rows)
+        return ()
+
+    for _ in in_order(put, source.chunks(_PAIRS_OF_A_RUN), spec.threads):
+        pass
+    window = spec.window
+    return Links(order, begins, ends, targets, chances, (window.lo, window.hi))

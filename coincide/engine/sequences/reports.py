@@ -1,0 +1,77 @@
+"""What sequences and coincidences tell of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.reports.join_report import side_warnings, side_words
+from coincide.engine.reports.lines import Line, Told
+from coincide.engine.reports.warnings import LaterReport, warn, warn_of_losses
+from coincide.model.errors import NoPairsWarning
+from coincide.model.units import Tick
+
+
+@dataclass(frozen=True)
+class SequenceSummary(Told):
+    """What a finished search for sequences or coincidences did.
+
+    Parameters
+    ----------
+    streams : mapping of str to SideCounts
+        What the rows of each stream were.
+    links : mapping of str to int
+        Pairs of two streams that reach the confidence, by their names: ``"click to cart"``.
+    tried : int
+        Tuples that these links make.
+    doubted : int
+        Those of them that exact numbers decided, as floats could not.
+    found : int
+        Tuples that qualify.
+    seconds : float
+    tick : Tick
+        In what times were counted.
+    """
+
+    streams: Mapping[str, SideCounts]
+    links: Mapping[str, int]
+    tried: int
+    doubted: int
+    found: int
+    seconds: float
+    tick: Tick = field(repr=False)
+
+    @property
+    def lines(self) -> list[Line]:
+        """Names and what there is to say, for people."""
+        rows = [
+            (name, "; ".join([f"{counts.rows:,} rows", *side_words(counts, self.tick)]))
+            for name, counts in self.streams.items()
+        ]
+        links = [(name, f"{count:,} links") for name, count in self.links.items()]
+        tried = f"{self.tried:,}"
+        if self.doubted:
+            tried += f", {self.doubted:,} decided by exact numbers"
+        return [*rows, *links, ("tried", tried), ("found", f"{self.found:,}")]
+
+
+class SequenceReport(LaterReport[SequenceSummary]):
+    """Takes what `sequence_tables` tells: give one as ``report=``, then ask its `summary`."""
+
+    operator = "sequence_tables"
+
+    @staticmethod
+    def warn_of(summary: SequenceSummary) -> None:
+        """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
+        for name, counts in summary.streams.items():
+            warn_of_losses(name, counts.rows, side_warnings(counts, summary.tick))
+        if summary.found or not all(counts.rows for counts in summary.streams.values()):
+            return
+        lacking = [name for name, count in summary.links.items() if not count]
+        why = "the links that there are do not meet, or not with this confidence"
+        if lacking:
+            why = (
+                f"there is no link from {lacking[0]}. Join these two by correlate_tables to see why"
+            )
+        warn(f"nothing is found: {why}.", NoPairsWarning)

@@ -1,0 +1,1 @@
+"""Sequences and coincidences: the probability that all windows between several events hold."""

@@ -1,0 +1,107 @@
+"""The probability that all three windows between three events hold: a sequence with a bound on the whole.
+
+Where the middle event is at t, the first lies in an interval X, the last in an interval Z, and their
+difference in a window. The share of such places is an area that a strip cuts from a rectangle, whose
+sides move with t. Between the times at which a side stops, or a corner meets the strip, it is a
+polynomial of degree 2, which three values give.
+"""
+
+from __future__ import annotations
+
+from coincide.model.compiled import either
+
+
+@either
+def triangle_probability(ends, laws, buckets, lows, highs, one):
+    """The probability that T_2 - T_1, T_3 - T_2 and T_3 - T_1 lie between `lows` and `highs`.
+
+    The law of event i is ``laws[i]`` of ``buckets``, and its last edge lies at ``ends[i]``. With ``one``
+    a float the answer is one; with a fraction it is exact.
+    """
+    whole = 0 * one
+    first, middle, last = laws[0], laws[1], laws[2]
+    for b in range(buckets.starts[middle], buckets.starts[middle + 1] - 1):
+        low, high = ends[1] + buckets.edges[b], ends[1] + buckets.edges[b + 1]
+        for c in range(buckets.starts[first], buckets.starts[first + 1] - 1):
+            x = ends[0] + buckets.edges[c], ends[0] + buckets.edges[c + 1]
+            for d in range(buckets.starts[last], buckets.starts[last + 1] - 1):
+                z = ends[2] + buckets.edges[d], ends[2] + buckets.edges[d + 1]
+                mass = one * buckets.masses[b] * buckets.masses[c] * buckets.masses[d]
+                if low == high:
+                    whole = whole + mass * _share(x, z, low, 0 * one, lows, highs, one)
+                    continue
+                start = low
+                while start < high:
+                    stop = _next_cut(x, z, lows, highs, start, high)
+                    span = stop - start
+                    # Exact up to cubic polynomials, without the ends, where the share may jump.
+                    middle_share = _share(x, z, start, one * span / 2, lows, highs, one)
+                    outer = _share(x, z, start, one * span / 4, lows, highs, one)
+                    outer = outer + _share(x, z, start, one * span * 3 / 4, lows, highs, one)
+                    mean = (2 * outer - middle_share) / 3
+                    whole = whole + mass * mean * (one * span / (high - low))
+                    start = stop
+    return whole
+
+
+@either
+def _next_cut(x, z, lows, highs, start, high):
+    """The next time of the middle event at which the share changes its formula, or the bucket's end."""
+    stop = high
+    for k in range(2):
+        step, following = (highs[0], highs[1]) if k else (lows[0], lows[1])
+        for m in range(2):
+            edge, end = x[m], z[m]
+            stop = _sooner(edge + step, start, stop)
+            stop = _sooner(end - following, start, stop)
+            for h in range(2):
+                total = highs[2] if h else lows[2]
+                stop = _sooner(end - total + step, start, stop)
+                stop = _sooner(edge + total - following, start, stop)
+    return stop
+
+
+@either
+def _sooner(cut, start, stop):
+    return cut if start < cut < stop else stop
+
+
+@either
+def _share(x, z, start, after, lows, highs, one):
+    """The share of places of the first and last event that meet all windows, by time of the middle one."""
+    # The time is `after` ticks after `start`. All is counted from `start` on.
+    x_low, x_high = one * (x[0] - start), one * (x[1] - start)
+    z_low, z_high = one * (z[0] - start), one * (z[1] - start)
+    x_least, x_most = max(x_low, after - highs[0]), min(x_high, after - lows[0])
+    z_least, z_most = max(z_low, after + lows[1]), min(z_high, after + highs[1])
+    if x_least > x_most or z_least > z_most:
+        return 0 * one
+    if x_low == x_high and z_low == z_high:
+        return one if lows[2] <= z_low - x_low <= highs[2] else 0 * one
+    if x_low == x_high:
+        found = min(z_most, x_low + highs[2]) - max(z_least, x_low + lows[2])
+        return max(found, 0 * one) / (z_high - z_low)
+    if z_low == z_high:
+        found = min(x_most, z_low - lows[2]) - max(x_least, z_low - highs[2])
+        return max(found, 0 * one) / (x_high - x_low)
+    sides = x_most - x_least, z_most - z_least
+    nearest, farthest = z_least - x_most, z_most - x_least
+    found = _below(highs[2], nearest, farthest, sides, one)
+    found = found - _below(lows[2], nearest, farthest, sides, one)
+    return found / (x_high - x_low) / (z_high - z_low)
+
+
+@either
+def _below(bound, nearest, farthest, sides, one):
+    """The area of a rectangle in which the difference of its coordinates is below a bound."""
+    beyond, lacking = bound - nearest, farthest - bound
+    shorter, longer = min(sides), max(sides)
+    if beyond <= 0:
+        return 0 * one
+    if lacking <= 0:
+        return shorter * longer
+    if beyond <= shorter:
+        return beyond * beyond / 2
+    if beyond <= longer:
+        return (2 * beyond - shorter) * shorter / 2
+    return shorter * longer - lacking * lacking / 2

@@ -1,0 +1,114 @@
+"""Coincidences of tables against the oracle: all sets, and volumes by counting simplices."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from coincide import ConditionError, CorrelateOptions, SequenceReport, coincidence_tables
+from cpu_fallback.reference.sequences import coincidences
+from tests.helpers.sequence_cases import drawn_case
+
+
+@pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
+@pytest.mark.parametrize("seed", range(120))
+def test_tables_give_the_sets_of_the_oracle(seed: int) -> None:
+    rng = random.Random(seed)
+    case = drawn_case(rng, most_rows=4, is_apart=True)
+    confidence, width = rng.choice([0.1, 0.25, 0.5, 0.75, 1.0]), rng.randint(0, 4)
+    at_least = rng.randint(2, len(case.names))
+    expected = coincidences(case.rows, width, confidence, at_least, case.by)
+    asked: dict[str, Any] = {
+        "names": case.names, "time": case.times, "by": case.by, "at_least": at_least,
+        "options": CorrelateOptions(threads=1, batch_pairs=rng.choice([1, 3, None])),
+    }  # fmt: skip
+    given = case.tables, width, confidence
+    found = coincidence_tables(*given, **asked, probability=True)
+    columns = [found[f"{name}_id"].to_pylist() for name in case.names]
+    chances = dict(zip(zip(*columns, strict=True), found["probability"].to_pylist(), strict=True))
+    assert found.num_rows == len(chances)
+    wanted = {
+        tuple(None if row is None else 10 * row for row in rows): chance
+        for rows, chance in expected
+    }
+    assert set(chances) == set(wanted)
+    for rows, chance in wanted.items():
+        assert chances[rows] == pytest.approx(float(chance), abs=1e-13)
+        if case.by:
+            own = next(k for k, row in enumerate(rows) if row is not None)
+            at = list(chances).index(rows)
+            assert found["k"][at].as_py() == case.rows[own][rows[own] // 10]["k"]
+    assert found["streams"].to_pylist() == [
+        sum(row is not None for row in rows) for rows in chances
+    ]
+    bare = coincidence_tables(*given, **asked)
+    rows = zip(*(bare[f"{name}_id"].to_pylist() for name in case.names), strict=True)
+    assert set(rows) == set(chances)
+    assert bare.num_rows == len(chances)
+
+
+STATIONS = {"N": {"t": [10, 500]}, "E": {"t": [40]}, "S": {"t": [35, 520]}}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"at_least": 1}, "from 2 to 3"),
+        ({"at_least": 4}, "from 2 to 3"),
+        ({"at_least": True}, "from 2 to 3"),
+        ({"within": (0, 5)}, "one duration"),
+        ({"within": -5}, "within"),
+        ({"tables": [STATIONS["N"], STATIONS["N"]]}, "different streams"),
+        ({"probability": "yes"}, "probability"),
+        ({"confidence": 0}, "confidence"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change: dict[str, Any], words: str) -> None:
+    asked: dict[str, Any] = {"tables": STATIONS, "within": 30, "time": "t"} | change
+    with pytest.raises(ConditionError, match=words):
+        coincidence_tables(**asked)
+
+
+def test_sets_of_most_streams_come_first_and_their_parts_are_not_told() -> None:
+    report = SequenceReport()
+    found = coincidence_tables(STATIONS, 30, at_least=2, time="t", report=report)
+    assert found.to_pylist() == [
+        {"N_id": 0, "E_id": 0, "S_id": 0, "streams": 3},
+        {"N_id": 1, "E_id": None, "S_id": 1, "streams": 2},
+    ]
+    assert report.summary().links == {"N to E": 1, "N to S": 2, "E to S": 1}
+    assert coincidence_tables(STATIONS, 30, time="t").num_rows == 1
+
+
+def test_the_order_of_streams_does_not_matter() -> None:
+    rng = random.Random(5)
+    times = {name: [rng.randint(0, 200) for _ in range(30)] for name in "abcd"}
+    streams = {
+        name: {"min_time": own, "max_time": [time + 4 for time in own]}
+        for name, own in times.items()
+    }
+    turned = dict(reversed(streams.items()))
+    names = [f"{name}_id" for name in streams]
+    order = [(name, "ascending") for name in names]
+    one, two = (
+        coincidence_tables(given, 12, 0.7, at_least=3).select(names).sort_by(order)
+        for given in (streams, turned)
+    )
+    assert one.num_rows > 5
+    assert one.equals(two)
+
+
+def test_keys_of_any_width_come_from_whatever_streams_a_set_has() -> None:
+    streams = [
+        pa.table({"k": pa.array([1], pa.int8()), "t": [0]}),
+        pa.table({"k": pa.array([1, 2**40], pa.int64()), "t": [1, 5]}),
+        pa.table({"k": pa.array([2**40], pa.uint64()), "t": [6]}),
+    ]
+    found = coincidence_tables(streams, 3, at_least=2, by="k", time="t")
+    assert found.select(["k", "a_id", "b_id", "c_id"]).to_pylist() == [
+        {"k": 1, "a_id": 0, "b_id": 0, "c_id": None},
+        {"k": 2**40, "a_id": None, "b_id": 1, "c_id": 0},
+    ]
