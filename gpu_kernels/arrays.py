@@ -10,8 +10,15 @@ import numpy as np
 
 from coincide.model.remembered import remembered
 from coincide.model.timestamps.intervals import IntervalPairs, IntervalTimes
-from gpu_kernels.device.arrays import array_module, tuple_on_device
-from gpu_kernels.device.memory import exclusive_scan, filled, in_parts, take, translated
+from gpu_kernels.device.arrays import array_module, release_unused, tuple_on_device
+from gpu_kernels.device.memory import (
+    DeviceMemoryError,
+    exclusive_scan,
+    filled,
+    in_parts,
+    take,
+    translated,
+)
 from gpu_kernels.device.turn import TURN, chosen
 from gpu_kernels.join import Block, Check, by_key, find_best, prepared
 from gpu_kernels.kernels import arrays as checks
@@ -112,6 +119,7 @@ class ArrayJoin:
         self._left_order, self._right_order, _, self._banded = prepared(
             own, others, groups, model, classes, check
         )
+        self._whole: Block | None = None
 
     @remembered
     def counts(self) -> Any:
@@ -119,27 +127,63 @@ class ArrayJoin:
         counts = take(self._left_order.size, np.int64)
 
         def count(start: int, stop: int) -> None:
-            counts[self._left_order[start:stop]] = Block(self._banded, start, stop).counts
+            counts[self._left_order[start:stop]] = self._block(start, stop).counts
 
         self._in_blocks(count)
         return counts
 
+    @remembered
+    def size(self) -> int:
+        """The number of all pairs."""
+        counts = self.counts
+        return int(counts.sum()) if self._whole is None else self._whole.matches
+
+    @remembered
+    def offsets(self) -> Any:
+        """Where the pairs of each left row begin, by left row: int64 array, shape (n_left + 1,)."""
+        offsets = take(self.counts.size + 1, np.int64)
+        offsets[1:] = self.counts
+        return exclusive_scan(offsets)
+
     def pairs(self, row_type: type, *, in_left_order: bool) -> tuple[Any, Any]:
         """Rows of all pairs, by base position or by left row."""
-        xp, parts = array_module(), [(take(0, row_type), take(0, row_type))]
+        left, right = self._room_for_pairs(row_type)
+        filled = 0
 
         def fill(start: int, stop: int) -> None:
-            rows = Block(self._banded, start, stop).fill(self._left_order, self._right_order)
-            parts.append(tuple(each.astype(row_type, copy=False) for each in rows))
+            nonlocal filled
+            block, out, begins = self._block(start, stop), (left, right), None
+            if in_left_order:
+                begins = self.offsets[self._left_order[start:stop]]
+            else:
+                rows = slice(filled, filled + block.matches)
+                out = left[rows], right[rows]
+            block.fill(self._left_order, self._right_order, out, begins)
+            filled += block.matches
 
         self._in_blocks(fill)
-        found = parts[-1] if len(parts) == 2 else map(xp.concatenate, zip(*parts, strict=True))
-        left, right = found
-        order = self._left_order
-        if in_left_order and not bool((order[1:] > order[:-1]).all()):
-            places = xp.argsort(left, kind="stable")
-            left, right = left[places], right[places]
+        self._whole = None
         return left, right
+
+    def _room_for_pairs(self, row_type: type) -> tuple[Any, Any]:
+        """Uninitialised arrays of the size of the answer."""
+        try:
+            return take(self.size, row_type), take(self.size, row_type)
+        except DeviceMemoryError:
+            if self._whole is None:
+                raise
+        # Smaller blocks may leave room.
+        self._whole = None
+        release_unused()
+        return self._room_for_pairs(row_type)
+
+    def _block(self, start: int, stop: int) -> Block:
+        """A run of base events, placed and probed: one that is all of them is kept until it is filled."""
+        if stop - start < self._left_order.size:
+            return Block(self._banded, start, stop)
+        if self._whole is None:
+            self._whole = Block(self._banded, start, stop)
+        return self._whole
 
     def best(self, row_type: type) -> Any:
         """The right row of the most probable match of each left row, -1 for none."""
@@ -164,8 +208,15 @@ class ArrayJoin:
         return best
 
     def _in_blocks(self, work: Callable[[int, int], None]) -> None:
+        def part(start: int, stop: int) -> None:
+            try:
+                work(start, stop)
+            except DeviceMemoryError:
+                self._whole = None
+                raise
+
         for block in self._banded.blocks(0, self._left_order.size):
-            in_parts(work, *block)
+            in_parts(part, *block)
 
     def probabilities(self, left_rows: Any, right_rows: Any) -> Any:
         """Satisfaction probabilities of pairs: float64 array; any number where there is no right row."""
@@ -194,13 +245,6 @@ class ArrayJoin:
         right = self._right.keys()[xp.maximum(right_rows, 0)]
         doubled = right - self._left.keys()[left_rows]
         return xp.where(right_rows < 0, NO_DELTA, (doubled + (doubled < 0)) >> 1)
-
-
-def offsets_of(counts: Any) -> Any:
-    """Exclusive scan of counts: int64 array, shape (n + 1,)."""
-    offsets = take(counts.size + 1, np.int64)
-    offsets[1:] = counts
-    return exclusive_scan(offsets)
 
 
 def _codes(left: Any | None, right: Any | None) -> tuple[list[Any | None], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gpu_kernels.device.transfers import current
 from gpu_kernels.device.turn import TURN as _DEVICE
 from gpu_kernels.join import Block, BlockJoin, Placed, entries_of_block
 from gpu_kernels.kernels import causality as kernels
+from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.causality import Bucketed, CausalRun, CausalSides, Linking
 from gpu_kernels.kernels.causality import Placed as PlacedSide
 from gpu_kernels.kernels.compilation import Fixed, launch_each
@@ -73,7 +74,7 @@ class CausalBlock(Block):
     """A run of causes, placed and probed."""
 
     _probe = kernels.probe
-    _copy = kernels.copy
+    _fills: ClassVar = {np.dtype(np.int64): (kernels.copy, tiles.scatter)}
 
     def _bounds(self) -> Any:
         return self._places[3 * self._run.begins]
@@ -132,7 +133,7 @@ class CausalityJoin(BlockJoin):
         threads: int = 1,
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:
-        super().__init__(len(causes), empty)
+        super().__init__(len(causes), len(causes if effects is None else effects), empty)
         self.threads = threads
         self._placed = causes.points is not None and (effects is None or effects.points is not None)
         self._curvature = model.rule.curvature

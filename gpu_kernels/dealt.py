@@ -38,6 +38,8 @@ class DealtJoin(CountedJoin):
     caller takes what one has filled, the others fill what comes next.
     """
 
+    orders_values = EventJoin.orders_values
+
     def __init__(
         self,
         left: Events,

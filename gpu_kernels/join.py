@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -14,13 +14,15 @@ import numpy as np
 
 from coincide.model.class_choice import strides_of_keys
 from coincide.model.classes import ShapeClasses, checked, length_sample
-from coincide.model.counters import CountedJoin, JoinCounters, runs_of_about
+from coincide.model.counters import CountedJoin, JoinCounters, RowValues, runs_of_about
 from coincide.model.range_sums import Found, found_of
 from coincide.model.range_sums import Prepared as PreparedRanges
 from coincide.model.remembered import remembered
-from coincide.model.sides import LEFT
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.timestamps.intervals import IntervalTimes
 from coincide.model.timestamps.protocol import DecidedByEnds, Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
+from gpu_kernels.device.columns import Lengths, Narrowed, narrow_type
 from gpu_kernels.device.memory import (
     Residents,
     available,
@@ -45,6 +47,7 @@ class OrderedEvents(NamedTuple):
     keys: Any  # int64, shape (n,): as their model gives them: `coincide.model.timestamps.protocol`
     shapes: Any  # int64, shape (n,)
     group: Any  # int64, shape (n,), or None: code of each event's keys, in the order of the rows
+    are_instants: bool = False  # whether all events are known to begin as they end
 
     @property
     def size(self) -> int:
@@ -62,30 +65,74 @@ class OrderedEvents(NamedTuple):
         counts, low, high = on_host(xp.stack([ends - starts, *edges]))
         return ShapeClasses.of_extents(low, high, counts)
 
-    def group_shares(self, groups: int) -> np.ndarray | None:
-        """Fraction of the events in each group, in host memory; None: one group."""
-        if self.group is None:
-            return None
-        # Those of no group are counted, too, and left out: CuPy's earlier versions count none of none.
-        codes = array_module().maximum(self.group, -1) + 1
-        return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
+    def group_sizes(self, groups: int) -> Any:
+        """Number of events in each group: int64 array, shape (groups,). The host waits for nothing."""
+        xp = array_module()
+        codes = _or_last(self.group, self.group, groups).astype(np.min_scalar_type(groups))
+        bounds = xp.searchsorted(xp.sort(codes), xp.arange(groups + 1), side="left")
+        return bounds[1:] - bounds[:-1]
+
+    def sample(self, stride: int, groups: int, *, is_classified: bool) -> list[Any]:
+        """The fields of `Sample`, on the device: those that are not needed are empty."""
+        xp, none = array_module(), self.shapes[:0]
+        if not self.size:
+            return [none] * len(Sample._fields)
+        shapes = length_sample(self.shapes, xp)
+        up_to = above = sizes = none
+        if is_classified and not self.are_instants:
+            ascending = xp.sort(self.shapes)
+            up_to = xp.searchsorted(ascending, shapes, side="right")
+            above = ascending[xp.minimum(up_to, self.size - 1)]
+        if is_classified and self.group is not None:
+            sizes = self.group_sizes(groups)
+        return [shapes, self.keys[::stride], up_to, above, sizes]
+
+
+class Sample(NamedTuple):
+    """What a choice of classes looks at, in host memory."""
+
+    shapes: np.ndarray  # int64: `coincide.model.classes.length_sample`
+    keys: np.ndarray  # int64: those of the stride of `strides_of_keys`
+    up_to: np.ndarray  # int64, or empty: events whose shapes are at most each of `shapes`
+    above: np.ndarray  # int64, or empty: the least shape above each of `shapes`, if there is one
+    group_sizes: np.ndarray  # int64, or empty
 
 
 class Sampled:
-    """A side whose samples have been fetched: a `coincide.model.class_choice.Population`."""
+    """A side whose sample has been fetched: a `coincide.model.class_choice.Population`."""
 
-    def __init__(self, events: OrderedEvents, shapes: np.ndarray, keys: np.ndarray) -> None:
-        self._events, self._shapes, self._keys = events, shapes, keys
-        self.size, self.group_shares = events.size, events.group_shares
-        self.classes_between = events.classes_between
+    def __init__(self, events: OrderedEvents, sample: Sample) -> None:
+        self._events, self._sample = events, sample
+        self.size = events.size
 
     def shape_sample(self) -> np.ndarray:
         """As `Population`; so is what follows."""
-        return self._shapes
+        return self._sample.shapes
 
     def keys_apart(self, _stride: int) -> np.ndarray:
         """The keys that were fetched are those of this stride: `strides_of_keys`."""
-        return self._keys
+        return self._sample.keys
+
+    def group_shares(self, groups: int) -> np.ndarray | None:
+        """None for one group; events of no group are counted, too, and left out."""
+        if self._events.group is None:
+            return None
+        sizes = self._sample.group_sizes
+        return (sizes if sizes.size else on_host(self._events.group_sizes(groups))) / self.size
+
+    def classes_between(self, highest: np.ndarray) -> ShapeClasses:
+        """The device is asked only for ends that are not in the sample."""
+        shapes, _, up_to, above, _ = self._sample
+        if self._events.are_instants:
+            up_to, above = np.full(shapes.size, self.size), shapes
+        values, at = np.unique(shapes, return_index=True)
+        highest = np.minimum(highest, values[-1])
+        places = np.searchsorted(values, highest)
+        if not up_to.size or not np.array_equal(values[places], highest):
+            return self._events.classes_between(highest)
+        ends = up_to[at[places]]
+        low = np.append(values[:1], above[at[places[:-1]]])
+        return ShapeClasses.of_extents(low, highest, np.diff(ends, prepend=0))
 
 
 Check = tuple[Any, Callable[[np.ndarray], None]]
@@ -93,36 +140,65 @@ Check = tuple[Any, Callable[[np.ndarray], None]]
 
 
 def sampled(
-    left: OrderedEvents, right: OrderedEvents, check: Check | None
+    left: OrderedEvents, right: OrderedEvents, groups: int, check: Check | None
 ) -> tuple[Sampled, Sampled]:
     """Both sides with their samples; these, and what is checked, are fetched at once."""
-    xp, sides = array_module(), (left, right)
+    sides = (left, right)
     strides = strides_of_keys(left.size, right.size)
-    parts = [length_sample(side.shapes, xp) if side.size else side.shapes for side in sides]
-    parts += [side.keys[::stride] for side, stride in zip(sides, strides, strict=True)]
+    # Instants have one class.
+    is_classified = not (left.are_instants and right.are_instants)
+    parts = [
+        part
+        for side, stride in zip(sides, strides, strict=True)
+        for part in side.sample(stride, groups, is_classified=is_classified)
+    ]
     parts += [] if check is None else [check[0]]
     ends = np.cumsum([part.size for part in parts])
-    found = np.split(on_host(xp.concatenate(parts)), ends[:-1])
+    found = np.split(on_host(array_module().concatenate(parts)), ends[:-1])
     if check is not None:
         check[1](found.pop())
-    shapes, others, keys, other_keys = found
-    return Sampled(left, shapes, keys), Sampled(right, others, other_keys)
+    middle = len(Sample._fields)
+    return Sampled(left, Sample(*found[:middle])), Sampled(right, Sample(*found[middle:]))
 
 
 def ordered(*sides: Events) -> list[OrderedEvents]:
     """Copy sides to the device and sort each by key, while the next is copied."""
-    columns = [[*side.times, *([] if side.group is None else [side.group])] for side in sides]
+    sent = [_columns_of(side) for side in sides]
+    groups = [[*times, *codes] for times, codes in sent]
     return [
-        by_key(type(side.times)(*arrived[: len(side.times)]), *arrived[len(side.times) :])
-        for side, arrived in zip(sides, current().send(*columns), strict=True)
+        by_key(_arrived(side.times, times, arrived), *arrived[len(times) :])
+        for side, (times, _), arrived in zip(sides, sent, current().send(*groups), strict=True)
     ]
+
+
+def _columns_of(side: Events) -> tuple[list[Any], list[Any]]:
+    """What is sent of the timestamps and the groups of a side: instants once, lengths in few bytes."""
+    times, codes = list(side.times), [] if side.group is None else [side.group]
+    if isinstance(side.times, IntervalTimes):
+        times = times[1:] if times[0] is times[1] else [times[1], Lengths(side.times)]
+    return times, [
+        Narrowed(each) if narrow_type(side.groups) is np.int32 else each for each in codes
+    ]
+
+
+def _arrived(given: Any, sent: list[Any], arrived: list[Any]) -> Any:
+    """The timestamps of a side, in device memory."""
+    if not isinstance(given, IntervalTimes):
+        return type(given)(*arrived[: len(sent)])
+    last = arrived[0]
+    if len(sent) == 1:
+        return IntervalTimes(last, last)
+    return IntervalTimes(
+        last - arrived[1] if sent[1].fit else current().send_one(given.min_time), last
+    )
 
 
 def by_key(times: Any, group: Any | None = None) -> OrderedEvents:
     """Sort events, whose `Times` and group are given in device memory."""
     keys = times.keys()
     order = array_module().argsort(keys, kind="stable")
-    return OrderedEvents(order, keys[order], times.shapes()[order], group)
+    group = group if group is None else group.astype(np.int64, copy=False)
+    return OrderedEvents(order, keys[order], times.shapes()[order], group, times[0] is times[-1])
 
 
 def base_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Base]:
@@ -257,7 +333,11 @@ class Block:
     """A run of base events, placed and probed."""
 
     _probe: ClassVar[Any] = tiles.probe
-    _copy: ClassVar[Any] = tiles.copy
+    _fills: ClassVar[Mapping[np.dtype, tuple[Any, Any]]] = {
+        np.dtype(np.int64): (tiles.copy, tiles.scatter),
+        np.dtype(np.int32): (tiles.copy_int32, tiles.scatter_int32),
+    }
+    """What writes matches of a type: those of inner ranges, and those that were probed."""
 
     def __init__(self, placing: Placing, start: int, stop: int) -> None:
         self._run, self._spans, counts, parts = placing.place(start, stop, shells=True)
@@ -276,9 +356,15 @@ class Block:
         self._places = exclusive_scan(parts)
 
     @remembered
+    def _found(self) -> list[int]:
+        """Matches of all base events together, and those that were probed."""
+        last = array_module().concatenate([self._places[-1:], self._before[-1:]])
+        return on_host(last).tolist()
+
+    @property
     def matches(self) -> int:
         """Matches of all base events together."""
-        return int(self._places[-1])
+        return self._found[0]
 
     @property
     def counts(self) -> Any:
@@ -293,8 +379,8 @@ class Block:
     @property
     def tally(self) -> np.ndarray:
         """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
-        probed_pairs = int(self._before[-1])
-        return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
+        matches, probed_pairs = self._found
+        return np.array([matches - probed_pairs, self.probed, probed_pairs])
 
     def _inner_before(self) -> Any:
         """How many targets are in the inner ranges before that of each entry."""
@@ -302,25 +388,47 @@ class Block:
         array_module().subtract(self._spans.shell, self._spans.inner, out=counts[1:])
         return exclusive_scan(counts)
 
-    def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
-        """The matches, in device memory."""
+    def fill(
+        self,
+        base_values: Any | None,
+        target_values: Any,
+        out: tuple[Any, Any] | None = None,
+        begins: Any | None = None,
+    ) -> tuple[Any, Any]:
+        """The matches, in device memory: in `out` if given, of int64 or int32.
+
+        Those of each base event begin there where `begins` says, else where those before it end.
+        """
         matches = self.matches
         both = base_values is not None
-        target_out = take(matches, np.int64)
-        base_out = take(matches, np.int64) if both else target_out
+        if out is None:
+            target_out = take(matches, np.int64)
+            base_out = take(matches, np.int64) if both else target_out
+        else:
+            base_out, target_out = out
         if matches == 0:
             return base_out if both else None, target_out
         if not both:
             base_values = target_values
+        copy, scatter = self._fills[target_out.dtype]
+        inner_before = self._inner_before()
+        are_moved = begins is not None
+        moves = self._moves(begins) if are_moved else inner_before
         launch_tiles(
-            self._copy, matches, self._run, self._given_spans, self._places,
-            tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
+            copy, matches, self._run, self._given_spans, self._places,
+            tile_owners(self._places, matches), both, base_values, target_values, matches, are_moved,
+            moves, base_out, target_out,
         )  # fmt: skip
         launch_tiles(
-            tiles.scatter, self.probed, self._given_spans, self._scan, self._owners, self._flags,
-            self._before, self._inner_before(), target_values, target_out,
+            scatter, self.probed, self._given_spans, self._scan, self._owners, self._flags,
+            self._before, inner_before, target_values, are_moved, moves, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
+
+    def _moves(self, begins: Any) -> Any:
+        """How far the matches of each entry are from where those before it end."""
+        moves, classes = begins - self._bounds()[:-1], self._run.classes
+        return moves if classes == 1 else array_module().repeat(moves, classes)
 
     def aggregated(self, before: Any, codes: Any, tables: Any) -> tuple[Any, Any, Any]:
         """Counts, sums and least values of the matches of each base event, in device memory."""
@@ -361,7 +469,7 @@ that those of one block leave while the next is filled."""
 _FILLED_KEPT = 2
 """Threads of the caller may ask for a batch when another has asked for one further on."""
 
-_Values = tuple[np.ndarray | None, np.ndarray]
+_Values = tuple[Any, Any]
 """What to write for base events, if anything, and for targets."""
 
 
@@ -392,8 +500,10 @@ class BlockJoin(CountedJoin):
     All arrays that it returns are in host memory: matches in pinned memory, or where `empty` makes room.
     """
 
-    def __init__(self, size: int, empty: Callable[[int], np.ndarray]) -> None:
+    def __init__(self, size: int, targets: int, empty: Callable[[int], np.ndarray]) -> None:
         self._size, self._empty = size, empty
+        # No event has more matches than there are targets.
+        self._of_counts = narrow_type(targets)
         self._residents = Residents()
         self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
         # First base position of each run that will be asked for, and which fill has it.
@@ -423,9 +533,15 @@ class BlockJoin(CountedJoin):
 
     def _columns(self, start: int, stop: int, values: _Values, measured: bool) -> list[Any]:
         """The columns of the matches of a block, in device memory."""
-        given = [None if array is None else self._residents.get(array) for array in values]
-        left, right = self._block(start, stop).fill(given[0], given[1])
+        own, others = values
+        left, right = self._block(start, stop).fill(
+            None if own is None else self._values(LEFT, own), self._values(RIGHT, others)
+        )
         return [right] if left is None else [left, right]
+
+    def _values(self, side: int, values: Any) -> Any:
+        """Values by position, in device memory."""
+        return self._residents.get(values)
 
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -444,7 +560,7 @@ class BlockJoin(CountedJoin):
 
         def count(a: int, b: int) -> None:
             block = self._block(a, b)
-            found, matches = block.tally, block.counts
+            found, matches = block.tally, block.counts.astype(self._of_counts)
             fetch(matches, counts[a:b])
             np.add(tally, found, out=tally)
 
@@ -578,8 +694,9 @@ class Candidates:
         launch_tiles(tiles.most_probable, *work, qualified)
         launch_tiles(tiles.nearest, *work, distances)
         launch_tiles(tiles.foremost, *work, distances, ranks, least)
-        sure = int((spans.shell - spans.inner).sum())
-        tally = np.array([sure, self.count - sure, int(qualified[0]) - sure])
+        inner = (spans.shell - spans.inner).sum()
+        sure, found = on_host(array_module().append(qualified, inner))[::-1].tolist()
+        tally = np.array([sure, self.count - sure, found - sure])
         return least, top, tally
 
 
@@ -590,6 +707,9 @@ class EventJoin(BlockJoin):
     that a CPU finds by a scan of starts the order differs, and more candidates are looked at.
     All arrays that it returns are in host memory.
     """
+
+    orders_values: ClassVar[bool] = True
+    """Whether `pairs` and `matches` take `RowValues`, whose order then never leaves the device."""
 
     best_rows: ClassVar[int] = 1 << 20
     """Base events to ask for the best matches of at once; their candidates are bounded here."""
@@ -613,19 +733,31 @@ class EventJoin(BlockJoin):
             self._left_order, self._right_order, self.bands, self._banded = prepared(
                 bases, targets, left.groups, model, classes
             )
-        super().__init__(self._left_order.size, empty)
+        super().__init__(self._left_order.size, self._right_order.size, empty)
+        orders = self._left_order, self._right_order
+        self._into_order = [partial(_taken, order) for order in orders]  # known by their identity
+
+    def _values(self, side: int, values: Any) -> Any:
+        """Also of `RowValues`, which are put in order here."""
+        if isinstance(values, RowValues):
+            return self._residents.get(values.values, self._into_order[side])
+        return super()._values(side, values)
 
     @remembered
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        with _DEVICE, translated():
-            return self._residents.known(on_host(self._left_order), self._left_order)
+        return self._fetched(self._left_order)
 
     @remembered
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        with _DEVICE, translated():
-            return self._residents.known(on_host(self._right_order), self._right_order)
+        return self._fetched(self._right_order)
+
+    def _fetched(self, order: Any) -> np.ndarray:
+        found = np.empty(order.size, np.int64)
+        with _DEVICE, translated(), current().fetching() as fetch:
+            fetch(order.astype(narrow_type(order.size)), found)
+        return self._residents.known(found, order)
 
     @remembered
     def _row_counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -634,11 +766,11 @@ class EventJoin(BlockJoin):
 
         def count(start: int, stop: int) -> None:
             block = self._block(start, stop)
-            by_row[self._left_order[start:stop]] = block.counts
+            by_row[self._left_order[start:stop]] = block.counts.astype(self._of_counts)
             np.add(tally, block.tally, out=tally)
 
         with _DEVICE, translated(), current().fetching() as fetch:
-            by_row = take(n, np.int64)
+            by_row = take(n, self._of_counts)
             for start, stop in self._blocks(0, n):
                 in_parts(count, start, stop)
             counts = current().result(n, np.int64, lambda: np.empty(n, np.int64))
@@ -697,6 +829,10 @@ class EventJoin(BlockJoin):
         return found, JoinCounters.of_tally(*tally.tolist())
 
 
+def _taken(rows: Any, values: Any) -> Any:
+    return values[rows]
+
+
 def _ranked(ranks: Any) -> tuple[np.ndarray, Any]:
     """The target at each place of an order, in host memory, and the place of each target.
 
@@ -753,7 +889,7 @@ def prepared(
     check: Check | None = None,
 ) -> Prepared:
     """Choose classes, and sort both sides into them."""
-    samples = sampled(left, right, check)
+    samples = sampled(left, right, groups, check)
     k1, k2 = checked(model.choose_classes(*samples, groups, classes))
     bands = model.bands(LEFT, k1, k2)
     left_order, base = base_buffer(left, groups, k1)

@@ -35,7 +35,8 @@ joins it, and the exact arithmetic of `cpu_fallback.reference` judges the answer
 to 3·10⁻¹⁶, those of histograms to the bound of their sums, counts of bad rows exactly. Each error must be
 the one that is due. Questions of other kinds draw data of their own: float times in `where`, counters that
 wrap, nested columns, spans that go on, streams with fast clocks, names, corrections and errors of clocks.
-Any case can run again alone: `run hunt --seed S --case K`.
+Others draw events in arrays, also those of a GPU where there is one. Any case can run again alone:
+`run hunt --seed S --case K`.
 """
 
 EXPERIMENT = Experiment(

@@ -60,6 +60,20 @@ def runs_of_about(offsets: np.ndarray, batch_pairs: int) -> Iterator[tuple[int, 
         start = stop
 
 
+class RowValues:
+    """A column of plain values by row, which is put into the order of a join's events once."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self._ordered: np.ndarray | None = None
+
+    def ordered(self, order: np.ndarray) -> np.ndarray:
+        """All values in an order, which is the same at every call."""
+        if self._ordered is None:
+            self._ordered = self.values[order]
+        return self._ordered
+
+
 class CountedJoin(ABC):
     """A join whose matches are counted once, so that any run of base positions can be filled by itself."""
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from coincide.model.threads import cores
 from gpu_kernels.device.arrays import array_module, is_out_of_memory, on_host, put
+from gpu_kernels.device.columns import Made
 from gpu_kernels.kernels.simulation import SIMULATED
 
 ROOM = 1 << 23
@@ -80,8 +81,8 @@ class Transfers:
         weakref.finalize(memory, _pinned.pop, id(memory), None).atexit = False
         return memory[:wanted].view(dtype)
 
-    def send(self, *groups: Sequence[np.ndarray]) -> Iterator[list[Any]]:
-        """Copy groups of arrays to the device.
+    def send(self, *groups: Sequence[np.ndarray | Made]) -> Iterator[list[Any]]:
+        """Copy groups of arrays to the device, some of which may be made on the way.
 
         Work on one group, if launched before the next is asked for, runs while that is copied.
         """
@@ -105,7 +106,7 @@ class Transfers:
 
     @contextmanager
     def fetching(self) -> Iterator[Callable[[Any, np.ndarray], None]]:
-        """Copy arrays to the host while kernels go on."""
+        """Copy arrays to the host while kernels go on; those of int32 may become int64 there."""
         try:
             yield self._fetch
             self.finish()
@@ -123,9 +124,9 @@ class Transfers:
         for room in self._rooms:
             self._clear(room, keep=False)
 
-    def _send(self, array: np.ndarray, copy: Any) -> None:
+    def _send(self, array: np.ndarray | Made, copy: Any) -> None:
         if not self._has_rooms():
-            put(array, copy)
+            put(_made(array), copy)
             return
         for piece in _pieces(array, ROOM):
             room = self._next_room()
@@ -136,15 +137,19 @@ class Transfers:
             room.mark = self._link.mark()
 
     def _fetch(self, array: Any, out: np.ndarray) -> None:
+        is_direct = array.dtype == out.dtype
         if not self._has_rooms():
-            on_host(array, out)
+            if is_direct:
+                on_host(array, out)
+            else:
+                out[:] = on_host(array)
             return
         self._link.copies_follow()
-        is_pinned = id(out.base) in _pinned
-        for piece in _pieces(out, out.nbytes if is_pinned else ROOM):
+        is_direct = is_direct and id(out.base) in _pinned
+        for piece in _pieces(array, array.nbytes if is_direct else ROOM):
             room = self._next_room()
             source, target = array[piece], out[piece]
-            staged = target if is_pinned else room.of(out.dtype, target.size)
+            staged = target if is_direct else room.of(array.dtype, target.size)
             room.in_use, room.arriving = True, (source, staged, target)
             self._link.to_host(source, staged)
             room.mark = self._link.mark()
@@ -176,18 +181,18 @@ class Transfers:
         room.in_use, room.mark, room.arriving = False, None, None
 
 
-def _copy(source: np.ndarray, target: np.ndarray) -> None:
+def _copy(source: np.ndarray | Made, target: np.ndarray) -> None:
     """Copy within the host's memory, by several threads if there is much."""
     parts = min(cores(), -(-target.nbytes // _BYTES_OF_THREAD))
     if parts < 2:
-        target[:] = source
+        _write(source, target)
         return
     step = -(-target.size // parts)
     pieces = [slice(a, a + step) for a in range(0, target.size, step)]
     copied: list[Future[None]] = []
     try:
         for each in pieces:
-            copied.append(_copiers().submit(np.copyto, target[each], source[each]))
+            copied.append(_copiers().submit(_write, source[each], target[each]))
         for copy in copied:
             copy.result()
     finally:
@@ -195,14 +200,30 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
         wait(copied)
 
 
+def _write(source: np.ndarray | Made, target: np.ndarray) -> None:
+    if isinstance(source, np.ndarray):
+        np.copyto(target, source)
+    else:
+        source.write(target)
+
+
+def _made(column: np.ndarray | Made) -> np.ndarray:
+    """A column as an array."""
+    if isinstance(column, np.ndarray):
+        return column
+    made = np.empty(column.size, column.dtype)
+    column.write(made)
+    return made
+
+
 @cache
 def _copiers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores())
 
 
-def _pieces(array: np.ndarray, most: int) -> Iterator[slice]:
+def _pieces(array: Any, most: int) -> Iterator[slice]:
     """Cut an array of shape (n,) into pieces of at most `most` bytes."""
-    step = max(1, most // array.itemsize)
+    step = max(1, most // array.dtype.itemsize)
     return (slice(a, min(a + step, array.size)) for a in range(0, array.size, step))
 
 

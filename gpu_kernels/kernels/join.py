@@ -126,7 +126,11 @@ _SLOTS = THREADS + (THREADS >> _BANKS_BITS)
 # `owners`, int64, (tiles + 1,): the entry of each tile's first candidate; past the last, the last entry.
 # `flags`, uint8, (tiles * THREADS,): which candidates qualify, a bit each, the lowest first.
 # `parts`, int64, (3 * entries,): matches in the early shell, the inner range, the late shell of an entry.
+# `moves`, int64, (entries,), if they are moved: how far the matches of an entry are from their places.
 # `top`, float64, and `distances`, uint64, half ticks: the best so far of each base event, (events,).
+
+
+_MOVES = types.boolean, I64_ARRAY
 
 
 def _candidates_and(*more):
@@ -175,8 +179,8 @@ def probe(sides, run, spans, scan, owners, flags, totals, parts):
         totals[at(tile)] = total[0]
 
 
-@kernel(SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, *[I64_ARRAY] * 4)
-def scatter(spans, scan, owners, flags, before, inner_before, values, out):
+@kernel(SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, *[I64_ARRAY] * 3, *_MOVES, I64_ARRAY)
+def scatter(spans, scan, owners, flags, before, inner_before, values, are_moved, moves, out):
     """Write the candidates that `probe` found to qualify."""
     sums = cuda.shared.array((2, THREADS), np.int32)
     tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
@@ -198,36 +202,54 @@ def scatter(spans, scan, owners, flags, before, inner_before, values, out):
             target, is_late = candidate_of(spans, owner, item - scan[at(owner)])
             part = owner + is_late
             # Before it are those that were found to qualify, and all inner ranges up to its shell.
-            out[at(rank + inner_before[at(part)])] = values[at(target)]
+            row = rank + inner_before[at(part)]
+            if are_moved:
+                row += moves[at(owner)]
+            out[at(row)] = values[at(target)]
             rank += 1
         item += 1
         bits >>= 1
 
 
-@kernel(RUN, SPANS, I64_ARRAY, I64_ARRAY, types.boolean, *[I64_ARRAY] * 4)
-def copy(run, spans, places, owners, both, base_values, target_values, base_out, target_out):
+scatter_int32 = scatter.declaring(*scatter.types[:-1], I32_ARRAY)
+
+
+@kernel(
+    *(RUN, SPANS, I64_ARRAY, I64_ARRAY, types.boolean, I64_ARRAY, I64_ARRAY, types.int64, *_MOVES),
+    *(I64_ARRAY, I64_ARRAY),
+)
+def copy(
+    run, spans, places, owners, both, base_values, target_values, matches, are_moved, moves,
+    base_out, target_out,
+):  # fmt: skip
     """Write the inner ranges, and what stands for the base event of every match.
 
-    The items are the rows of the output: writes are coalesced, and so are reads of targets. `owners`
-    belong to the parts of entries, three an entry.
+    The items are the matches in the order of base events: unless these are moved, writes are coalesced,
+    and so are reads of targets. `owners` belong to the parts of entries, three an entry.
     """
     noted = cuda.shared.array(NOTED, np.int32)
     tile, thread = np.int64(cuda.blockIdx.x), np.int64(cuda.threadIdx.x)
     origin = tile * TILE
-    stop = min(origin + TILE, target_out.size)
+    stop = min(origin + TILE, matches)
     lowest, past_entries = owners[at(tile)] // 3, owners[at(tile + 1)] // 3 + 1
     _note_owners(noted, places, 3, lowest, past_entries, origin, stop, thread)
     cuda.syncthreads()
     item, slot = origin + thread, _slot_of(thread)
     while item < stop:
         entry = lowest + noted[at(slot)]
+        row = item
+        if are_moved:
+            row += moves[at(entry)]
         if both:
-            base_out[at(item)] = base_values[at(run.event_of(entry))]
+            base_out[at(row)] = base_values[at(run.event_of(entry))]
         i = item - places[at(3 * entry + 1)]
         if i >= 0 and item < places[at(3 * entry + 2)]:
-            target_out[at(item)] = target_values[at(spans.inner[at(entry)] + i)]
+            target_out[at(row)] = target_values[at(spans.inner[at(entry)] + i)]
         item += THREADS
         slot += _SLOTS
+
+
+copy_int32 = copy.declaring(*copy.types[:-2], I32_ARRAY, I32_ARRAY)
 
 
 # A thread takes consecutive candidates: most belong to one base event, whose best is written once.

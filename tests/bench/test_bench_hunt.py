@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -19,10 +22,12 @@ from bench.hunt.data import DataSet, Names, Row, Side
 from bench.hunt.jobs import SHAPES, Job
 from bench.hunt.meaning import meaning_of
 from bench.hunt.oracle import Oracle
+from bench.hunt.questions import arrays
 from bench.hunt.running import draw_case, judged, shrunk
 from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
 from bench.hunt.ways import asked, causes, changing, command, files, questions, streams, tables
+from coincide import ArrayMatches
 from coincide.engine.files import planning
 from coincide.engine.files.slices import Spans
 from coincide.engine.join.emission import Emission
@@ -119,6 +124,40 @@ def test_a_wrong_match_of_histograms_is_told():
         for number in range(3)
     }
     assert [number for number, wrong in answers.items() if wrong is None] == [0, 1]
+
+
+FAULTS: dict[str, Callable[[ArrayMatches], ArrayMatches]] = {
+    "a pair too few": lambda found: found._replace(left=found.left[1:], right=found.right[1:]),
+    "another pair": lambda found: found._replace(left=found.left[::-1]),
+    "another type of rows": lambda found: found._replace(right=found.right.astype(np.int16)),
+    "out of order": lambda found: found._replace(
+        **{name: each[::-1] for name, each in zip(found._fields, found, strict=True)
+           if each is not None}
+    ),
+    "another count": lambda found: found._replace(counts=found.counts + 1),
+    "another probability": lambda found: found._replace(probability=found.probability - 1e-15),
+    "another delta": lambda found: found._replace(delta=found.delta + 1),
+    "another best match": lambda found: found._replace(right=np.full_like(found.right, -1)),
+    "lists that begin elsewhere": lambda found: found._replace(
+        offsets=np.append(found.offsets[1:], found.offsets[-1:])
+    ),
+    "another sum": lambda found: found._replace(
+        aggregates={**found.aggregates, "total": found.aggregates["total"] + 1}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_answer_of_arrays_is_told(fault: str):
+    """In at least one of many drawn joins, and no right one in any."""
+    told = 0
+    for number in range(150):
+        drawn = arrays._draw(np.random.default_rng([3, number]))
+        found = drawn.answer()
+        assert drawn.wrong(found) is None
+        with suppress(TypeError, AttributeError):  # an answer that has no such part
+            told += drawn.wrong(FAULTS[fault](found)) is not None
+    assert told > 3
 
 
 def test_floats_mean_nanoseconds():

@@ -20,6 +20,7 @@ from coincide import (
     within,
 )
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.model.counters import RowValues
 from coincide.model.errors import MemoryBudgetError, SchemaError
 from tests.helpers.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
 from tests.helpers.joins import table_join
@@ -418,13 +419,13 @@ def test_batches_are_bounded(emit: str, batch_pairs: int) -> None:
 def test_ids_are_put_in_order_only_if_there_are_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     times, sides = pa.array(range(0, 300, 3)), []
     table = pa.table({"min_time": times, "max_time": times, "id": times})
-    ordered = row_sizes.Gather.ordered
+    ordered = RowValues.ordered
 
-    def watched(side: row_sizes.Gather, order: np.ndarray) -> np.ndarray:
+    def watched(side: RowValues, order: np.ndarray) -> np.ndarray:
         sides.append(side)
         return ordered(side, order)
 
-    monkeypatch.setattr(row_sizes.Gather, "ordered", watched)
+    monkeypatch.setattr(RowValues, "ordered", watched)
     for delta, pairs in ((1_000, 0), (3, 99)):
         condition = TimingCondition(within(delta, delta), 1.0)
         assert correlate_tables(table, table, condition).num_rows == pairs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,101 @@ def test_many_blocks_and_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(left, right) > 50
 
 
+@contextmanager
+def most_bytes() -> Iterator[list[int]]:
+    """The most bytes of the device that were in use at once, beyond those of before."""
+    memory = pytest.importorskip("cupy._memory", reason="only the virtual GPU tells of each array")
+    used = memory.DRIVER.virtual_used
+    before, most, real = used(), [0], memory.Memory.__init__
+
+    def noted(self: Any, *given: Any) -> None:
+        real(self, *given)
+        most[0] = max(most[0], used() - before)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory.Memory, "__init__", noted)
+        yield most
+
+
+@pytest.mark.parametrize("rows", ["int32", "int64"])
+@pytest.mark.parametrize("order", ["any", "left"])
+@pytest.mark.parametrize("entries", [None, 40], ids=["one block", "many blocks"])
+def test_pairs_take_little_more_memory_than_their_rows(
+    rows: Any, order: Any, entries: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if entries is not None:
+        monkeypatch.setattr(join, "entries_of_block", lambda _: entries)
+    left, right = (cupy.asarray(drawn(k, 400, is_exact=True).min_time) for k in (1, 2))
+    with most_bytes() as most:
+        found = correlate_arrays(left, right, within=(-3000, 3000), order=order, rows=rows)
+    answer = found.left.nbytes + found.right.nbytes
+    assert answer > 1_000_000
+    assert answer <= most[0] < 1.25 * answer
+
+
+def test_a_block_that_holds_all_is_placed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[tuple[int, int]] = []
+    real = join.BandedSides.place
+
+    def place(self: Any, start: int, stop: int, shells: bool) -> Any:
+        placed.append((start, stop))
+        return real(self, start, stop, shells)
+
+    monkeypatch.setattr(join.BandedSides, "place", place)
+    left, right = on_gpu(drawn(1, 60)), on_gpu(drawn(2, 60))
+    options = CorrelateOptions(max_pairs=10_000)
+    for emit in ("pairs", "lists", "counts"):
+        placed.clear()
+        correlate_arrays(
+            left, right, within=(-9, 14), confidence=0.6, emit=emit, order="left", options=options
+        )
+        assert placed == [(0, 60)]
+
+
+@pytest.mark.parametrize("is_exact", [True, False], ids=["exact", "uncertain"])
+@pytest.mark.parametrize("has_key", [False, True], ids=["no key", "key"])
+@pytest.mark.parametrize("emit", EMITS)
+def test_the_host_waits_for_sizes_alone(is_exact: bool, has_key: bool, emit: Any) -> None:
+    """For samples, candidates and pairs; for the number of keys before that."""
+    driver = pytest.importorskip("cupy._memory", reason="a GPU counts no waits").DRIVER
+    left, right = (on_gpu(drawn(k, 3000, is_exact=is_exact, has_key=has_key)) for k in (1, 2))
+    before = driver.virtual_waits()
+    confidence = None if is_exact else 0.6
+    correlate_arrays(left, right, within=(-9, 14), confidence=confidence, emit=emit, order="left")
+    assert driver.virtual_waits() - before == (2 if emit == "counts" else 3) + has_key
+
+
+@pytest.mark.parametrize("order", ["any", "left"])
+def test_an_answer_for_which_a_block_leaves_no_room(
+    order: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The block that holds all is given up, and smaller ones take its place."""
+    left, right = drawn(1, 90, has_key=True), drawn(2, 80, has_key=True)
+    given: dict[str, Any] = {"within": (-9, 14), "confidence": 0.6, "order": order}
+    expected = correlate_arrays(left, right, rows="int32", **given)
+    real, fails = arrays.take, [0]
+
+    def take_rows(size: Any, dtype: Any) -> Any:
+        if dtype == np.int32 and fails[0] < 1:
+            fails[0] += 1
+            raise memory.DeviceMemoryError("full")
+        return real(size, dtype)
+
+    def place(self: Any, start: int, stop: int, shells: bool) -> Any:
+        if fails[0] and stop - start > 30:
+            raise memory.DeviceMemoryError("full")
+        placed.append((start, stop))
+        return real_place(self, start, stop, shells)
+
+    placed: list[tuple[int, int]] = []
+    real_place = join.BandedSides.place
+    monkeypatch.setattr(arrays, "take", take_rows)
+    monkeypatch.setattr(join.BandedSides, "place", place)
+    assert_same(correlate_arrays(on_gpu(left), on_gpu(right), **given), expected)
+    assert placed[0] == (0, 90)
+    assert len(placed) == 5
+
+
 def test_one_side_on_one_key_and_row_types() -> None:
     left, right = drawn(1, 50), drawn(2, 40)
     given: dict[str, Any] = {"within": (-9, 14), "confidence": 0.6}
@@ -121,6 +217,8 @@ def test_one_side_on_one_key_and_row_types() -> None:
         found = correlate_arrays(on_gpu(left), on_gpu(right), rows=rows, **given)
         assert found.left.dtype == dtype
         assert np.array_equal(found.right.get(), expected.right)
+    at_left = correlate_arrays(on_gpu(left), on_gpu(right), order="left", rows="int64", **given)
+    assert_same(at_left, correlate_arrays(left, right, order="left", **given))
     unsigned = EventArrays(*(cupy.asarray(each.astype(np.uint16)) for each in left[:2]))
     found = correlate_arrays(unsigned, on_gpu(right), **given)
     assert np.array_equal(found.left.get(), expected.left)

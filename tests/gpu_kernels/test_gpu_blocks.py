@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import itertools
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from coincide.model.class_choice import HostPopulation
 from coincide.model.classes import MOST_CLASSES
+from coincide.model.timestamps.intervals import IntervalTimes
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
@@ -20,6 +23,7 @@ if problem := gpu_problem():
 
 from gpu_kernels import join
 from gpu_kernels.device import memory
+from gpu_kernels.device.arrays import on_device, on_host
 from gpu_kernels.kernels import join as placement
 from gpu_kernels.kernels.compilation import launch_each
 from gpu_kernels.kernels.join import MOST_ENTRIES, RECIPROCAL_BITS, Run
@@ -92,3 +96,57 @@ def test_a_launch_refuses_what_the_kernel_does_not_take() -> None:
     scan = np.zeros(8, np.int64)
     with pytest.raises(TypeError, match="C-contiguous int64 array"):
         launch_each(placement.tile_owners, 4, scan[::2], scan)
+
+
+def drawn_side(random: np.random.Generator, n: int, *, are_instants: bool, groups: int) -> Any:
+    low = on_device(random.integers(0, 10_000, n))
+    high = low if are_instants else low + on_device(random.choice(random.integers(0, 99, 9), n))
+    group = on_device(random.integers(-1, groups, n)) if groups > 1 else None
+    return join.by_key(IntervalTimes(low, high), group)
+
+
+@pytest.mark.parametrize("are_instants", [True, False], ids=["instants", "lengths"])
+@pytest.mark.parametrize("groups", [1, 7])
+def test_a_sample_tells_of_all_events(
+    are_instants: bool, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Classes and groups are those of all events; only ends beyond the sample are asked for."""
+    random = np.random.default_rng(4)
+    asked = []
+    real = join.OrderedEvents.classes_between
+
+    def classes_between(self: Any, highest: np.ndarray) -> Any:
+        asked.append(highest)
+        return real(self, highest)
+
+    monkeypatch.setattr(join.OrderedEvents, "classes_between", classes_between)
+    for n in (1, 50, 9000):  # the sample has every second one of 9000
+        sides = [
+            drawn_side(random, n, are_instants=each, groups=groups)
+            for each in (are_instants, False)
+        ]
+        for side, found in zip(sides, join.sampled(*sides, groups, None), strict=True):
+            shapes, sample = on_host(side.shapes), found.shape_sample()
+            for _ in range(20):
+                ends = np.append(random.choice(sample, 3), sample.max() + 5 * random.integers(2))
+                known, expected = (
+                    each.classes_between(np.unique(ends))
+                    for each in (found, HostPopulation(shapes, shapes, None))
+                )
+                for name in ("lowest", "highest", "share"):
+                    assert np.array_equal(getattr(known, name), getattr(expected, name)), name
+            assert not asked
+            shares = found.group_shares(groups)
+            if groups > 1:
+                codes = on_host(side.group)
+                assert shares.tolist() == [np.mean(codes == g) for g in range(groups)]
+            else:
+                assert shares is None
+    other = np.setdiff1d(np.arange(sample.min(), sample.max()), sample)[-1]
+    ends = np.array([other, sample.max()])
+    known, expected = (
+        each.classes_between(ends) for each in (found, HostPopulation(shapes, shapes, None))
+    )
+    assert known.lowest.tolist() == expected.lowest.tolist()
+    assert known.highest.tolist() == expected.highest.tolist()
+    assert len(asked) == 1

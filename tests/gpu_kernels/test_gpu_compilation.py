@@ -38,6 +38,7 @@ QUICK = (9, 0)
 
 WITHOUT_DIVISION = (
     *(join.place, join.tile_owners, join.scatter, join.copy),
+    *(join.scatter_int32, join.copy_int32),
     *(merging.merge, merging.first_live, borders.locate, borders.tell),
     *(causality.place_causes, causality.copy),
     *(aggregates.take_ranges, aggregates.take_candidates, arrays.first_invalid),

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coincide import MemoryBudgetError
-from coincide.model.timestamps import IntervalPairs
+from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import usable as device
 from gpu_kernels.kernels.simulation import SIMULATED
 
@@ -25,6 +25,7 @@ if not SIMULATED:
 import gpu_kernels
 from gpu_kernels import EventJoin, join
 from gpu_kernels.device import memory, transfers
+from gpu_kernels.device.columns import Narrowed
 from gpu_kernels.device.transfers import Transfers
 from tests.gpu_kernels.test_gpu_join import FAULTY, allocating, assert_same, check_join
 from tests.helpers.deferred_link import DeferredLink, refusing
@@ -98,7 +99,8 @@ def test_the_right_side_is_copied_while_the_left_is_sorted(
     monkeypatch.setattr(join, "by_key", sort)
     left, right = FAULTY[0]
     gpu_kernels.EventJoin(left, right, IntervalPairs(FAULTY[1]))
-    pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]
+    # Keys of 8 bytes; lengths and groups of 4.
+    pieces = [-(-len(side) // ITEMS) + 2 * -(-len(side) // (2 * ITEMS)) for side in (left, right)]
     copies = [["to_device"] * n + ["kernels_follow", "sort"] for n in pieces]
     assert link.log == ["copies_follow", *copies[0], *copies[1]]
 
@@ -127,6 +129,54 @@ def test_there_and_back(link: DeferredLink, sizes: list[int], kind: type, step: 
     for found, expected in zip(back, given, strict=True):
         assert_same(found, expected)
     assert link.pending == 0
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("size", [0, 1, 5 * ITEMS + 3])
+def test_columns_of_int32_grow_on_their_way_back(
+    link: DeferredLink, size: int, overlap: bool
+) -> None:
+    there, values = transfers.current(), np.arange(size) * 1000 - 7
+    there.overlap = overlap
+    (sent,) = next(there.send([Narrowed(values)]))
+    assert sent.dtype == np.int32
+    back = np.full(size, 3, np.int64)
+    with there.fetching() as fetch:
+        fetch(sent, back)
+    assert_same(back, values)
+    assert overlap == (link.rooms != []) or not size
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("longest", [2**31 - 1, 2**31, 2**33])
+def test_lengths_of_intervals_take_four_bytes_if_all_can(
+    link: DeferredLink, longest: int, overlap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfers.current().overlap = overlap
+    last, lengths = np.arange(90) * 5 + 2**40, np.arange(90)
+    lengths[77] = longest
+    sides = [IntervalEvents(last - each, last) for each in (lengths, lengths % 7)]
+    fetched: list[int] = []
+    real = Transfers.send_one
+    monkeypatch.setattr(
+        Transfers,
+        "send_one",
+        lambda self, array: (fetched.append(array.size), real(self, array))[1],
+    )
+    for side, found in zip(sides, join.ordered(*sides), strict=True):
+        order = np.argsort(side.midpoints, kind="stable")
+        assert_same(found.order, order)
+        assert_same(found.keys, side.midpoints[order])
+        assert_same(found.shapes, side.lengths[order])
+    assert fetched == ([90] if longest >= 2**31 else [])
+
+
+def test_instants_are_sent_once(link: DeferredLink) -> None:
+    now = np.arange(4 * ITEMS)
+    (found,) = join.ordered(IntervalEvents(now, now))
+    assert link.log.count("to_device") == 4
+    assert found.are_instants
+    assert_same(found.keys, 2 * now)
 
 
 @pytest.mark.parametrize("number", [1, 20, 45, 90, 150])
@@ -305,7 +355,7 @@ def test_much_is_copied_by_several_threads(monkeypatch: pytest.MonkeyPatch) -> N
         transfers._copy(source, target)
         assert_same(target, source)
     assert max(copied) == 34
-    assert len(copied) == 2 + 3 + 3 + 3
+    assert len(copied) == 4 + 2 + 3 + 3 + 3
 
 
 def test_pinned_memory_is_given_back(link: DeferredLink) -> None:

@@ -31,12 +31,13 @@ from tests.virtual_gpu.log import Log, kernel_name
 
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_aggregates.py": 15,
-    "tests/gpu_kernels/test_gpu_arrays.py": 34,
-    "tests/gpu_kernels/test_gpu_blocks.py": 24,
+    "tests/gpu_kernels/test_gpu_arrays.py": 65,
+    "tests/gpu_kernels/test_gpu_blocks.py": 28,
     "tests/gpu_kernels/test_gpu_borders.py": 20,
     "tests/gpu_kernels/test_gpu_causality.py": 31,
     "tests/gpu_kernels/test_gpu_histograms.py": 6,
     "tests/gpu_kernels/test_gpu_join.py": 36,
+    "tests/gpu_kernels/test_gpu_traffic.py": 7,
     "tests/bench/papers/streams/test_gpu_streams.py": 22,
     "tests/bench/papers/streams/test_gpu_stream_faults.py": 6,
     "tests/bench/papers/streams/test_gpu_stream_histograms.py": 10,

@@ -130,12 +130,16 @@ def test_workers_of_spark_use_it(tmp_path: Path, java_home: str) -> None:
 UNSEEN = {
     # After the last step of the scan each thread reads what it wrote itself.
     "join.scatter: no barrier 9",
+    "join.scatter int32: no barrier 9",
     # Merits of histograms are rounded, so that sums in another order are equal.
     "join.most_probable HistogramRule: products fused with sums",
     "join.nearest HistogramRule: products fused with sums",
     "join.foremost HistogramRule: products fused with sums",
     # Whether a box is near enough decides what is looked at, not what is found.
     "causality.place_causes CausalRun: products fused with sums",
+    # Effects are written in the order of causes, and never moved.
+    "join.copy CausalRun: items of half the size",
+    "join.copy CausalRun: half an item stored",
     # Too few pairs lie on a border to see it: `test_gpu_compilation` looks for it in the code itself.
     "join.probe CausalRun PairRule: products fused with sums",
 }

@@ -14,6 +14,8 @@ _KINDS = re.compile(
     "IntervalRule|HistogramRule|UncertainSpanRule|SpanRule|PairRule|TemplateRule|CausalRun"
 )
 
+_INT32 = re.compile(r"ArrayIiL|Array\(int32")
+
 
 class Log(NamedTuple):
     """The log of a run."""
@@ -45,4 +47,5 @@ def kernel_name(kernel: Kernel) -> str:
 
 
 def _named(module: str, function: str, declared: str) -> str:
-    return " ".join([f"{module}.{function}", *sorted(set(_KINDS.findall(declared)))])
+    kinds = {*_KINDS.findall(declared), *(["int32"] if _INT32.search(declared) else [])}
+    return " ".join([f"{module}.{function}", *sorted(kinds)])

@@ -18,6 +18,7 @@ from bench.gpu.streams import makers
 from bench.gpu.works import adversarial
 from bench.papers.streams import correlator
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
+from coincide import DataError, EventArrays, correlate_arrays
 from coincide.model.borders.moves import EITHER, PEAKS
 from coincide.model.condition import Window
 from coincide.model.errors import BackendError, MemoryBudgetError
@@ -42,6 +43,7 @@ def _cases() -> dict[str, Callable[[str], str]]:
             f"stream, {algorithm}": partial(_stream, algorithm) for algorithm in ("lazy", "classes")
         },
         "borders": _borders,
+        "arrays": _arrays,
         **{f"causality, {name}": partial(_causality, given) for name, given in _traces().items()},
     }
 
@@ -73,6 +75,27 @@ def _stream(algorithm: str, who: str) -> str:
     # Classes are cut after a few events.
     with mock.patch.object(correlator, "ENOUGH", 12):
         return repr(kept.proof(algorithm))
+
+
+def _arrays(who: str) -> str:
+    """Pairs in the order of left rows, of either type of rows; and which event is invalid."""
+    random = np.random.default_rng(7)
+    low = random.integers(0, 9000, (2, 1500))
+    sides = [EventArrays(each, each + random.integers(0, 30, each.size)) for each in low]
+    wrong = EventArrays(low[0], np.where(np.arange(1500) % 500 == 77, -1, low[0]))
+    if who == GPU:
+        import cupy
+
+        *sides, wrong = (EventArrays(*map(cupy.asarray, side[:2])) for side in (*sides, wrong))
+    asked: dict[str, Any] = {"within": (-9, 14), "confidence": 0.6, "order": "left"}
+    found = (correlate_arrays(*sides, rows=rows, **asked) for rows in ("int32", "int64"))
+    rows = (each for answer in found for each in (answer.left, answer.right))
+    digest = [(each if who == CPU else each.get()).tobytes().hex() for each in rows]
+    try:
+        correlate_arrays(wrong, sides[1], **asked)
+    except DataError as error:
+        digest.append(str(error))
+    return " ".join(digest)
 
 
 def _borders(who: str) -> str:

@@ -15,6 +15,7 @@ from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.judging import judge_error
 from bench.hunt.questions import (
     ahead,
+    arrays,
     clock_errors,
     clock_keys,
     corrected,
@@ -49,6 +50,8 @@ def _in_process(wrong: Callable[..., str | None], case: Case, folder: Path) -> V
 
 
 WAYS = [
+    Way("arrays", partial(_in_process, arrays.wrong), weight=3 * _WEIGHT),
+] + [
     Way(name, partial(_in_process, wrong), weight=_WEIGHT)
     for name, wrong in {
         "float times in where": decimals.wrong,

@@ -260,7 +260,6 @@ def _key_of(columns: dict[str, _Column]) -> Any | None:
 def _matches(
     join: Any, asked: Asked, sizes: Sequence[int], options: CorrelateOptions
 ) -> ArrayMatches:
-    from gpu_kernels import arrays
     from gpu_kernels.device.arrays import array_module
 
     if asked.emit == "counts":
@@ -271,11 +270,11 @@ def _matches(
         left = array_module().arange(right.size)
         return ArrayMatches(right=right, **_of_pairs(join, asked, left, right))
     if options.max_pairs is not None:
-        check_most(int(join.counts.sum()), options.max_pairs)
+        check_most(join.size, options.max_pairs)
     in_lists = asked.emit == "lists"
     left, right = join.pairs(row_type, in_left_order=in_lists or asked.order == "left")
     found = ArrayMatches(left, right, **_of_pairs(join, asked, left, right))
-    return found._replace(left=None, offsets=arrays.offsets_of(join.counts)) if in_lists else found
+    return found._replace(left=None, offsets=join.offsets) if in_lists else found
 
 
 def _of_pairs(join: Any, asked: Asked, left: Any, right: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from coincide.model.counters import RowValues
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.options import OUTPUT_ROWS
 
@@ -19,10 +20,11 @@ class Gather:
     def __init__(self, column: pa.Array, kind: pa.DataType) -> None:
         self.column, self.kind = column, kind
         self.values: np.ndarray | None = None
+        self.by_row: RowValues | None = None
         self.sizes: np.ndarray | None = None
-        self._ordered: np.ndarray | None = None
         if column.null_count == 0 and _is_int64(column.type) and column.type == kind:
             self.values = column.view(pa.int64()).to_numpy()
+            self.by_row = RowValues(self.values)
         else:
             self.sizes = row_bytes(column)
 
@@ -54,13 +56,6 @@ class Gather:
                     " or remove this column."
                 )
         return self(rows)
-
-    def ordered(self, order: np.ndarray) -> np.ndarray:
-        """All values in an order, computed once: int64 array."""
-        if self._ordered is None:
-            assert self.values is not None
-            self._ordered = self.values[order]
-        return self._ordered
 
     def taken(self, rows: np.ndarray) -> np.ndarray:
         """The rows' values: int64 array."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from coincide.engine.events.schemas import stored
 from coincide.engine.join.derived_joins import OrderedJoin, is_ascending
 from coincide.engine.join.spec import NO_NUMBER, OVERLAP_ENDS, Pairing, unmatched_right
 from coincide.engine.pairs.best import BestMatches
-from coincide.engine.pairs.source import Rows
+from coincide.engine.pairs.source import Rows, values_for
 from coincide.engine.room import Expected, bytes_of_rows, fixed_bytes
 from coincide.model.counters import JoinCounters
 from coincide.model.errors import MemoryBudgetError, SchemaError
@@ -283,6 +284,12 @@ class Emission(ABC):
     def _order(self) -> PairOrder:
         return PairOrder(self.pairing)
 
+    def _plain(self, side: int) -> Any:
+        """The only column of a side, of plain int64, as the join takes it."""
+        (column,) = self._left_columns if side == LEFT else self._right_columns
+        assert column.by_row is not None
+        return values_for(self.join, side, column.by_row)
+
     def _measured(self, rows: Rows, **known: np.ndarray) -> list[np.ndarray]:
         """The columns of pairs of their own, in the order of `AnySpec.measures`; some may be known."""
         names = self._spec.measures
@@ -412,14 +419,15 @@ class _OfAllPairs(Emission):
         """From the counts of all left events."""
         join, how_many = self.join, self.join.counts
         pairs, lonely = int(join.offsets[-1]), int(np.count_nonzero(how_many == 0))
-        by_row = np.empty(how_many.size, np.int64)
-        by_row[join.left_order] = np.minimum(how_many, 1) if self.in_lists else how_many
-        rows = int(by_row.sum()) + (lonely if self._spec.keeps_unmatched else 0)
+        each = np.minimum(how_many, 1) if self.in_lists else how_many
+        rows = int(each.sum()) + (lonely if self._spec.keeps_unmatched else 0)
         kinds, first = self.schema.types, len(self._left_columns)
         of_matches = [kind.value_type if self.in_lists else kind for kind in kinds[first:]]
         size = rows * fixed_bytes(kinds[:first]) + pairs * fixed_bytes(of_matches)
         own, others = self._sizes
         if own is not None:
+            by_row = np.empty(each.size, np.int64)
+            by_row[join.left_order] = each
             size += bytes_of_rows(own, by_row)
         if others is not None and others.size:
             size += int(pairs * others.mean())
@@ -474,8 +482,8 @@ class Pairs(_OfAllPairs):
             _ = self._are_alone  # before threads share it
         if self._is_direct and self.join.offsets[-1]:
             # The numbers of right rows are needed where those in no pair come out.
-            sides = self._plain_sides[: 1 if self._spec.keeps_right else 2]
-            tasks = [partial(side.ordered, order) for side, order in sides]
+            sides = (LEFT,) if self._spec.keeps_right else (LEFT, RIGHT)
+            tasks = [partial(self._plain, side) for side in sides]
             run_tasks(tasks, self._spec.threads)  # once, not by each of them
         if self._spec.keeps_right:
             _ = self._is_met  # before threads share it
@@ -554,15 +562,14 @@ class Pairs(_OfAllPairs):
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
-        sides = self._plain_sides
-        (own, order), (others, right_order) = sides
+        sides = self._left_columns[0], self._right_columns[0]
         keeps_right = self._spec.keeps_right
-        right = right_order if keeps_right else others.ordered(right_order)
-        *pairs, known = self._joined(start, stop, own.ordered(order), right)
+        right = self.join.right_order if keeps_right else self._plain(RIGHT)
+        *pairs, known = self._joined(start, stop, self._plain(LEFT), right)
         if keeps_right:
             self._is_met[pairs[RIGHT]] = True
-            pairs[RIGHT] = others.taken(pairs[RIGHT])
-        columns = [side.wrap(each) for (side, _), each in zip(sides, pairs, strict=True)]
+            pairs[RIGHT] = sides[RIGHT].taken(pairs[RIGHT])
+        columns = [side.wrap(each) for side, each in zip(sides, pairs, strict=True)]
         columns += [self._pair_column(n, known[n]) for n in self._spec.measures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -586,12 +593,6 @@ class Pairs(_OfAllPairs):
         columns = self._left_columns, self._right_columns
         are_plain = all(len(side) == 1 and side[0].values is not None for side in columns)
         return are_plain and self._spec.measures.keys() <= self._known_measures
-
-    @property
-    def _plain_sides(self) -> list[tuple[Gather, np.ndarray]]:
-        """The only column of each side, and the order of its events in the join."""
-        orders = self.join.left_order, self.join.right_order
-        return [(self._left_columns[0], orders[LEFT]), (self._right_columns[0], orders[RIGHT])]
 
 
 class Lists(_OfAllPairs):
@@ -619,9 +620,7 @@ class Lists(_OfAllPairs):
             return
         columns = self._right_columns
         if len(columns) == 1 and columns[0].values is not None and not self._spec.measures:
-            values = columns[0].wrap(
-                join.matches(start, stop, columns[0].ordered(join.right_order))
-            )
+            values = columns[0].wrap(join.matches(start, stop, self._plain(RIGHT)))
             yield from self._rows(start + kept, [_lists_of(bounds, values)])
             return
         right_rows = join.matches(start, stop, join.right_order)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from coincide.engine.pairs.source import MeasuredSource, PairSource, RangedSource
+from coincide.engine.pairs.source import MeasuredSource, PairSource, RangedSource, values_for
 from coincide.engine.resilient import GPU, Resilient
-from coincide.model.counters import JoinCounters
+from coincide.model.counters import JoinCounters, RowValues
 from coincide.model.range_sums import Found, Prepared
+from coincide.model.sides import LEFT, RIGHT
 
 S = TypeVar("S", bound=PairSource)
 
@@ -73,7 +74,30 @@ class _ResilientJoin(Resilient[S]):
         return self._do(lambda join: join.matches(start, stop, right_values))
 
 
+def _given(join: PairSource, *sides: Any) -> list[Any]:
+    """Values of the last sides as a join takes them: the CPU may take over between two calls."""
+    numbered = zip((LEFT, RIGHT)[-len(sides) :], sides, strict=True)
+    return [
+        values_for(join, side, each) if isinstance(each, RowValues) else each
+        for side, each in numbered
+    ]
+
+
 class _ResilientRanked(_ResilientJoin[RangedSource]):
+    orders_values = True
+    """As a GPU's join: so columns go there as they are, and no order comes back."""
+
+    def pairs(
+        self, start: int, stop: int, left_values: Any, right_values: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `PairSource`; also of `RowValues`."""
+        values = left_values, right_values
+        return self._do(lambda join: join.pairs(start, stop, *_given(join, *values)))
+
+    def matches(self, start: int, stop: int, right_values: Any) -> np.ndarray:
+        """Likewise."""
+        return self._do(lambda join: join.matches(start, stop, *_given(join, right_values)))
+
     @property
     def best_rows(self) -> int:
         """As `RankedSource`."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from coincide.model.counters import JoinCounters
+from coincide.model.counters import JoinCounters, RowValues
 from coincide.model.range_sums import Found, Prepared
+from coincide.model.sides import LEFT
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
@@ -59,6 +60,13 @@ class PairSource(Protocol):
 
     def matches(self, start: int, stop: int, right_values: np.ndarray, /) -> np.ndarray:
         """As `pairs`, the right side only: array, shape (pairs,)."""
+
+
+def values_for(source: PairSource, side: int, column: RowValues) -> Any:
+    """A column as a source takes it: by position, or by row where the source itself orders values."""
+    if getattr(source, "orders_values", False):
+        return column
+    return column.ordered(source.left_order if side == LEFT else source.right_order)
 
 
 class RankedSource(PairSource, Protocol):

@@ -154,3 +154,14 @@ def are_valid_times(min_time, max_time, longest):
         # Only the ends of time can overflow the difference, and those are wrong already.
         wrong |= (low > high) | (low <= -TIME_LIMIT) | (high >= TIME_LIMIT) | (high - low > longest)
     return not wrong
+
+
+@compiled
+def narrow_lengths(min_time, max_time, out):
+    """Write max_time - min_time as int32; returns whether all fit: in one pass."""
+    bits = np.int64(0)
+    for i in range(out.size):
+        length = max_time[i] - min_time[i]
+        out[i] = length
+        bits |= length
+    return 0 <= bits <= np.iinfo(np.int32).max

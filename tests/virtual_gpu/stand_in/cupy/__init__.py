@@ -235,7 +235,18 @@ for _name in (
         "diff",
         "empty_like",
     ),
-    *("maximum", "minimum", "searchsorted", "sort", "stack", "subtract", "add", "where", "zeros"),
+    *(
+        "maximum",
+        "minimum",
+        "repeat",
+        "searchsorted",
+        "sort",
+        "stack",
+        "subtract",
+        "add",
+        "where",
+        "zeros",
+    ),
 ):
     globals()[_name] = _taken_over(_name)
 
