@@ -1099,7 +1099,7 @@ def _among_streams(question: Sequence[Flag], result: Sequence[Flag], such: str) 
                 Flag(
                     "--batch-pairs",
                     "N",
-                    f"How many {such} are made at once; bounds memory. Default: 1,000,000.",
+                    f"How many {such} are made at once; bounds memory. Default: 262,144.",
                     int,
                 ),
                 Flag(
