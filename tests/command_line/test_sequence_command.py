@@ -345,13 +345,16 @@ def test_wrong_inputs(
 
 
 def test_ticks_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kinds = pa.timestamp("us"), pa.int64(), pa.int64()
+    kinds = pa.int64(), pa.int64(), pa.float64()
     paths = [tmp_path / f"{i}.parquet" for i in range(3)]
     for path, kind in zip(paths, kinds, strict=True):
         pq.write_table(pa.table({"t": pa.array([1, 2], kind)}), path)
     words = ["--time", "t", "--unit", "ms", "--within", "0s", "1s", "--within", "0s", "1s"]
     assert run(["sequence", *map(str, paths), "-o", "-", *words]) == 2
-    assert "coincide:" in said_in_one_line(capsys)
+    said = said_in_one_line(capsys)
+    assert "all streams must count time in one tick (found ms and ns). Give --tick us." in said
+    assert run(["sequence", *map(str, paths), "-o", "-", *words, "--tick", "us"]) == 0
+    assert "0,0,0\n0,0,1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
