@@ -13,12 +13,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from coincide.command_line import help_texts, options
+from coincide.command_line.flags import as_one, takes_twos
 
 _BOUND = re.compile(r"[+-]?\.?\d|none$|\s*$", re.IGNORECASE)
 """How a bound of a window begins; an empty one is an error of its own."""
 _TRUTHS = ("true", "false", "yes", "no")
 _SHARES = ("--confidence", "--confidences")
 """Options whose numbers may be percentages."""
+_HOMES = {"coincidence": "sequence"}
+"""Modules of commands that are not called like these."""
 
 
 class _Plain:
@@ -66,9 +69,10 @@ def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
             return
         name, sign, value = word.partition("=")
         option = by_name.get(name)
-        if option is not None and option.nargs == 2:
+        if option is not None and (option.nargs == 2 or takes_twos(option)):
             words[:0] = [value] if sign else []
-            yield from (name, *_two(name, option.metavar, words, by_name))
+            two = _two(name, option.metavar, words, by_name)
+            yield from (name, *([as_one(two)] if takes_twos(option) else two))
             continue
         if option is not None and option.is_flag:
             _check_alone(name, value if sign else next(iter(words), ""), bool(sign))
@@ -153,7 +157,7 @@ def _coincide(
 def _add(
     app: typer.Typer, name: str, parameters: Sequence[Parameter], help: str, examples: str = ""
 ) -> None:
-    """A command of the program; the module of its name does the work."""
+    """A command of the program; the module of its name, or its home, does the work."""
 
     def run(**words: Any) -> None:
         _answer(name, words)
@@ -167,7 +171,7 @@ def _add(
 
 def _answer(name: str, words: dict[str, Any]) -> None:
     """Do what was typed, and tell of it."""
-    module = import_module(f"coincide.command_line.{name}")
+    module = import_module(f"coincide.command_line.{_HOMES.get(name, name)}")
     if name in ("demo", "doctor"):
         raise typer.Exit(module.run(**words) or 0)
     from coincide.command_line.engines import run
@@ -208,6 +212,12 @@ _COMMANDS: dict[str, tuple[Any, ...]] = {
         options.TRANSITIONS,
         help_texts.TRANSITIONS_HELP,
         help_texts.TRANSITIONS_EXAMPLES,
+    ),
+    "sequence": (options.SEQUENCE, help_texts.SEQUENCE_HELP, help_texts.SEQUENCE_EXAMPLES),
+    "coincidence": (
+        options.COINCIDENCE,
+        help_texts.COINCIDENCE_HELP,
+        help_texts.COINCIDENCE_EXAMPLES,
     ),
     "demo": (options.DEMO, help_texts.DEMO_HELP),
     "doctor": (options.DOCTOR, help_texts.DOCTOR_HELP),

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
@@ -220,21 +221,36 @@ def unknown_types(
     arguments: PairArguments, schemas: tuple[pa.Schema, pa.Schema]
 ) -> tuple[Types, Types]:
     """Types for the time columns and keys of both sides of which no file tells the type."""
-    # A time is what the other times are; a key is what it is on the other side.
-    times = arguments.clocks
+    of_nothing = partial(time_of_nothing, [arguments])
+    own, others = types_of_unknown(arguments.clocks, arguments.key_names, schemas, of_nothing)
+    return own, others
+
+
+def types_of_unknown(
+    times: Sequence[Sequence[str]],
+    keys: Sequence[Sequence[str]],
+    schemas: Sequence[pa.Schema],
+    of_nothing: Callable[[], pa.DataType],
+) -> list[Types]:
+    """The same for several inputs: the time columns of each, and for each key its name in each."""
+    # A time is what the other times are; a key is what it is in the other inputs.
     known = [
         [kind for kind in _kinds(schema, names) if _is_time(kind)]
         for schema, names in zip(schemas, times, strict=True)
     ]
-    found: tuple[Types, Types] = {}, {}
+    found: list[Types] = [{} for _ in schemas]
     for i, schema in enumerate(schemas):
+        others = [kind for j, kinds in enumerate(known) if j != i for kind in kinds]
         for name in times[i]:
             if _is_unknown(schema, name):
-                found[i][name] = next(iter(known[i] + known[1 - i]), _time_of_nothing(arguments))
-    for names in arguments.key_names:
+                told = [*known[i], *others]
+                found[i][name] = told[0] if told else of_nothing()
+    for names in keys:
         for i, schema in enumerate(schemas):
             if _is_unknown(schema, names[i]) and names[i] not in found[i]:
-                found[i][names[i]] = _other_key(schemas[1 - i], found[1 - i], names[1 - i])
+                kinds = (_key(schemas[j], found[j], names[j]) for j in range(len(names)) if j != i)
+                told = [kind for kind in kinds if kind is not None]
+                found[i][names[i]] = told[0] if told else pa.string()
     return found
 
 
@@ -242,7 +258,7 @@ def _is_unknown(schema: pa.Schema, name: str) -> bool:
     return name in schema.names and pa.types.is_null(schema.field(name).type)
 
 
-def _kinds(schema: pa.Schema, names: tuple[str, str]) -> Iterator[pa.DataType]:
+def _kinds(schema: pa.Schema, names: Sequence[str]) -> Iterator[pa.DataType]:
     return (plain_type(schema.field(name).type) for name in names if name in schema.names)
 
 
@@ -252,31 +268,33 @@ def _is_time(kind: pa.DataType) -> bool:
     return is_temporal or types.is_integer(kind) or types.is_floating(kind)
 
 
-def _time_of_nothing(arguments: PairArguments) -> pa.DataType:
+def time_of_nothing(asked: Sequence[PairArguments]) -> pa.DataType:
     """The first type of which ticks count all durations: a file without rows refuses no duration."""
     for kind in (pa.int64(), pa.float64()):
         columns = [arrow_time_column(side, "", kind) for side in SIDES]
         try:
-            arguments.check_tick(resolve_tick(columns, arguments.options))
+            for arguments in asked:
+                arguments.check_tick(resolve_tick(columns, arguments.options))
         except (ConditionError, SchemaError):
             continue
         return kind
     return pa.timestamp("us")
 
 
-def _other_key(schema: pa.Schema, found: Types, name: str) -> pa.DataType:
+def _key(schema: pa.Schema, found: Types, name: str) -> pa.DataType | None:
+    """What is known of the type of a key in one input."""
     if name in found:
         return found[name]
     if name not in schema.names or _is_unknown(schema, name):
-        return pa.string()
+        return None
     return plain_type(schema.field(name).type)
 
 
 def with_like_texts(
-    inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[tuple[str, str]]
+    inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[Sequence[str]]
 ) -> list[pa.Table]:
-    """Both tables, keys of CSV, which names no types, as the other side has them."""
-    # Whole numbers are the texts that they were where the other side has texts. Decimals that are
+    """All tables, keys of CSV, which names no types, as the others have them."""
+    # Whole numbers are the texts that they were where another one has texts. Decimals that are
     # whole, such as those that pandas writes where some are missing, are whole numbers where it has
     # these.
     found = list(tables)
@@ -296,7 +314,7 @@ def with_like_texts(
                 continue
             # Where nothing is written, what looked like decimals may be texts.
             is_empty = pa.types.is_floating(kind) and _is_empty(tables[i], names[i])
-            if is_string(kinds[1 - i]) and (pa.types.is_integer(kind) or is_empty):
+            if _other_text(kinds, i) is not None and (pa.types.is_integer(kind) or is_empty):
                 found[i] = _cast(found[i], names[i], pa.string())
     return found
 
@@ -305,7 +323,8 @@ def tell_of_texts(
     inputs: Sequence[ArrowInput],
     before: Sequence[pa.Table],
     after: Sequence[pa.Table],
-    by: Sequence[tuple[str, str]],
+    by: Sequence[Sequence[str]],
+    where: str = "on the",
 ) -> None:
     """A line on stderr for each key whose numbers `with_like_texts` compares as texts."""
     for names in by:
@@ -313,13 +332,21 @@ def tell_of_texts(
             kind = _kind(after[i], name)
             if _is_empty(before[i], name) or not is_string(kind) or _kind(before[i], name) == kind:
                 continue
-            own, other = inputs[i].source.side, inputs[1 - i].source.side
+            kinds = [_kind(table, each) for table, each in zip(before, names, strict=True)]
+            other = _other_text(kinds, i)
+            assert other is not None
+            own, its = inputs[i].source.side, inputs[other].source.side
             print(
-                f"coincide: the key {name!r} holds numbers on the {own} and text on the"
-                f" {other}{_example(before[1 - i].column(names[1 - i]))}. It is compared as text,"
+                f"coincide: the key {name!r} holds numbers {where} {own} and text {where}"
+                f" {its}{_example(before[other].column(names[other]))}. It is compared as text,"
                 " where '007' is not '7'",
                 file=sys.stderr,
             )
+
+
+def _other_text(kinds: Sequence[pa.DataType], own: int) -> int | None:
+    """The first of the other inputs that has texts."""
+    return next((j for j, kind in enumerate(kinds) if j != own and is_string(kind)), None)
 
 
 def _cast(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:

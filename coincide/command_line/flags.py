@@ -9,8 +9,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-LIST, TWO = list[str], tuple[str, str]
-"""Kinds of values: of an option that may be repeated, and of one that takes two words."""
+LIST, TWO, TWOS = list[str], tuple[str, str], list[tuple[str, str]]
+"""Kinds of values: of an option that may be repeated, of one that takes two words, and of both."""
+_BETWEEN = "\x1f"
+"""Between two words that go through the parser as one, which has no lists of twos."""
 
 
 class Flag(NamedTuple):
@@ -55,7 +57,24 @@ def _option(panel: str, flag: Flag, more: dict[str, Any]) -> Parameter:
     shown = typer.Option(
         *typed, metavar=flag.metavar, help=flag.help, rich_help_panel=panel, **more
     )
-    return _parameter(name, flag.value, bool if flag.metavar is None else flag.kind, shown)
+    kind = LIST if flag.kind == TWOS else flag.kind
+    return _parameter(name, flag.value, bool if flag.metavar is None else kind, shown)
+
+
+def takes_twos(option: Any) -> bool:
+    """Whether an option of the parser takes two words each time that it is typed."""
+    return getattr(option, "multiple", False) and " " in str(option.metavar)
+
+
+def as_one(two: tuple[str, str]) -> str:
+    """Two words, as the parser takes them."""
+    return _BETWEEN.join(two)
+
+
+def twos(words: Sequence[str]) -> list[tuple[str, str]]:
+    """What was typed of an option of two words, from what the parser gives."""
+    parts = [word.partition(_BETWEEN) for word in words]
+    return [(first, second) for first, _, second in parts]
 
 
 def _parameter(name: str, default: Any, kind: Any, shown: Any) -> Parameter:
@@ -83,6 +102,6 @@ def typed(name: str, options: Sequence[Parameter], words: Mapping[str, Any]) -> 
     return shlex.join(found)
 
 
-def input_of(name: str, help: str, default: Any = Parameter.empty) -> Parameter:
+def input_of(name: str, help: str, default: Any = Parameter.empty, kind: Any = str) -> Parameter:
     """An argument without a name, such as the file of an input."""
-    return _parameter(name, default, str, typer.Argument(metavar=name.upper(), help=help))
+    return _parameter(name, default, kind, typer.Argument(metavar=name.upper(), help=help))

@@ -140,6 +140,77 @@ Gaps between the spikes of one neuron:
     [cyan]coincide histogram spikes.csv -o gaps.csv --unit s --tick us \\
       --left-time t --within 0s 100ms --bins 100 --chance rates[/cyan]
 """
+SEQUENCE_HELP = (
+    "Find sequences of events of several files: a window for each step from one to the next.\n\n"
+    "[cyan]coincide sequence clicks.parquet carts.parquet pays.parquet -o found.parquet --within 0s 10min"
+    " --within 0s 5min --confidence 0.9[/cyan]\n\n"
+    "OUT has a row for each sequence whose windows [b]all[/b] hold with this probability. It is that of the"
+    " whole, not the product of its steps, which share events. --total bounds the time from the first event"
+    " to the last. The summary says how many links each step has, and how many tuples they make.\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC, in the order of the steps. Each needs an id, or has the numbers"
+    " of its rows, and the two ends of its timestamps, or one column of exact times. Options of an input"
+    " hold for all, or with NAME= for one. Inputs are called a, b, c, …, or what --names says. A file may"
+    " be several inputs: no event is in a sequence twice. All runs in one process."
+)
+SEQUENCE_EXAMPLES = """
+[b]Examples[/b]
+
+Who put in the cart what they had looked at, and paid, all in half an hour;
+the exact times of pay.csv are in another column:
+
+    [cyan]coincide sequence click.csv cart.csv pay.csv -o sales.parquet \\
+      --names click,cart,pay --time at --time pay=paid_at --by user \\
+      --within 0s 10min --within 0s 25min --total 0s 30min[/cyan]
+
+The same key under another name in one of the inputs; clocks of ± 20 ms, but
+of pay ± 1 s; the most probable sequence of each click:
+
+    [cyan]coincide sequence click.csv cart.csv pay.csv -o best.parquet \\
+      --names click,cart,pay --time at --around 20ms --around pay=1s \\
+      --by user=uid=user --within 0s 10min --within 0s 25min \\
+      --confidence 0.5 --emit best --probability[/cyan]
+
+Clicks that led to no payment:
+
+    [cyan]coincide sequence click.csv cart.csv pay.csv -o lost.csv --time at \\
+      --by user --within 0s 10min --within 0s 25min --how anti[/cyan]
+
+Three failed logins of one account in a minute, in one file:
+
+    [cyan]coincide sequence failed.parquet failed.parquet failed.parquet \\
+      -o alarms.parquet --time at --by account --within 0s 60s \\
+      --within 0s 60s --total 0s 60s[/cyan]
+"""
+COINCIDENCE_HELP = (
+    "Find sets of events of several files, in any order, that are all within a width of each other.\n\n"
+    "[cyan]coincide coincidence north.parquet east.parquet south.parquet -o found.parquet --within 50ms"
+    " --confidence 0.9 --at-least 2[/cyan]\n\n"
+    "OUT has a row for each set. A set has one event of each input, or of at least as many inputs as"
+    " --at-least says. The probability that [b]all[/b] of its events are so close reaches --confidence."
+    " Where an input has no event in it, its columns are empty; the column streams says how many have one."
+    " A set that is part of a larger one is not told again.\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC. Each needs an id, or has the numbers of its rows, and the two"
+    " ends of its timestamps, or one column of exact times. Options of an input hold for all, or with NAME="
+    " for one. Inputs are called a, b, c, …, or what --names says. For events in order use [b]coincide"
+    " sequence[/b]. All runs in one process."
+)
+COINCIDENCE_EXAMPLES = """
+[b]Examples[/b]
+
+Hits in two or more of four detectors within 50 ns, whose clocks tick
+every 4 ns:
+
+    [cyan]coincide coincidence a.parquet b.parquet c.parquet d.parquet \\
+      -o hits.parquet --time t --resolution 4ns --unit ns --within 50ns \\
+      --at-least 2 --confidence 0.5 --probability[/cyan]
+
+Alarms of three systems at one site within a second, from CSV with
+semicolons, to the screen; the clock of pump is off by up to 200 ms:
+
+    [cyan]coincide coincidence door.csv pump.csv fire.csv -o - \\
+      --names door,pump,fire --csv-delimiter ';' --by site --time at \\
+      --around 0s --around pump=200ms --within 1s --confidence 0.9[/cyan]
+"""
 BORDERS_HELP = (
     "Find when streams of readings cross the borders of queries.\n\n"
     "[cyan]coincide borders sensors.parquet limits.csv -o crossings[/cyan]\n\n"

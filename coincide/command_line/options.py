@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from typing import get_args
 
-from coincide.command_line.flags import LIST, TWO, Flag, group, input_of, switch
+from coincide.command_line.flags import LIST, TWO, TWOS, Flag, group, input_of, switch
 from coincide.command_line.problems import in_options
 from coincide.model.aggregates import FUNCTIONS, PAIR_VALUES, Including, Weights
 from coincide.model.options import MATCHINGS, OUTPUT_ROWS, PREFERENCES, EffectChoice, MatchChoice
@@ -81,7 +81,7 @@ _SIDED = [
         "clock",
         "ERRORS",
         "A file that coincide clocks has written: stamps of {of} are put right by it."
-        " --{side}time is the one column of these stamps, or with --relation START,END.",
+        " --{side}time is the one column of these stamps{spans}.",
     ),
     Flag(
         "clock-by",
@@ -175,7 +175,8 @@ def _sided(
         for i, (side, called) in enumerate(sides.items()):
             name = f"--{side}{flag.name}"
             same = f"The same for {called}.{otherwise}"
-            help = same if i else flag.help.format(of=called, side=side)
+            spans = ", or with --relation START,END"
+            help = same if i else flag.help.format(of=called, side=side, spans=spans)
             of_side = flag._replace(
                 name=name, help=help, short=_OTHER_NAMES.get(name), default=defaults[i],
                 is_needed=needs_first and i == 0,
@@ -1024,6 +1025,159 @@ HISTOGRAM = [
     *group("How it runs", _THREADS),
     *_AT_LAST,
 ]
+
+
+_OF_ONE = " [cyan]NAME=…[/cyan] for one input; repeatable."
+
+
+def _of_inputs(panel: str, *names: str) -> list[Parameter]:
+    """Options that inputs have in common, or each its own by its name."""
+    known = {flag.name: flag for flag in _SIDED}
+    found = []
+    for flag in map(known.__getitem__, names):
+        help = flag.help.format(of="an input", side="", spans="") + _OF_ONE
+        if flag.name == "time":
+            help += " Default: min_time,max_time."
+        found.append(flag._replace(name=f"--{flag.name}", help=help, kind=LIST))
+    return group(panel, found)
+
+
+def _among_streams(question: Sequence[Flag], result: Sequence[Flag], such: str) -> list[Parameter]:
+    """The options of a search for `such` among several inputs."""
+    return [
+        input_of(
+            "inputs",
+            "Two or more: files, folders, globs or URIs; one of them may be - for standard input.",
+            kind=LIST,
+        ),
+        *_OUTPUT,
+        *group(
+            "Data",
+            [
+                Flag(
+                    "--names",
+                    "A,B,…",
+                    "What the inputs are called in the output and by options of one input: with"
+                    " [cyan]click,cart,pay[/cyan], [cyan]--time click=at[/cyan] is that of the first"
+                    " alone. Default: a, b, c, ….",
+                    LIST,
+                )
+            ],
+        ),
+        *_files(),
+        *_of_inputs("Timestamps", "time", *_CLOCK, *_CORRECTED),
+        *_of_inputs("Histograms", *_HISTOGRAM),
+        *_time_rules("Rows whose time cannot be one"),
+        *group(
+            "Condition",
+            [
+                *question,
+                Flag(
+                    "--confidence",
+                    "CT",
+                    f"How probable each of the {such} must be as a whole, such as 0.9 or 90%. Exact"
+                    " times, of one column each, need none.",
+                    float,
+                ),
+                Flag(
+                    "--by",
+                    "A,B,…",
+                    f"Columns that are equal in all events of one of the {such};"
+                    " [cyan]user=uid=user[/cyan] where the inputs have other names, one for each in their"
+                    """ order, [cyan]'"a=b"'[/cyan] where one has = or , in it.""",
+                    LIST,
+                ),
+            ],
+        ),
+        *group("Result", result),
+        *group("Result", [switch("--probability", f"Add the probability of each of the {such}.")]),
+        *_of_inputs("Result", "columns"),
+        *group(
+            "How it runs",
+            [
+                *_BACKEND,
+                Flag(
+                    "--batch-pairs",
+                    "N",
+                    f"How many {such} are made at once; bounds memory. Default: 262,144.",
+                    int,
+                ),
+                Flag(
+                    "--max-pairs",
+                    "N",
+                    f"The most {such} that there may be; more end the command.",
+                    int,
+                ),
+                *_THREADS,
+            ],
+        ),
+        *_AT_LAST,
+    ]
+
+
+SEQUENCE = _among_streams(
+    [
+        Flag(
+            "--within",
+            "LO HI",
+            "LO ≤ T_next − T_this ≤ HI, once for each step: the first is from the first input to the"
+            " second. Durations such as [cyan]0s 2s[/cyan], or ticks. One duration D alone is"
+            " [cyan]-D D[/cyan].",
+            TWOS,
+            is_needed=True,
+        ),
+        Flag(
+            "--total",
+            "LO HI",
+            "LO ≤ T_last − T_first ≤ HI as well. Uncertain times need three inputs.",
+            TWO,
+        ),
+    ],
+    [
+        Flag(
+            "--how",
+            "KIND",
+            "[cyan]inner[/cyan]: sequences. [cyan]anti[/cyan]: events of the first input that begin no"
+            " sequence.",
+            default="inner",
+        ),
+        Flag(
+            "--emit",
+            "ROW",
+            "What a row is. [cyan]sequences[/cyan]: a sequence. [cyan]counts[/cyan]: an event of the"
+            " first input that begins some, and how many. [cyan]best[/cyan]: the best sequence of each"
+            " such event.",
+            default="sequences",
+        ),
+        Flag(
+            "--prefer",
+            "WHICH",
+            "With --emit best, which one that is: [cyan]probability[/cyan], the most probable;"
+            " [cyan]first[/cyan] or [cyan]last[/cyan], the one that ends first or last.",
+            default="probability",
+        ),
+        switch("--link-probability", "Add the probability of each step."),
+    ],
+    "sequences",
+)
+COINCIDENCE = _among_streams(
+    [
+        Flag(
+            "--within",
+            "D",
+            "The longest time between any two events of a set, such as [cyan]50ns[/cyan], or ticks.",
+            is_needed=True,
+        ),
+        Flag(
+            "--at-least",
+            "M",
+            "The least number of inputs that have an event in a set. Default: all.",
+            int,
+        ),
+    ],
+    [],
+    "sets",
+)
 _STREAM = [
     Flag(
         "--stream",

@@ -32,6 +32,9 @@ _CURES = {
     " like 'events/*.parquet'",
     "Missing option '--output'": "Name the output, for example -o out.parquet, or -o - for standard output",
     "Missing option '--max-offset'": "Say how far apart the clocks may be, for example --max-offset 10s",
+    "Missing argument 'INPUTS": "Give two inputs or more, for example a.parquet b.parquet",
+    "Missing option '--within'": "Say how long may pass: --within 0s 5s for each step of a sequence,"
+    " --within 50ms for coincidences",
     "Missing argument 'RIGHT'": "Give two inputs, LEFT and RIGHT, for example a.parquet b.parquet",
     "No such option: --png": "coincide explore writes a page. For pictures use Exploration.save in Python",
     "'--confidence'": "Write a number between 0 and 1, such as 0.9, or 90%",
@@ -50,7 +53,8 @@ def cannot_print(what: str, error: OSError, more: str = "") -> Problem:
     return Problem(f"{what} cannot be printed (found: {error.strerror or error}).{more}")
 
 
-_INPUTS = ("left", "right", "causes", "effects", "events", "readings", "queries")
+_SINGLE = ("left", "right", "causes", "effects", "events", "readings", "queries")
+_INPUTS = {name: name.upper() for name in _SINGLE} | {"tables": "INPUTS"}
 _CLOCKS = ("around", "resolution")
 _SIDES = {"left_": "cause_", "right_": "effect_"}
 _CAUSAL = {
@@ -58,8 +62,10 @@ _CAUSAL = {
     "duration": "ellipsoid", "lo": "delta", "hi": "delta",
 }  # fmt: skip
 """Fields of predicates whose options have other names."""
-_CALLED = {"aggregates": "aggregate"}
+_CALLED = {"aggregates": "aggregate", "windows": "within"}
 """Options that are typed once for each of several."""
+_COMMANDS = {"correlate_tables": "coincide join", "sequence_tables": "coincide sequence"}
+"""Functions that messages of other commands speak of."""
 _PLAIN = re.compile(r"[\w.,:=+-]+")
 
 
@@ -68,24 +74,39 @@ def as_option(argument: Argument, command: str) -> str:
     name, shown = argument.name, argument.shown
     if name in _CLOCKS and shown:
         return f"the clock {shown}"
-    if name in _INPUTS:
-        return name.upper()
-    if name == "Sphere":
-        return "--lat-lon"
-    if (name, shown) == ("stream", "None"):
-        return "--stream -"
+    if (called := _alone(name, shown)) is not None:
+        return called
     if command == "causality":
         name = _CAUSAL.get(name, name)
         for side, other in _SIDES.items():
             name = name.replace(side, other)
     elif command == "clusters":
         name = name.removeprefix("cause_").removeprefix("left_")
+    elif command in ("sequence", "coincidence"):
+        name = name.removeprefix("left_").removeprefix("right_")
     flag = f"--{_CALLED.get(name, name).replace('_', '-')}"
-    if shown in ("", "True"):
-        return flag
-    if name == "within" and argument.typed.count(",") == 1:
-        return f"{flag} {argument.typed.replace(',', ' ')}"
-    return f"{flag} {argument.typed if _PLAIN.fullmatch(argument.typed) else shown}"
+    return flag if shown in ("", "True") else _with_value(flag, argument)
+
+
+def _alone(name: str, shown: str) -> str | None:
+    """What is no option with a value, as a command calls it."""
+    if name in _INPUTS:
+        return _INPUTS[name]
+    if name == "Sphere":
+        return "--lat-lon"
+    return "--stream -" if (name, shown) == ("stream", "None") else _COMMANDS.get(name)
+
+
+def _with_value(flag: str, argument: Argument) -> str:
+    """An option with its value, as one types it."""
+    name, value, typed = argument.name, argument.value, argument.typed
+    if name == "windows" and isinstance(value, list):
+        return " ".join(f"{flag} {lo} {hi}" for lo, hi in value)
+    if name == "columns" and isinstance(value, dict):
+        return " ".join(f"{flag} {own}={','.join(each)}" for own, each in value.items())
+    if name in ("within", "total") and typed.count(",") == 1:
+        return f"{flag} {typed.replace(',', ' ')}"
+    return f"{flag} {typed if _PLAIN.fullmatch(typed) else argument.shown}"
 
 
 def in_options(said: object, command: str | None = None) -> str:

@@ -62,7 +62,8 @@ class Summary:
         lines = [*self.counted.lines]
         skipped = "skipped: other cells than the header, or no time"
         lines += [(f"{side} lines", f"{count:,} {skipped}") for side, count in self.skipped.items()]
-        if self.rows is not None and self.rows != self.counted.values.get("pairs"):
+        known = [self.counted.values.get(name) for name in ("pairs", "found")]
+        if self.rows is not None and self.rows not in known:
             lines.append(("rows", f"{self.rows:,}"))
         if self.engine_why:
             lines.append(("engine", f"{self.engine}: {self.engine_why}"))

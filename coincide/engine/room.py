@@ -132,12 +132,12 @@ def check_candidates(pairs: int, most: int | None) -> None:
         raise _lack_of_room("to choose from", pairs, "memory", size, free)
 
 
-def check_most(pairs: int, most: int | None, what: str = "pairs") -> None:
+def check_most(pairs: int, most: int | None, what: str = "pairs", cure: str = _CURE) -> None:
     """Refuse more pairs, or whatever is made of them, than are allowed."""
     if most is not None and pairs > most:
         raise MemoryBudgetError(
             f"the join has more {what} than {option('max_pairs', most)} allows (found {pairs:,})."
-            f" {_CURE}, or allow more."
+            f" {cure}, or allow more."
         )
 
 

@@ -37,6 +37,10 @@ _OF_PAIRS: dict[str, Any] = {
     "weights": {"emit": "aggregates", "aggregates": {"n": "count"}, "weights": "delta"},
 }  # fmt: skip
 _OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "options": 3}
+_OF_STREAMS: dict[str, Any] = {
+    "tables": 3, "confidence": 2, "names": 3, "time": 3, "by": 3, "columns": 3,
+    "probability": 3, "backend": "cuda", "options": 3, "report": 3,
+}  # fmt: skip
 _OF_TWO: dict[str, Any] = {
     "left": 3, "right": 3, "left_time": 3, "right_time": 3, "by": 3, "options": 3,
 }  # fmt: skip
@@ -79,6 +83,11 @@ WRONG: dict[str, dict[str, Any]] = {
         "events": 3, "condition": 3, "time": 3, "place": tuple("abcd"), "by": 3,
         "columns": 3, "options": 3, "report": 3, "where": 3,
     },
+    "sequences": {
+        **_OF_STREAMS, "windows": [5, 5], "total": ("0s", "5 steps"), "how": "outer", "emit": "all",
+        "prefer": "last", "link_probability": {"link_probability": True, "how": "anti"},
+    },
+    "coincidences": {**_OF_STREAMS, "within": "5 steps", "at_least": 1},
     "coverage": {**_OF_SPANS, "bounds": 3, "zeros": 3},
     "covered": _OF_TWO,
     "difference": _OF_TWO,
@@ -101,6 +110,10 @@ RIGHT: dict[str, Callable[[Any, Any], Given]] = {
     "clock_errors": lambda events, _: {"left": events, "right": events, "max_offset": 1},
     "delay_histogram": lambda events, _: {"left": events, "right": events, "within": 50},
     "clusters": lambda events, _: {"events": events, "condition": PLACED, "place": ("x", "y")},
+    "sequences": lambda events, _: {"tables": [events, events], "windows": [5], "confidence": 0.5},
+    "coincidences": lambda events, _: {
+        "tables": [events, events.slice(0)], "within": 5, "confidence": 0.5,
+    },
     **dict.fromkeys(
         ("coverage", "gaps", "labelled", "merged"), lambda events, _: {"events": events, "time": SPANS}
     ),
@@ -118,6 +131,7 @@ OF_TABLES: dict[str, Callable[..., Any]] = {
     "border_crossings": c.border_crossing_tables, "transitions": c.transition_tables,
     "clock_errors": c.clock_error_tables, "clusters": c.clusters,
     "delay_histogram": c.delay_histogram,
+    "sequences": c.sequence_tables, "coincidences": c.coincidence_tables,
     "coverage": c.coverage, "merged": c.merged, "labelled": c.labelled, "gaps": c.gaps,
     "covered": c.covered, "difference": c.difference,
 }  # fmt: skip
@@ -180,10 +194,14 @@ COMMANDS = {
     "clusters": "a.parquet -o o.parquet --delta 0 5 --place x,y --radius 5",
     "explore": "a.parquet a.parquet -o o.html --within -5 5",
     "histogram": "a.parquet a.parquet -o o.parquet --within -5 5 --bins 2",
+    "sequence": "a.parquet b.parquet a.parquet -o o.parquet --time time --confidence 0.5"
+    " --within -5 5 --within 0 5",
+    "coincidence": "a.parquet b.parquet -o o.parquet --time time --confidence 0.5 --within 5",
     "stream": ". . -o o --checkpoint kept --within -5ms 5ms --unit ms --confidence 0.5 --left-delay 5ms",
 }
 WORDS = {
     "--output": "", "--checkpoint": "", "--key": "", "--master": "", "--by": "", "--match": "",
+    "--names": "",
     "--left-columns": "", "--right-columns": "",
     "--cause-columns": "", "--effect-columns": "", "--columns": "", "--values": "",
     "--left-time": "a,b,c", "--right-time": "a,b,c", "--cause-time": "a,b,c",
@@ -216,7 +234,8 @@ def options() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("inputs")
-    pq.write_table(EVENTS, found / "a.parquet")
+    for name in ("a.parquet", "b.parquet"):
+        pq.write_table(EVENTS, found / name)
     pq.write_table(QUERIES, found / "q.parquet")
     return found
 

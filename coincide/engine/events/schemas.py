@@ -158,14 +158,17 @@ def check_present_keys(
 
 
 def check_keys(
-    by: Sequence[str], left: Sequence[tuple[str, bool]], right: Sequence[tuple[str, bool]]
+    by: Sequence[str],
+    left: Sequence[tuple[str, bool]],
+    right: Sequence[tuple[str, bool]],
+    where: Sequence[str] = ("on the left", "on the right"),
 ) -> None:
     """Refuse keys that cannot be compared exactly."""
     for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
         if left_kind != right_kind and not {left_kind, right_kind} <= _INTEGERS:
             raise SchemaError(
-                f"the key {name!r} is {left_kind} on the left and {right_kind} on the right. Cast"
-                " one so that both are the same."
+                f"the key {name!r} is {left_kind} {where[0]} and {right_kind} {where[1]}. Cast one so"
+                " that both are the same."
             )
         if not (left_able and right_able):
             raise SchemaError(

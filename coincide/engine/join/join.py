@@ -444,7 +444,8 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArgume
         [type_of(schema, side, name) for name in names]
         for schema, side, names in zip(schemas, arguments.sides, by, strict=True)
     ]
-    check_keys(by[0], *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    own, others = ([(str(kind), can_be_key(kind)) for kind in side] for side in kinds)
+    check_keys(by[0], own, others, arguments.said_where)
 
 
 def _kinds_tested(

@@ -321,6 +321,11 @@ class PairArguments(Output, ABC):
         return (EVENT, EVENT) if self.is_one_stream else self.prefixes
 
     @property
+    def said_where(self) -> tuple[str, str]:
+        """How messages say of which side something holds."""
+        return "on the left", "on the right"
+
+    @property
     def pairs_once(self) -> bool:
         """Whether of one stream each pair is given in one order only."""
         is_of_pairs = self.row.is_a_pair and not self.one_row_per_event

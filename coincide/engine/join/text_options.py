@@ -177,6 +177,21 @@ def keys(words: Sequence[str] | None, option: str = "by") -> list[Key]:
     return found
 
 
+def keys_of_streams(words: Sequence[str] | None, option: str = "by") -> list[str | tuple[str, ...]]:
+    """Keys of several streams; A=B=C where the name is not the same in each."""
+    found: list[str | tuple[str, ...]] = []
+    for word in _entries(option, words):
+        parts = tuple(plain(part) for part in parted(word, "="))
+        if "" in parts:
+            raise ConditionError(
+                f"{argument(option)} takes names, or one for each input with = between them (found"
+                f" {word!r}). Write a name with = or , in double quotes, like"
+                f" {argument(option)} '\"a=b\"'."
+            )
+        found.append(parts[0] if len(parts) == 1 else parts)
+    return found
+
+
 def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
     """What is said of one stream holds for both sides."""
     once = (*CLOCKS, "unit", "longest", "duration", "duration_unit")

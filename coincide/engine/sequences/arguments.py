@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
+from string import ascii_lowercase
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
 from coincide.engine.events.frames import TABLES, kind_of, offers_arrow
-from coincide.engine.events.keys import is_all_columns
+from coincide.engine.events.keys import check_names, is_all_columns, names_of
 from coincide.engine.events.spans import Spans
-from coincide.engine.events.timestamp_names import GivenTimes
+from coincide.engine.events.timestamp_names import GivenTimes, timestamp_names
 from coincide.engine.join.arguments import JoinArguments
-from coincide.engine.join.pair_arguments import GivenWindow, are_exact, window_of
+from coincide.engine.join.pair_arguments import GivenWindow, window_of
 from coincide.model.condition import Confidence, TimingCondition, Within, checked_confidence
-from coincide.model.errors import ConditionError, SchemaError, argument, brief, said_of
+from coincide.model.errors import ConditionError, SchemaError, argument, brief, call, said_of
 from coincide.model.options import (
     Backend,
     CorrelateOptions,
@@ -26,6 +27,7 @@ from coincide.model.options import (
 )
 from coincide.model.units import Duration
 
+_LONG = ("0s", "1h")
 MOST_STREAMS = 8
 """The most streams of uncertain times: the more there are, the less floats tell of the whole."""
 
@@ -48,6 +50,11 @@ class LinkArguments(JoinArguments):
     def prefixes(self) -> tuple[str, str]:  # type: ignore[override]
         """As in `PairArguments`."""
         return self.called
+
+    @property
+    def said_where(self) -> tuple[str, str]:
+        """As in `PairArguments`."""
+        return f"in {self.called[0]}", f"in {self.called[1]}"
 
     @property
     def _names_of_columns(self) -> list[str]:
@@ -104,7 +111,7 @@ class Streams:
 
 def are_exact_times(times: Sequence[GivenTimes]) -> bool:
     """Whether each has one column, or is about it by nothing."""
-    return all(are_exact((each,)) for each in times)
+    return all(timestamp_names("time", each).is_exact for each in times)
 
 
 def streams_of(
@@ -154,7 +161,8 @@ def _named(
         names, given = tuple(tables), tuple(tables.values())
     elif isinstance(tables, (list, tuple)):
         given = tuple(tables)
-        names = tuple("abcdefghijklmnopqrstuvwxyz"[: len(given)] if names is None else names)
+        asked: Any = default_names(len(given)) if names is None else names
+        names = tuple(asked) if isinstance(asked, (list, tuple)) else (asked,)
     else:
         raise SchemaError(
             f"{argument('tables')} must be a list of tables, or a dict of them by name (found"
@@ -169,7 +177,7 @@ def _named(
     if wrong or len(set(names)) < len(names) or len(names) != len(given):
         raise ConditionError(
             f"{argument('names')} must be {len(given)} different names, one for each table (found"
-            f" {brief(list(names))}). Write names=('click', 'cart', 'pay')."
+            f" {brief(list(names))}). Write {argument('names', ('click', 'cart', 'pay'))}."
         )
     for name, each in zip(names, given, strict=True):
         if not offers_arrow(each):
@@ -178,6 +186,11 @@ def _named(
     readers = {id(each): each for each in given if isinstance(each, pa.RecordBatchReader)}
     read = {number: each.read_all() for number, each in readers.items()}
     return names, tuple(read.get(id(each), each) for each in given)
+
+
+def default_names(count: int) -> tuple[str, ...]:
+    """What streams are called that have no names: the letters that there are."""
+    return tuple(ascii_lowercase[:count])
 
 
 def _of_each(given: Any, names: Sequence[str], called: str) -> list[Any]:
@@ -193,26 +206,30 @@ def _of_each(given: Any, names: Sequence[str], called: str) -> list[Any]:
 
 
 def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
+    check_names("columns", given)
+    names = tuple(names_of(given))
     if is_all_columns(given) or is_all_columns(names):
         raise ConditionError(
-            f"{argument('columns')} takes names (found '*'). Name the columns, or give them by stream:"
-            " columns={'click': ['id', 'page'], ...}."
+            f"{argument('columns')} takes names (found '*'). Name the columns, or give those of each"
+            f" stream, such as {argument('columns', {'click': ['id', 'page']})}."
         )
     return names
 
 
 def _keys(by: KeysOfAll, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The key columns of each stream."""
-    given = [by] if isinstance(by, str) else list(by)
-    each = [[key] * len(names) if isinstance(key, str) else list(key) for key in given]
-    for key in each:
-        if len(key) != len(names) or not all(isinstance(name, str) for name in key):
+    found: list[tuple[str, ...]] = []
+    for key in by if isinstance(by, (list, tuple)) else [by]:
+        each: Any = (key,) * len(names) if isinstance(key, str) else key
+        is_list = isinstance(each, (list, tuple)) and len(each) == len(names)
+        if not is_list or not all(isinstance(name, str) for name in each):
             raise ConditionError(
                 f"a key in {argument('by')} is one name, or one for each of {len(names)} streams (found"
-                f" {brief(key)}). Write by='user', or by=[('user', 'uid', 'user')]."
+                f" {brief(key)}). Write {argument('by', 'user')}, or"
+                f" {argument('by', [('user', 'uid', 'user')])}."
             )
-    return tuple(tuple(key[i] for key in each) for i in range(len(names)))
+        found.append(tuple(each))
+    return tuple(tuple(key[i] for key in found) for i in range(len(names)))
 
 
 def _check_options(options: CorrelateOptions) -> None:
@@ -233,20 +250,27 @@ def windows_of(given: Sequence[GivenWindow], streams: Streams) -> tuple[Within, 
     if len(given) != steps:
         raise ConditionError(
             f"{argument('windows')} needs one window for each of {steps} steps, from"
-            f" {' to '.join(streams.names)} (found {len(given)}). Write windows=["
-            f"{', '.join([repr(('0s', '5s'))] * steps)}]."
+            f" {' to '.join(streams.names)} (found {len(given)}). For two steps write"
+            f" {argument('windows', [('0s', '5s'), ('0s', '1h')])}."
         )
-    return tuple(closed_window(each, f"windows[{i}]") for i, each in enumerate(given))
+    return tuple(
+        _closed(each, f"{argument('windows')} from {a} to {b}", argument("windows", [_LONG]))
+        for each, (a, b) in zip(given, pairwise(streams.names), strict=True)
+    )
 
 
-def closed_window(given: GivenWindow, called: str) -> Within:
+def closed_window(given: GivenWindow, name: str) -> Within:
     """A window with two ends."""
+    return _closed(given, argument(name), argument(name, _LONG))
+
+
+def _closed(given: GivenWindow, called: str, such_as: str) -> Within:
     with said_of(called):
         window = window_of(given)
     if window.is_open:
         raise ConditionError(
             f"{called} needs both ends, or all later events would be in it (found {window}). Give the"
-            " longest that may pass, such as ('0s', '1h')."
+            f" longest that may pass, such as {such_as}."
         )
     return window
 
@@ -264,7 +288,7 @@ def windows_between(given: WidthOrWindows, streams: Streams) -> dict[Places, Wit
         raise ConditionError(
             f"{argument('within')} is the longest time between any two events of a coincidence, one"
             f" duration such as '50ms', or a window for each pair of streams (found {brief(given)}). For"
-            " events in order use sequence_tables."
+            f" events in order use {call('sequence_tables')}."
         )
     return dict.fromkeys(places, closed_window(given, "within"))
 
@@ -283,13 +307,25 @@ def _window_between(
     return window if tuple(found[0]) == names else window.mirrored()
 
 
+def checked_least(at_least: int | None, streams: Streams) -> int:
+    """The least number of streams that have an event in a coincidence; all if none is given."""
+    most = len(streams)
+    if at_least is None:
+        return most
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 2 <= at_least <= most:
+        raise ConditionError(
+            f"{argument('at_least')} is a number of streams from 2 to {most} (found {at_least!r})."
+        )
+    return at_least
+
+
 def check_apart(streams: Streams) -> None:
     """Refuse one table at two places of a coincidence."""
     for i, j in streams.twins:
         raise ConditionError(
             f"a coincidence has different streams (found one table as {streams.names[i]} and as"
-            f" {streams.names[j]}). Give each stream once; pairs within one are correlate_tables(table,"
-            " within=...)."
+            f" {streams.names[j]}). Give each stream once. {call('correlate_tables')} of one table finds"
+            " pairs within it."
         )
 
 

@@ -23,6 +23,7 @@ from coincide.engine.sequences.arguments import (
     TimesOfAll,
     WidthOrWindows,
     check_apart,
+    checked_least,
     streams_of,
     windows_between,
 )
@@ -39,7 +40,7 @@ from coincide.engine.sequences.walk import (
 )
 from coincide.model.condition import Confidence, Within
 from coincide.model.counters import runs_of_about
-from coincide.model.errors import ConditionError, argument
+from coincide.model.errors import ConditionError
 from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
@@ -47,6 +48,7 @@ from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole
 from coincide.model.threads import all_cores
 
 _BATCH = 1 << 18
+_CURE = "Narrow the width, raise the confidence, or name more keys"
 STREAMS = "streams"
 """The column that counts the streams that have an event in a set."""
 
@@ -101,7 +103,7 @@ class CoincidenceJob:
         for sizes, (batch, doubted) in walk.found(finish, options.threads or all_cores()):
             sizes = Sizes(sizes.tried, sizes.doubted + doubted, batch.num_rows)
             self._sizes = self._sizes.with_more(sizes)
-            check_most(self._sizes.found, options.max_pairs, "coincidences")
+            check_most(self._sizes.found, options.max_pairs, "coincidences", _CURE)
             yield batch
 
     def _finished(self, members: tuple[int, ...], found: Found) -> tuple[pa.RecordBatch, int]:
@@ -332,16 +334,10 @@ def coincidence_tables(
     SequenceReport.check(report)
     streams = streams_of(tables, names, time, by, columns, confidence, backend, options)
     check_apart(streams)
-    most = len(streams)
     check_truth("probability", probability)
-    at_least = most if at_least is None else at_least
-    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 2 <= at_least <= most:
-        raise ConditionError(
-            f"{argument('at_least')} is a number of streams from 2 to {most} (found {at_least!r})."
-        )
-    job = CoincidenceJob(
-        streams, windows_between(within, streams), at_least, probability=probability
-    )
+    least = checked_least(at_least, streams)
+    windows = windows_between(within, streams)
+    job = CoincidenceJob(streams, windows, least, probability=probability)
     found = job.run()
     SequenceReport.tell(job.summary(), report)
     return found

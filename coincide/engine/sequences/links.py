@@ -13,7 +13,7 @@ from coincide.engine.join.join import TableJoin, TablePlan, given_tables
 from coincide.engine.join.spec import Pairing
 from coincide.engine.sequences.arguments import Streams
 from coincide.model.condition import Within
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, option
 from coincide.model.ordering import ascends, stable_order
 from coincide.model.sequences.laws import Laws
 from coincide.model.templates.template import TemplateTable
@@ -104,7 +104,7 @@ class Reader:
         if self.tick is not None and self.tick != job.plan.tick:
             raise ConditionError(
                 f"all streams must count time in one tick (found {self.tick.unit} and"
-                f" {job.plan.tick.unit}). Give options=CorrelateOptions(tick='us')."
+                f" {job.plan.tick.unit}). Give {option('tick', 'us')}."
             )
         self.tick = job.plan.tick
         return job

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.reports.join_report import side_warnings, side_words
-from coincide.engine.reports.lines import Line, Told
+from coincide.engine.reports.lines import Line, Told, under
 from coincide.engine.reports.warnings import LaterReport, warn, warn_of_losses
-from coincide.model.errors import NoPairsWarning
+from coincide.model.errors import NoPairsWarning, Words, call, marked
 from coincide.model.units import Tick
 
 
@@ -53,7 +53,21 @@ class SequenceSummary(Told):
         tried = f"{self.tried:,}"
         if self.doubted:
             tried += f", {self.doubted:,} decided by exact numbers"
-        return [*rows, *links, ("tried", tried), ("found", f"{self.found:,}")]
+        why = under("none found:", [self.why_none] if self.why_none else [])
+        return [*rows, *links, ("tried", tried), ("found", f"{self.found:,}"), *why]
+
+    @property
+    def why_none(self) -> str:
+        """Why nothing is found, though all streams have rows; else nothing."""
+        if self.found or not all(counts.rows for counts in self.streams.values()):
+            return ""
+        lacking = [name for name, count in self.links.items() if not count]
+        if not lacking:
+            return Words("the links that there are do not meet, or not with this confidence")
+        return Words(
+            f"there is no link from {lacking[0]}. Join these two by {call('correlate_tables')} to see"
+            " why"
+        )
 
 
 class SequenceReport(LaterReport[SequenceSummary]):
@@ -66,12 +80,5 @@ class SequenceReport(LaterReport[SequenceSummary]):
         """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
         for name, counts in summary.streams.items():
             warn_of_losses(name, counts.rows, side_warnings(counts, summary.tick))
-        if summary.found or not all(counts.rows for counts in summary.streams.values()):
-            return
-        lacking = [name for name, count in summary.links.items() if not count]
-        why = "the links that there are do not meet, or not with this confidence"
-        if lacking:
-            why = (
-                f"there is no link from {lacking[0]}. Join these two by correlate_tables to see why"
-            )
-        warn(f"nothing is found: {why}.", NoPairsWarning)
+        if summary.why_none:
+            warn(f"nothing is found: {marked(summary.why_none)}.", NoPairsWarning)
