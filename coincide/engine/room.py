@@ -132,6 +132,18 @@ def check_candidates(pairs: int, most: int | None) -> None:
         raise _lack_of_room("to choose from", pairs, "memory", size, free)
 
 
+_LINK = 16
+"""Bytes of a link between two streams: a row, and a probability where times are uncertain."""
+
+
+def check_links(links: int, most: int | None) -> None:
+    """Refuse links that are all held while sequences are made of them, if memory forbids them."""
+    size = links * _LINK
+    is_allowed = most is not None and links <= most
+    if not is_allowed and size > _SMALL and size > (free := free_memory()):
+        raise _lack_of_room("of two streams", links, "memory", size, free)
+
+
 def check_most(pairs: int, most: int | None, what: str = "pairs", cure: str = _CURE) -> None:
     """Refuse more pairs, or whatever is made of them, than are allowed."""
     if most is not None and pairs > most:

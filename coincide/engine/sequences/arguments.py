@@ -31,6 +31,9 @@ _LONG = ("0s", "1h")
 MOST_STREAMS = 8
 """The most streams of uncertain times: the more there are, the less floats tell of the whole."""
 
+MOST_CHOICES = 12
+"""The most streams of which some make a set: each stream more doubles the choices."""
+
 SequenceHow = Literal["inner", "anti"]
 SequenceEmit = Literal["sequences", "counts", "best"]
 SequencePrefer = Literal["probability", "first", "last"]
@@ -164,9 +167,12 @@ def _named(
         asked: Any = default_names(len(given)) if names is None else names
         names = tuple(asked) if isinstance(asked, (list, tuple)) else (asked,)
     else:
+        is_named = isinstance(tables, Mapping)
+        found = f"a dict and {argument('names')}" if is_named else kind_of(tables)
+        cure = f" Remove {argument('names')}, or give a list." if is_named else ""
         raise SchemaError(
-            f"{argument('tables')} must be a list of tables, or a dict of them by name (found"
-            f" {kind_of(tables)})."
+            f"{argument('tables')} must be a list of tables, or a dict of them by name (found {found})."
+            f"{cure}"
         )
     if len(given) < 2:
         raise ConditionError(
@@ -189,8 +195,9 @@ def _named(
 
 
 def default_names(count: int) -> tuple[str, ...]:
-    """What streams are called that have no names: the letters that there are."""
-    return tuple(ascii_lowercase[:count])
+    """What streams are called that have no names: letters, or numbers where there are more streams."""
+    has_letters = count <= len(ascii_lowercase)
+    return tuple(ascii_lowercase[:count] if has_letters else (f"s{k}" for k in range(count)))
 
 
 def _of_each(given: Any, names: Sequence[str], called: str) -> list[Any]:
@@ -242,11 +249,20 @@ def _check_options(options: CorrelateOptions) -> None:
             )
 
 
+def _is_window(given: object) -> bool:
+    return isinstance(given, (tuple, list, Within))
+
+
 def windows_of(given: Sequence[GivenWindow], streams: Streams) -> tuple[Within, ...]:
     """A window for each step of a sequence."""
     if isinstance(given, (str, Within)) or not isinstance(given, Sequence):
         given = [given]
     steps = len(streams) - 1
+    if isinstance(given, tuple) and len(given) == 2 and not any(map(_is_window, given)):
+        raise ConditionError(
+            f"{argument('windows')} has a window for each step, and these are two ends of one (found"
+            f" {brief(given)}). Write {argument('windows', [given] * steps)}, or a list of two durations."
+        )
     if len(given) != steps:
         raise ConditionError(
             f"{argument('windows')} needs one window for each of {steps} steps, from"
@@ -297,14 +313,14 @@ def _window_between(
     given: Mapping[tuple[str, str], GivenWindow], streams: Streams, pair: Places
 ) -> Within:
     names = tuple(streams.names[each] for each in pair)
-    found = [each for each in given if tuple(each) in (names, names[::-1])]
+    found = [each for each in given if each in (names, names[::-1])]
     if len(found) != 1 or len(given) != len(streams) * (len(streams) - 1) // 2:
         raise ConditionError(
             f"{argument('within')} by pair needs one window for each two of {', '.join(streams.names)}"
             f" (found {brief(list(given))}). Write within={{{names}: '10ms', ...}}."
         )
     window = closed_window(given[found[0]], f"within[{found[0]}]")
-    return window if tuple(found[0]) == names else window.mirrored()
+    return window if found[0] == names else window.mirrored()
 
 
 def checked_least(at_least: int | None, streams: Streams) -> int:
@@ -315,6 +331,11 @@ def checked_least(at_least: int | None, streams: Streams) -> int:
     if isinstance(at_least, bool) or not isinstance(at_least, int) or not 2 <= at_least <= most:
         raise ConditionError(
             f"{argument('at_least')} is a number of streams from 2 to {most} (found {at_least!r})."
+        )
+    if at_least < most and most > MOST_CHOICES:
+        raise ConditionError(
+            f"sets of some of many streams take {MOST_CHOICES} streams at most (found {most}). Ask for all"
+            f" of them by {argument('at_least', most)}, or for those of fewer streams."
         )
     return at_least
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial, reduce
-from itertools import combinations, pairwise
-from typing import Any
+from functools import partial
+from itertools import chain, combinations, pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.rows import Gather
-from coincide.engine.events.sides import like_width
-from coincide.engine.join.spec import check_output_names
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
@@ -27,7 +23,8 @@ from coincide.engine.sequences.arguments import (
     streams_of,
     windows_between,
 )
-from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.job import TuplesJob
+from coincide.engine.sequences.links import Links
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
 from coincide.engine.sequences.walk import (
     ExactJudge,
@@ -45,28 +42,26 @@ from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
 from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole
-from coincide.model.threads import all_cores
 
-_BATCH = 1 << 18
 _CURE = "Narrow the width, raise the confidence, or name more keys"
 STREAMS = "streams"
 """The column that counts the streams that have an event in a set."""
 
 
-class CoincidenceJob:
+class CoincidenceJob(TuplesJob):
     """One pass over several tables: the sets of each choice of streams, but for parts of larger ones."""
+
+    may_lack_first: ClassVar[bool] = True
 
     def __init__(
         self, streams: Streams, windows: dict[Places, Within], at_least: int, *, probability: bool
     ) -> None:
-        self._started = clock.perf_counter()
-        self.streams, self.at_least, self.probability = streams, at_least, probability
-        check_output_names([*streams.columns_of(len(streams)), *self._numbers])
-        self._reader = Reader(streams)
+        self.at_least, self.probability = at_least, probability
+        numbers = {STREAMS: pa.int64()} | ({"probability": pa.float64()} if probability else {})
+        super().__init__(streams, range(len(streams)), numbers)
         self._jobs = {pair: self._reader.plan(*pair, each) for pair, each in windows.items()}
         self._check_few()
         self._links: dict[tuple[int, int], Links] = {}
-        self._sizes = Sizes()
 
     def _check_few(self) -> None:
         """Refuse windows that differ for more streams of uncertain times than there is a formula for."""
@@ -81,38 +76,36 @@ class CoincidenceJob:
         n = len(self.streams)
         for pair, job in self._jobs.items():
             self._links[pair] = self._reader.links(*pair, job)
-        batches = [
-            batch
-            for size in range(n, self.at_least - 1, -1)
-            for members in combinations(range(n), size)
-            for batch in self._batches(members)
-        ]
-        return pa.Table.from_batches(batches, schema=self.schema)
+        sizes = range(n, self.at_least - 1, -1)
+        choices = chain.from_iterable(combinations(range(n), size) for size in sizes)
+        return self._table(chain.from_iterable(map(self._sets, choices)))
 
-    def _batches(self, members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+    def _sets(self, members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         """The sets of events of some streams that no larger set holds."""
-        options = self.streams.options
         links = [self._link(*pair) for pair in pairwise(members)]
+        if not all(link.targets.size for link in links):
+            return
         for other in set(range(len(self.streams))).difference(members):
             self._link(self._nearest(members, other)[1], other)  # before threads share it
-        walk = Walk(
-            links, partial(self._are_near, members), self._judge(members),
-            options.batch_pairs or _BATCH,
-        )  # fmt: skip
+        possible = partial(self._are_near, members)
+        walk = Walk(links, possible, self._judge(members), self._at_once)
         finish = partial(self._finished, members)
-        for sizes, (batch, doubted) in walk.found(finish, options.threads or all_cores()):
-            sizes = Sizes(sizes.tried, sizes.doubted + doubted, batch.num_rows)
-            self._sizes = self._sizes.with_more(sizes)
-            check_most(self._sizes.found, options.max_pairs, "coincidences", _CURE)
-            yield batch
+        for sizes, (batches, doubted) in walk.found(finish, self._threads):
+            size = sum(batch.num_rows for batch in batches)
+            self._sizes = self._sizes.with_more(Sizes(sizes.tried, sizes.doubted + doubted, size))
+            check_most(self._sizes.found, self.streams.options.max_pairs, "coincidences", _CURE)
+            yield from batches
 
-    def _finished(self, members: tuple[int, ...], found: Found) -> tuple[pa.RecordBatch, int]:
+    def _finished(self, members: tuple[int, ...], found: Found) -> tuple[list[pa.RecordBatch], int]:
         """The rows of sets that no larger set holds; and how often floats could not decide that."""
         doubted = 0
         for other in set(range(len(self.streams))).difference(members):
             found, more = self._without_parts(members, other, found)
             doubted += more
-        return self._batch(members, found), doubted
+        numbers = [pa.array(np.full(found.size, len(members)))]
+        if self.probability:
+            numbers.append(pa.array(found.probability))
+        return self._batches(members, found.rows, numbers), doubted
 
     def _nearest(self, members: tuple[int, ...], other: int) -> tuple[int, int]:
         """The place among members, and the stream, whose links lead to another stream."""
@@ -129,7 +122,7 @@ class CoincidenceJob:
         judge, is_part = self._judge(larger), np.zeros(part.size, bool)
         sizes = (link.ends - link.begins)[part.rows[place]]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        for run in runs_of_about(offsets, self.streams.options.batch_pairs or _BATCH):
+        for run in runs_of_about(offsets, self._at_once):
             grown, parents = followed(part.of(slice(*run)), link, place, tells=True)
             near = self._are_near(larger, grown.rows)
             holds, _, more = judge.verdicts(grown.where(near))
@@ -180,7 +173,7 @@ class CoincidenceJob:
         if all(side.are_instants for side in sides):
             return ExactJudge(None)  # those are within the width that may be
         laws, numbers = self._laws
-        if self._width is not None:
+        if self._width is not None and len(members) > 2:
             width = np.array([self._width])
             whole = Whole(GATHERING, -width, width)
         else:
@@ -197,60 +190,9 @@ class CoincidenceJob:
     def _laws(self) -> tuple[Laws, list[np.ndarray]]:
         return self._reader.laws()
 
-    def _batch(self, members: tuple[int, ...], found: Found) -> pa.RecordBatch:
-        size, streams = found.rows[0].size, self.streams
-        first = self._reader.stream(members[0]).side
-        columns = [
-            Gather(key, kind)(found.rows[0])
-            for key, kind in zip(first.keys, self._kinds, strict=True)
-        ]
-        for k in range(len(streams)):
-            for column in self._reader.stream(k).side.payload:
-                is_there = k in members
-                columns.append(
-                    Gather(column, column.type)(found.rows[members.index(k)])
-                    if is_there
-                    else pa.nulls(size, column.type)
-                )
-        columns.append(pa.array(np.full(size, len(members))))
-        if self.probability:
-            columns.append(pa.array(found.probability))
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    @remembered
-    def _kinds(self) -> list[pa.DataType]:
-        """The types of keys, each of which holds those of all streams."""
-        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
-        each = zip(*([key.type for key in side.keys] for side in sides), strict=True)
-        return [reduce(like_width, kinds) for kinds in each]
-
-    @remembered
-    def schema(self) -> pa.Schema:
-        """The columns of the output."""
-        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
-        kinds = [*self._kinds, *(column.type for side in sides for column in side.payload)]
-        names = self.streams.columns_of(len(self.streams))
-        return pa.schema([*zip(names, kinds, strict=True), *self._numbers.items()])
-
-    @property
-    def _numbers(self) -> dict[str, pa.DataType]:
-        """The output columns that no stream has."""
-        return {STREAMS: pa.int64()} | ({"probability": pa.float64()} if self.probability else {})
-
     def summary(self) -> SequenceSummary:
         """What was done."""
-        names = self.streams.names
-        counts = {name: self._reader.stream(k).counts for k, name in enumerate(names)}
-        links = {f"{names[a]} to {names[b]}": self._links[a, b].targets.size for a, b in self._jobs}
-        seconds = clock.perf_counter() - self._started
-        return SequenceSummary(
-            counts, links, *self._sizes, seconds, self._tick
-        )  # fmt: skip
-
-    @property
-    def _tick(self) -> Any:
-        assert self._reader.tick is not None
-        return self._reader.tick
+        return self._summary({pair: self._links[pair] for pair in self._jobs})
 
 
 def coincidence_tables(

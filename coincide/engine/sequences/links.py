@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.engine.events.invalid_rows import SideCounts
-from coincide.engine.events.sides import Side
+from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.events.timestamps import table_of
 from coincide.engine.join.join import TableJoin, TablePlan, given_tables
 from coincide.engine.join.spec import Pairing
+from coincide.engine.room import check_links
 from coincide.engine.sequences.arguments import Streams
 from coincide.model.condition import Within
 from coincide.model.errors import ConditionError, option
@@ -80,6 +81,10 @@ class Stream:
     counts: SideCounts
     order: np.ndarray | None
 
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Where some rows were among those that were read."""
+        return rows if self.order is None else self.order[rows]
+
     def as_read(self, rows: np.ndarray) -> np.ndarray:
         """Some rows in the order in which they were read."""
         return rows if self.order is None else rows[np.argsort(self.order[rows])]
@@ -120,7 +125,7 @@ class Reader:
                 self._known[number] = Stream(_in_order(side, order), count, order)
                 sides.append(self._known[number].side)
             else:
-                sides.append(_in_order(side, self._known[number].order))
+                sides.append(_in_order(without_payload(side), self._known[number].order))
         return _links_of(job.plan.spec.pairing(*sides), job.plan, self.streams.are_exact)
 
     def stream(self, number: int) -> Stream:
@@ -156,6 +161,7 @@ def _links_of(pairing: Pairing, plan: TablePlan, are_exact: bool) -> Links:
     """All links by left row: the runs of base positions, one after the other."""
     source, spec = pairing.join, plan.timing
     offsets, order = source.offsets, source.left_order
+    check_links(int(offsets[-1]), spec.max_pairs)
     begins, ends = np.zeros(order.size, np.int64), np.zeros(order.size, np.int64)
     begins[order], ends[order] = offsets[:-1], offsets[1:]
     targets = np.empty(offsets[-1], np.int64)

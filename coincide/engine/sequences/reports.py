@@ -32,6 +32,8 @@ class SequenceSummary(Told):
     seconds : float
     tick : Tick
         In what times were counted.
+    may_be_none : bool
+        Whether finding no sequence is no news, as events without one were asked for.
     """
 
     streams: Mapping[str, SideCounts]
@@ -41,6 +43,7 @@ class SequenceSummary(Told):
     found: int
     seconds: float
     tick: Tick = field(repr=False)
+    may_be_none: bool = False
 
     @property
     def lines(self) -> list[Line]:
@@ -59,7 +62,11 @@ class SequenceSummary(Told):
     @property
     def why_none(self) -> str:
         """Why nothing is found, though all streams have rows; else nothing."""
-        if self.found or not all(counts.rows for counts in self.streams.values()):
+        if (
+            self.may_be_none
+            or self.found
+            or not all(counts.rows for counts in self.streams.values())
+        ):
             return ""
         lacking = [name for name, count in self.links.items() if not count]
         if not lacking:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.engine.events.rows import Gather
 from coincide.engine.join.pair_arguments import GivenWindow
-from coincide.engine.join.spec import check_output_names
-from coincide.engine.room import check_most
+from coincide.engine.room import Expected, PairLimit, check_most, fixed_bytes
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
     KeysOfAll,
@@ -29,20 +26,15 @@ from coincide.engine.sequences.arguments import (
     streams_of,
     windows_of,
 )
-from coincide.engine.sequences.links import Reader
+from coincide.engine.sequences.job import TuplesJob
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
 from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Tuples, Walk, WholeJudge
 from coincide.model.condition import Confidence, TimingCondition, Within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions
-from coincide.model.remembered import remembered
 from coincide.model.sequences.wholes import CHAIN, TRIANGLE, Whole
-from coincide.model.threads import all_cores
 
 T = TypeVar("T")
-
-_BATCH = 1 << 18
-"""Tuples at once: their rows stay near the core that makes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +63,41 @@ class SequenceArguments:
         """Whether the output has a row for each first event, not for each sequence."""
         return self.how == "anti" or self.emit == "counts"
 
+    @property
+    def numbers(self) -> dict[str, pa.DataType]:
+        """The output columns that no stream has."""
+        found = {"sequences": pa.int64()} if self.emit == "counts" else {}
+        if self.link_probability:
+            steps = pairwise(self.streams.names)
+            found |= {f"{a}_{b}_probability": pa.float64() for a, b in steps}
+        if self.probability:
+            found["probability"] = pa.float64()
+        return found
 
-class SequenceJob:
+
+class SequenceJob(TuplesJob):
     """One pass over several tables: links, the tuples that they make, and rows of those that qualify."""
 
     def __init__(self, arguments: SequenceArguments) -> None:
-        self._started = clock.perf_counter()
-        self.arguments, self.streams = arguments, arguments.streams
-        check_output_names([*self.streams.columns_of(self._streams_told), *self._numbers])
-        self._reader = Reader(self.streams)
+        self.arguments = arguments
+        streams = arguments.streams
+        told = range(1 if arguments.tells_of_firsts else len(streams))
+        super().__init__(streams, told, arguments.numbers)
         steps = enumerate(arguments.windows)
         self._jobs = [self._reader.plan(i, i + 1, window) for i, window in steps]
         self._total = self._total_ticks()
-        self._sizes = Sizes()
+        if self._total is not None and not arguments.link_probability:
+            self._narrow(self._total)
+
+    def _narrow(self, total: tuple[int, int]) -> None:
+        """Narrow each window to what the others leave of that on the whole: no sequence is lost."""
+        windows = [job.plan.timing.window for job in self._jobs]
+        least, most = sum(each.lo for each in windows), sum(each.hi for each in windows)
+        for job, window in zip(self._jobs, windows, strict=True):
+            lo = max(window.lo, total[0] - (most - window.hi))
+            hi = min(window.hi, total[1] - (least - window.lo))
+            spec = job.plan.spec.but(window=replace(window, lo=lo, hi=hi))
+            job.plan = replace(job.plan, spec=spec)
 
     def _total_ticks(self) -> tuple[int, int] | None:
         """The window on the whole, where it says more than those of the steps."""
@@ -112,17 +126,35 @@ class SequenceJob:
         """The whole answer."""
         jobs = enumerate(self._jobs)
         self.links = [self._reader.links(i, i + 1, job) for i, job in jobs]
-        at_once = self.streams.options.batch_pairs or _BATCH
         possible = self._are_different if self.streams.twins else None
-        self._walk = Walk(self.links, possible, self._judge(), at_once)
-        return self._table()
+        self._walk = Walk(self.links, possible, self._judge(), self._at_once)
+        arguments = self.arguments
+        if arguments.tells_of_firsts:
+            return self._table(self._of_firsts())
+        if arguments.emit == "best":
+            best = self._best(list(self._found(self._best_of)))
+            return self._table(iter(self._rows(best)))
+        if self._walk.are_all:
+            self._check_room(self._walk.tuples)
+        return self._table(chain.from_iterable(self._found(self._rows, is_whole=True)))
+
+    def _check_room(self, tuples: int) -> None:
+        """Refuse more sequences than memory, or a limit, has room for, before one is made."""
+        most = self.streams.options.max_pairs
+        check_most(tuples, most, "sequences")
+        limit = PairLimit(most)
+        limit.is_collected = True
+        size = tuples * fixed_bytes(self.schema.types)
+        limit.expect(Expected(tuples, tuples, size), is_last=True)
 
     def _are_different(self, rows: np.ndarray) -> np.ndarray:
         """Tuples that end with an event that they do not have already."""
         last, found = len(rows) - 1, np.ones(rows[0].size, bool)
         for own, other in self.streams.twins:
             if other == last:
-                found &= rows[own] != rows[last]
+                # Rows without a key lie elsewhere in the order of time: keys may be others there.
+                one, two = (self._reader.stream(k) for k in (own, last))
+                found &= one.numbers(rows[own]) != two.numbers(rows[last])
         return found
 
     def _judge(self) -> Judge:
@@ -144,95 +176,46 @@ class SequenceJob:
         confidence = self.streams.confidence
         return WholeJudge(whole, times, numbers, laws, confidence, wants, keeps)
 
-    def _found(self, finish: Callable[[Found], T]) -> Iterator[T]:
-        """What is made of the sequences, while they are counted."""
-        options = self.streams.options
-        for sizes, made in self._walk.found(finish, options.threads or all_cores()):
+    def _found(self, finish: Callable[[Found], T], *, is_whole: bool = False) -> Iterator[T]:
+        """What is made of the sequences, while they are counted; all of them are in the output or not."""
+        for sizes, made in self._walk.found(finish, self._threads):
             self._sizes = self._sizes.with_more(sizes)
-            check_most(self._sizes.found, options.max_pairs, "sequences")
+            if is_whole:
+                check_most(self._sizes.found, self.streams.options.max_pairs, "sequences")
             yield made
 
-    def _table(self) -> pa.Table:
-        arguments = self.arguments
-        if arguments.tells_of_firsts:
-            return self._of_firsts()
-        if arguments.emit == "best":
-            batches = [self._batch(self._best(list(self._found(self._best_of))))]
-        else:
-            batches = list(self._found(self._batch))
-        return pa.Table.from_batches(batches, schema=self.schema)
-
-    def _of_firsts(self) -> pa.Table:
+    def _of_firsts(self) -> Iterator[pa.RecordBatch]:
         """First events without a sequence, or with the number of theirs."""
-        counts = self._counts()
         is_anti = self.arguments.how == "anti"
+        counts = self._counts(is_exact=not is_anti)
         rows = np.flatnonzero(counts == 0 if is_anti else counts)
         rows = self._reader.stream(0).as_read(rows)
-        columns = [column(rows) for column in [*self._keys, *self._payload[0]]]
-        if not is_anti:
-            columns.append(pa.array(counts[rows]))
-        return pa.table(columns, schema=self.schema)
+        numbers = [] if is_anti else [pa.array(counts[rows])]
+        yield from self._batches([0], rows.reshape(1, -1), numbers)
 
-    def _counts(self) -> np.ndarray:
-        """How many sequences begin at each first event."""
+    def _counts(self, *, is_exact: bool) -> np.ndarray:
+        """How many sequences begin at each first event; if not exact, of very many fewer."""
         if self._walk.are_all:
+            ways = self._walk.counts if is_exact else self._walk.ways
             self._sizes = Sizes(self._walk.tuples, 0, self._walk.tuples)
-            return self._walk.ways
+            return ways
         counts = np.zeros(len(self._reader.stream(0).side), np.int64)
         for firsts in self._found(lambda found: found.rows[0]):
             np.add.at(counts, firsts, 1)
         return counts
 
-    def _batch(self, found: Found) -> pa.RecordBatch:
+    def _rows(self, found: Found) -> list[pa.RecordBatch]:
+        """The rows of sequences."""
         arguments = self.arguments
-        columns = [column(found.rows[0]) for column in self._keys]
-        for own, rows in zip(self._payload, found.rows, strict=True):
-            columns += [column(rows) for column in own]
+        numbers: list[pa.Array] = []
         if arguments.link_probability:
             chances = found.tuples.chances
             if not chances.shape[0]:
-                chances = np.ones((len(self.links), found.tuples.size))
-            columns += map(pa.array, chances)
+                chances = np.ones((len(self.links), found.size))
+            numbers += map(pa.array, chances)
         if arguments.probability:
-            columns.append(pa.array(found.probability))
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    @remembered
-    def _keys(self) -> list[Gather]:
-        first = self._reader.stream(0).side
-        return [Gather(column, column.type) for column in first.keys]
-
-    @remembered
-    def _payload(self) -> list[list[Gather]]:
-        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
-        return [[Gather(column, column.type) for column in side.payload] for side in sides]
-
-    @remembered
-    def schema(self) -> pa.Schema:
-        """The columns of the output."""
-        sides = [self._reader.stream(k).side for k in range(self._streams_told)]
-        columns = [*sides[0].keys, *(column for side in sides for column in side.payload)]
-        names = self.streams.columns_of(self._streams_told)
-        fields = {name: column.type for name, column in zip(names, columns, strict=True)}
-        return pa.schema(list((fields | self._numbers).items()))
-
-    @property
-    def _streams_told(self) -> int:
-        """How many streams have columns in the output."""
-        return 1 if self.arguments.tells_of_firsts else len(self.streams)
-
-    @property
-    def _numbers(self) -> dict[str, pa.DataType]:
-        """The output columns that no stream has."""
-        arguments, found = self.arguments, {}
-        if arguments.emit == "counts":
-            found["sequences"] = pa.int64()
-        if arguments.link_probability:
-            steps = pairwise(self.streams.names)
-            found |= {f"{a}_{b}_probability": pa.float64() for a, b in steps}
-        if arguments.probability:
-            found["probability"] = pa.float64()
-        return found
+            numbers.append(pa.array(found.probability))
+        return self._batches(range(len(self.streams)), found.rows, numbers)
 
     def _best_of(self, found: Found) -> Found:
         """The best sequence of each first event among some."""
@@ -244,7 +227,9 @@ class SequenceJob:
             "first": (-found.probability, done),
             "last": (-found.probability, -done),
         }[prefer]
-        order = np.lexsort((*found.rows[:0:-1], *by, found.rows[0]))
+        places = range(len(self.streams) - 1, 0, -1)
+        rows = [self._reader.stream(k).numbers(found.rows[k]) for k in places]
+        order = np.lexsort((*rows, *by, found.rows[0]))
         first = found.rows[0][order]
         begins = np.ones(first.size, bool)
         begins[1:] = first[1:] != first[:-1]
@@ -267,15 +252,8 @@ class SequenceJob:
 
     def summary(self) -> SequenceSummary:
         """What was done."""
-        names = self.streams.names
-        counts = {name: self._reader.stream(k).counts for k, name in enumerate(names)}
-        links = {
-            f"{a} to {b}": link.targets.size
-            for (a, b), link in zip(pairwise(names), self.links, strict=True)
-        }
-        seconds = clock.perf_counter() - self._started
-        tick = self._jobs[0].plan.tick
-        return SequenceSummary(counts, links, *self._sizes, seconds, tick)
+        links = {(i, i + 1): link for i, link in enumerate(self.links)}
+        return self._summary(links, may_be_none=self.arguments.how == "anti")
 
 
 def _takes(

@@ -175,7 +175,12 @@ class Walk:
 
     @property
     def ways(self) -> np.ndarray:
-        """How many tuples links make of each first row: int64 array."""
+        """How many tuples links make of each first row, or the most that 64 bits count: int64 array."""
+        return self._ways[0]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The same, and an error where that is too few."""
         if self._ways[0].max(initial=0) == np.iinfo(np.int64).max:
             raise MemoryBudgetError(
                 "more sequences begin at one event than a number of 64 bits counts. Narrow the windows."
@@ -207,6 +212,8 @@ class Walk:
             yield begun
             return
         ways = np.minimum(self._ways[begun.step][begun.rows[-1]], self._at_once)
+        # One that does not go on would hide one after it that goes on too often.
+        begun, ways = begun.where(ways > 0), ways[ways > 0]
         offsets = np.concatenate([[0], np.cumsum(ways)])
         for run in runs_of_about(offsets, self._at_once):
             part = begun.of(slice(*run))

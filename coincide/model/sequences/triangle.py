@@ -22,13 +22,17 @@ def triangle_probability(ends, laws, buckets, lows, highs, one):
     first, middle, last = laws[0], laws[1], laws[2]
     for b in range(buckets.starts[middle], buckets.starts[middle + 1] - 1):
         low, high = ends[1] + buckets.edges[b], ends[1] + buckets.edges[b + 1]
+        of_middle = 0 * one
         for c in range(buckets.starts[first], buckets.starts[first + 1] - 1):
+            of_first = 0 * one
             x = ends[0] + buckets.edges[c], ends[0] + buckets.edges[c + 1]
             for d in range(buckets.starts[last], buckets.starts[last + 1] - 1):
                 z = ends[2] + buckets.edges[d], ends[2] + buckets.edges[d + 1]
                 mass = one * buckets.masses[b] * buckets.masses[c] * buckets.masses[d]
+                if mass == 0:
+                    continue
                 if low == high:
-                    whole = whole + mass * _share(x, z, low, 0 * one, lows, highs, one)
+                    of_first = of_first + mass * _share(x, z, low, 0 * one, lows, highs, one)
                     continue
                 start = low
                 while start < high:
@@ -39,8 +43,10 @@ def triangle_probability(ends, laws, buckets, lows, highs, one):
                     outer = _share(x, z, start, one * span / 4, lows, highs, one)
                     outer = outer + _share(x, z, start, one * span * 3 / 4, lows, highs, one)
                     mean = (2 * outer - middle_share) / 3
-                    whole = whole + mass * mean * (one * span / (high - low))
+                    of_first = of_first + mass * mean * (one * span / (high - low))
                     start = stop
+            of_middle = of_middle + of_first
+        whole = whole + of_middle
     return whole
 
 
@@ -69,26 +75,33 @@ def _sooner(cut, start, stop):
 @either
 def _share(x, z, start, after, lows, highs, one):
     """The share of places of the first and last event that meet all windows, by time of the middle one."""
-    # The time is `after` ticks after `start`. All is counted from `start` on.
-    x_low, x_high = one * (x[0] - start), one * (x[1] - start)
-    z_low, z_high = one * (z[0] - start), one * (z[1] - start)
-    x_least, x_most = max(x_low, after - highs[0]), min(x_high, after - lows[0])
-    z_least, z_most = max(z_low, after + lows[1]), min(z_high, after + highs[1])
+    # The time is `after` ticks after `start`. Each end is counted from near the interval that is left, in
+    # whole ticks before any float is made.
+    x_from = max(x[0] - start, -highs[0])
+    z_from = max(z[0] - start, lows[1])
+    apart = z_from - x_from
+    x_low, x_high = one * (x[0] - start - x_from), one * (x[1] - start - x_from)
+    z_low, z_high = one * (z[0] - start - z_from), one * (z[1] - start - z_from)
+    x_least = max(x_low, after + (-highs[0] - x_from))
+    x_most = min(x_high, after + (-lows[0] - x_from))
+    z_least = max(z_low, after + (lows[1] - z_from))
+    z_most = min(z_high, after + (highs[1] - z_from))
     if x_least > x_most or z_least > z_most:
         return 0 * one
-    if x_low == x_high and z_low == z_high:
-        return one if lows[2] <= z_low - x_low <= highs[2] else 0 * one
-    if x_low == x_high:
-        found = min(z_most, x_low + highs[2]) - max(z_least, x_low + lows[2])
-        return max(found, 0 * one) / (z_high - z_low)
-    if z_low == z_high:
-        found = min(x_most, z_low - lows[2]) - max(x_least, z_low - highs[2])
-        return max(found, 0 * one) / (x_high - x_low)
+    lo, hi = lows[2] - apart, highs[2] - apart
+    x_size, z_size = one * (x[1] - x[0]), one * (z[1] - z[0])
+    if x[0] == x[1] and z[0] == z[1]:
+        return one if lows[2] <= z[0] - x[0] <= highs[2] else 0 * one
+    if x[0] == x[1]:
+        found = min(z_most, x_low + hi) - max(z_least, x_low + lo)
+        return max(found, 0 * one) / z_size
+    if z[0] == z[1]:
+        found = min(x_most, z_low - lo) - max(x_least, z_low - hi)
+        return max(found, 0 * one) / x_size
     sides = x_most - x_least, z_most - z_least
     nearest, farthest = z_least - x_most, z_most - x_least
-    found = _below(highs[2], nearest, farthest, sides, one)
-    found = found - _below(lows[2], nearest, farthest, sides, one)
-    return found / (x_high - x_low) / (z_high - z_low)
+    found = _below(hi, nearest, farthest, sides, one) - _below(lo, nearest, farthest, sides, one)
+    return found / x_size / z_size
 
 
 @either

@@ -33,7 +33,7 @@ def test_tables_give_the_sets_of_the_oracle(seed: int) -> None:
     expected = coincidences(case.rows, windows, confidence, at_least, case.by)
     asked: dict[str, Any] = {
         "names": case.names, "time": case.times, "by": case.by, "at_least": at_least,
-        "options": CorrelateOptions(threads=1, batch_pairs=rng.choice([1, 3, None])),
+        "options": CorrelateOptions(threads=rng.choice([1, 3]), batch_pairs=rng.choice([1, 3, None])),
     }  # fmt: skip
     given = case.tables, given_windows, confidence
     found = coincidence_tables(*given, **asked, probability=True)
@@ -71,10 +71,12 @@ STATIONS = {"N": {"t": [10, 500]}, "E": {"t": [40]}, "S": {"t": [35, 520]}}
         ({"at_least": True}, "from 2 to 3"),
         ({"within": (0, 5)}, "one duration"),
         ({"within": -5}, "within"),
+        ({"within": {5: 5}}, "one window for each two"),
         ({"within": {("N", "E"): 5}}, "one window for each two"),
         ({"within": {("N", "E"): 5, ("N", "S"): 5, ("E", "X"): 5}}, "one window for each two"),
         ({"within": {("N", "E"): 5, ("N", "S"): 5, ("E", "S"): (0, None)}}, "needs both ends"),
         ({"tables": [STATIONS["N"], STATIONS["N"]]}, "different streams"),
+        ({"tables": [{"t": [0]} for _ in range(13)], "at_least": 3}, "12 streams at most"),
         ({"probability": "yes"}, "probability"),
         ({"confidence": 0}, "confidence"),
     ],

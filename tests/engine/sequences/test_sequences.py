@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -19,9 +20,13 @@ from coincide import (
     SequenceReport,
     UnmatchableRowsWarning,
     correlate_tables,
+    histograms,
     sequence_tables,
     spans,
 )
+from coincide.engine import room
+from coincide.engine.events import rows as row_sizes
+from coincide.engine.sequences.walk import ExactJudge
 from cpu_fallback.reference.sequences import sequences, steps
 from tests.helpers.sequence_cases import Case, drawn_case
 
@@ -53,7 +58,7 @@ def test_tables_give_the_sequences_of_the_oracle(seed: int) -> None:
     expected = wanted(case, confidence, total)
     asked: dict[str, Any] = {
         "names": case.names, "time": case.times, "by": case.by, "total": total,
-        "options": CorrelateOptions(threads=1, batch_pairs=rng.choice([1, 3, None])),
+        "options": CorrelateOptions(threads=rng.choice([1, 3]), batch_pairs=rng.choice([1, 3, None])),
     }  # fmt: skip
     given = case.tables, case.windows, confidence
     found = sequence_tables(*given, **asked, probability=True)
@@ -213,6 +218,8 @@ EXACT = [{"t": [0]}, {"t": [1]}, {"t": [2]}]
         ({"tables": 3}, SchemaError, "a list of tables, or a dict"),
         ({"tables": [EXACT[0], 3, EXACT[2]]}, SchemaError, "b must be a table"),
         ({"windows": [(0, 5)]}, ConditionError, "one window for each of 2 steps"),
+        ({"windows": (0, 5)}, ConditionError, "two ends of one"),
+        ({"tables": dict(zip("abc", EXACT, strict=True)), "names": "xyz"}, SchemaError, "Remove names"),
         ({"windows": [(0, 5), (0, None)]}, ConditionError, r"windows from b to c needs both ends"),
         ({"windows": [(5, 0), (0, 5)]}, ConditionError, r"windows from a to b: the window is empty"),
         ({"names": ("x", "x", "y")}, ConditionError, "3 different names"),
@@ -308,3 +315,132 @@ def test_columns_of_one_name_are_refused() -> None:
         sequence_tables(streams, [(0, 1)], time="t", columns={"a": ["id", "b_id"], "a_b": "id"})
     with pytest.raises(ConditionError, match="no columns"):
         sequence_tables(streams, [(0, 1)], time="t", columns=())
+
+
+YEAR = 31_536_000 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("times", "windows", "total", "chance"),
+    [
+        # Windows beyond 2**53 ticks, to which floats are not exact.
+        (
+            ((0, 100), (10**9 + 3, 10**9 + 103), (YEAR - 30, YEAR + 70)),
+            [(0, 60 * 10**9), (0, YEAR)],
+            (0, YEAR),
+            0.755,
+        ),
+        (((0, 100), (2**59, 2**59 + 1000), (50, 150)), [(0, 2**60), (-(2**60), 0)], (0, 10), 0.055),
+    ],
+)
+def test_windows_of_years_in_nanoseconds_are_exact(
+    times: Any, windows: Any, total: tuple[int, int], chance: float
+) -> None:
+    streams = [{"min_time": [low], "max_time": [high]} for low, high in times]
+    found = sequence_tables(streams, windows, 0.01, total=total, probability=True)
+    assert found["probability"].to_pylist() == [pytest.approx(chance, abs=1e-13)]
+
+
+@pytest.mark.parametrize("buckets", [10, 60])
+def test_many_buckets_do_not_add_up_to_a_wrong_decision(buckets: int) -> None:
+    template = {"h": (list(range(0, 10 * buckets + 1, 10)), [1 / buckets] * buckets)}
+    streams = [{"at": [0], "s": ["h"]} for _ in range(3)]
+    wide = 30 * buckets
+    found = sequence_tables(
+        streams, [(-wide, wide)] * 2, 0.5 - 1e-14, total=(0, wide), probability=True,
+        time=histograms("at", template="s", templates=template),
+    )  # fmt: skip
+    assert found["probability"].to_pylist() == [pytest.approx(0.5, abs=1e-13)]
+
+
+def test_events_of_one_table_are_told_apart_whatever_their_keys() -> None:
+    table = pa.table(
+        {"id": [0, 1, 2], "t": [5, 6, 7], "user": ["x", "x", "y"], "friend": ["x", "x", None]}
+    )
+    with pytest.warns(UnmatchableRowsWarning):
+        found = sequence_tables([table, table], [(0, 5)], time="t", by=[("user", "friend")])
+    assert found.select(["a_id", "b_id"]).to_pylist() == [{"a_id": 0, "b_id": 1}]
+
+
+def test_an_event_that_does_not_go_on_hides_none_that_goes_on_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    judge = ExactJudge.found
+    monkeypatch.setattr(
+        ExactJudge, "found", lambda self, part: sizes.append(part.size) or judge(self, part)
+    )
+    many = 300
+    streams = [{"t": [0]}, {"t": [1, 2]}, {"t": [102] * many}, {"t": [202] * many}]
+    found = sequence_tables(
+        streams, [(0, 10), (100, 100), (100, 100)], time="t",
+        options=CorrelateOptions(threads=1, batch_pairs=many),
+    )  # fmt: skip
+    assert found.num_rows == many * many == sum(sizes)
+    assert max(sizes) <= many
+
+
+def test_long_texts_come_in_batches_that_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_sizes, "BATCH_BYTES", 5_000)
+    streams = {"a": {"t": [0], "x": ["y" * 1_000]}, "b": {"t": [0] * 40}}
+    found = sequence_tables(streams, [(0, 1)], time="t", columns={"a": "x", "b": "id"})
+    assert found["a_x"].num_chunks == 8
+    assert found["b_id"].to_pylist() == list(range(40))
+
+
+def test_links_and_rows_that_memory_has_no_room_for_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    streams = [{"t": [0] * 3_000} for _ in range(3)]
+    monkeypatch.setattr(room, "free_memory", lambda: 100 << 20)
+    with pytest.raises(
+        MemoryBudgetError, match="9,000,000 pairs of two streams would take about 144"
+    ):
+        sequence_tables(streams, [(0, 0)] * 2, time="t")
+    few = [{"t": [0] * 300} for _ in range(3)]
+    with pytest.raises(MemoryBudgetError, match="27,000,000 pairs"):
+        sequence_tables(few, [(0, 0)] * 2, time="t")
+
+
+@pytest.mark.parametrize("time", ["t", ("t", "u")])
+@pytest.mark.parametrize("asked", [{"emit": "counts"}, {"emit": "best"}, {"how": "anti"}])
+def test_a_limit_on_sequences_holds_where_they_are_in_the_output(time: Any, asked: Any) -> None:
+    streams = [{"t": list(range(20)), "u": list(range(1, 21))} for _ in range(3)]
+    options = CorrelateOptions(max_pairs=5)
+    found = sequence_tables(streams, [(-20, 20)] * 2, 0.5, time=time, options=options, **asked)
+    assert found.num_rows == (0 if "how" in asked else 20)
+
+
+def test_events_without_a_sequence_are_no_news() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = sequence_tables([{"t": [0]}, {"t": [100]}], [(0, 5)], time="t", how="anti")
+        many = [{"t": [0] * 10_000} for _ in range(6)]
+        none = sequence_tables(many, [(0, 0)] * 5, time="t", how="anti")
+    assert (found.num_rows, none.num_rows) == (1, 0)
+
+
+def test_the_earlier_row_of_a_table_is_the_best_of_equals() -> None:
+    found = sequence_tables(
+        [{"t": [0]}, {"t": [5, 3]}, {"t": [9]}], [(0, 10)] * 2, time="t", emit="best"
+    )
+    assert found["b_id"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("links", [False, True])
+def test_a_window_on_the_whole_narrows_those_of_steps(links: bool) -> None:
+    rng = np.random.default_rng(0)
+    streams = [{"t": rng.integers(0, 100_000, 200)} for _ in range(4)]
+    report = SequenceReport()
+    found = sequence_tables(
+        streams,
+        [(0, 10_000)] * 3,
+        time="t",
+        total=(0, 1_000),
+        report=report,
+        link_probability=links,
+    )
+    bare = sequence_tables(streams, [(0, 1_000)] * 3, time="t", total=(0, 1_000))
+    order = [(name, "ascending") for name in bare.column_names]
+    assert found.select(bare.column_names).sort_by(order).equals(bare.sort_by(order))
+    assert (report.summary().tried < 20 * found.num_rows) != links

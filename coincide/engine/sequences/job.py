@@ -1,0 +1,117 @@
+"""What a search for sequences and one for coincidences share: streams, rows of tuples, and a summary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events import rows as row_sizes
+from coincide.engine.events.rows import Gather, cuts, total_bytes
+from coincide.engine.events.sides import like_width
+from coincide.engine.join.spec import check_output_names
+from coincide.engine.sequences.arguments import Streams
+from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.reports import SequenceSummary
+from coincide.engine.sequences.walk import Sizes
+from coincide.model.remembered import remembered
+from coincide.model.threads import all_cores
+
+_AT_ONCE = 1 << 18
+"""Tuples at once: their rows stay near the core that makes them."""
+
+
+class TuplesJob:
+    """One pass over several tables, whose output has columns of keys, of streams, and numbers of tuples."""
+
+    may_lack_first: ClassVar[bool] = False
+    """Whether there are tuples without an event of the first stream, whose keys are the output's."""
+
+    def __init__(
+        self, streams: Streams, told: Sequence[int], numbers: Mapping[str, pa.DataType]
+    ) -> None:
+        self._started = time.perf_counter()
+        self.streams, self._told, self._numbers = streams, told, numbers
+        self._names = streams.columns_of(len(told))
+        check_output_names([*self._names, *numbers])
+        self._reader = Reader(streams)
+        self._sizes = Sizes()
+
+    @property
+    def _threads(self) -> int:
+        return self.streams.options.threads or all_cores()
+
+    @property
+    def _at_once(self) -> int:
+        return self.streams.options.batch_pairs or _AT_ONCE
+
+    @remembered
+    def _keys(self) -> list[list[Gather]]:
+        """The keys of each stream, in the types of the output."""
+        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
+        each = zip(*([key.type for key in side.keys] for side in sides), strict=True)
+        kinds = [
+            reduce(like_width, of_all) if self.may_lack_first else of_all[0] for of_all in each
+        ]
+        return [
+            [Gather(key, kind) for key, kind in zip(side.keys, kinds, strict=True)]
+            for side in sides
+        ]
+
+    @remembered
+    def _payload(self) -> list[list[Gather]]:
+        """The columns of each stream."""
+        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
+        return [[Gather(column, column.type) for column in side.payload] for side in sides]
+
+    @remembered
+    def schema(self) -> pa.Schema:
+        """The columns of the output."""
+        told = [*self._keys[0], *(column for k in self._told for column in self._payload[k])]
+        kinds = [column.kind for column in told]
+        return pa.schema([*zip(self._names, kinds, strict=True), *self._numbers.items()])
+
+    def _batches(
+        self, members: Sequence[int], rows: np.ndarray, numbers: Sequence[pa.Array]
+    ) -> list[pa.RecordBatch]:
+        """Tuples of some streams as batches, each of which has room for its texts."""
+        # `rows` is an int64 array of shape (members, tuples).
+        size = rows.shape[1]
+        of_stream = dict(zip(members, rows, strict=True))
+        given: list[tuple[Gather, np.ndarray | None]] = [
+            (key, rows[0]) for key in self._keys[members[0]]
+        ]
+        given += [(column, of_stream.get(k)) for k in self._told for column in self._payload[k]]
+        sizes = total_bytes(
+            None if row is None or column.sizes is None else column.sizes[row]
+            for column, row in given
+        )
+        found = []
+        for start, stop in cuts(sizes, size, row_sizes.BATCH_BYTES) if size else ():
+            columns = [
+                pa.nulls(stop - start, column.kind) if row is None else column(row[start:stop])
+                for column, row in given
+            ]
+            columns += [each.slice(start, stop - start) for each in numbers]
+            found.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
+        return found
+
+    def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
+        return pa.Table.from_batches(list(batches), schema=self.schema)
+
+    def _summary(
+        self, links: Mapping[tuple[int, int], Links], *, may_be_none: bool = False
+    ) -> SequenceSummary:
+        """What was done with these links, by the streams that they join."""
+        names, tick = self.streams.names, self._reader.tick
+        counts = {name: self._reader.stream(k).counts for k, name in enumerate(names)}
+        sizes = {f"{names[a]} to {names[b]}": each.targets.size for (a, b), each in links.items()}
+        seconds = time.perf_counter() - self._started
+        assert tick is not None
+        return SequenceSummary(
+            counts, sizes, *self._sizes, seconds, tick, may_be_none=may_be_none
+        )  # fmt: skip
