@@ -169,10 +169,11 @@ def _links_of(pairing: Pairing, plan: TablePlan, are_exact: bool) -> Links:
 
     def put(run: tuple[int, int]) -> tuple[()]:
         part = slice(offsets[run[0]], offsets[run[1]])
-        rows = source.pairs(*run, order, source.right_order)
-        targets[part] = rows[1]
-        if chances is not None:
-            chances[part] = pairing.probabilities(*rows)
+        if chances is None:
+            targets[part] = source.matches(*run, source.right_order)
+        else:
+            rows = source.pairs(*run, order, source.right_order)
+            targets[part], chances[part] = rows[1], pairing.probabilities(*rows)
         return ()
 
     for _ in in_order(put, source.chunks(_PAIRS_OF_A_RUN), spec.threads):
