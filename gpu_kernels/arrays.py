@@ -210,7 +210,8 @@ class ArrayJoin:
     def _in_blocks(self, work: Callable[[int, int], None]) -> None:
         def part(start: int, stop: int) -> None:
             try:
-                work(start, stop)
+                with translated():
+                    work(start, stop)
             except DeviceMemoryError:
                 self._whole = None
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from typing import NamedTuple, TypeVar
@@ -165,7 +166,10 @@ class DealtJoin(CountedJoin):
         def worker(place: int) -> Callable[[], None]:
             return lambda: work_through(self._shares[place], place)
 
-        on_devices({device: worker(place) for place, device in enumerate(self._devices)})
+        on_devices(
+            {device: worker(place) for place, device in enumerate(self._devices)},
+            stop=lambda: deque(rest, maxlen=0),
+        )
         return [found[number] for number in range(len(runs))]
 
     def _filled(
@@ -177,7 +181,7 @@ class DealtJoin(CountedJoin):
     ) -> T:
         """What a device fills, while others fill what comes after it."""
         devices = len(self._shares)
-        asked = int(fill_of(self.offsets[start]))
+        asked = self._order.fill_at(start)
         for after in range(asked + 1, asked + devices):
             run, place = self._order.first_run_from(after, stop), after % devices
             if run is not None and self._is_new(place, _Sought(after, values)):
@@ -218,18 +222,25 @@ class _FillOrder(NamedTuple):
     """The runs of base positions that will be asked for, and what is filled together."""
 
     runs: Sequence[tuple[int, int]]
-    fills: np.ndarray  # int64, shape (runs,), ascending
+    starts: np.ndarray  # int64, shape (runs,), ascending
+    fills: np.ndarray  # int64, shape (runs,): each the one before, or the next number
 
     @classmethod
     def none(cls) -> _FillOrder:
         """As long as it is not known what will be asked for."""
-        return cls((), np.empty(0, np.int64))
+        return cls((), np.empty(0, np.int64), np.empty(0, np.int64))
 
     @classmethod
     def of(cls, runs: Sequence[tuple[int, int]], offsets: np.ndarray) -> _FillOrder:
         """From the runs and the matches before each base position."""
         starts = np.array([start for start, _ in runs], np.int64)
-        return cls(runs, fill_of(offsets[starts]))
+        # Numbers without gaps, so that devices take turns.
+        return cls(runs, starts, np.unique(fill_of(offsets[starts]), return_inverse=True)[1])
+
+    def fill_at(self, start: int) -> int:
+        """The fill of the run that a base position is in."""
+        place = int(np.searchsorted(self.starts, start, side="right")) - 1
+        return int(self.fills[place]) if place >= 0 else 0
 
     def first_run_from(self, fill: int, start: int) -> tuple[int, int] | None:
         """The first run of a fill; None if it has none, or begins before a base position."""
@@ -258,15 +269,23 @@ def _runs(start: int, stop: int, devices: int) -> list[tuple[int, int]]:
     return [(a, min(a + step, stop)) for a in range(start, stop, step)]
 
 
-def on_devices(work: dict[int, Callable[[], T]]) -> list[T]:
+def on_devices(
+    work: dict[int, Callable[[], T]], stop: Callable[[], object] = lambda: None
+) -> list[T]:
     """What each device's work finds, all at once, each by the thread of its device.
+
+    An error, or an interruption, calls `stop`, which lets the others end early.
 
     An error is raised once no device works any more, so that the caller may let go of what they share.
     """
     begun: list[Future[T]] = []
     try:
-        begun += [thread_of(number).submit(each) for number, each in work.items()]
-        return [each.result() for each in begun]
+        for number, each in work.items():
+            begun.append(thread_of(number).submit(each))
+        return [future.result() for future in begun]
+    except BaseException:
+        stop()
+        raise
     finally:
         wait(begun)
         # An error would lead back to itself by way of this frame, and keep the device's arrays.

@@ -469,6 +469,9 @@ that those of one block leave while the next is filled."""
 _FILLED_KEPT = 2
 """Threads of the caller may ask for a batch when another has asked for one further on."""
 
+_FETCHED_AT_ONCE = 1 << 22
+"""Rows of an order: what is made of them on the way takes little memory."""
+
 _Values = tuple[Any, Any]
 """What to write for base events, if anything, and for targets."""
 
@@ -729,7 +732,8 @@ class EventJoin(BlockJoin):
         by_ends = model.end_bounds(left, right) if isinstance(model, DecidedByEnds) else None
         self.has_ranges = by_ends is None
         with _DEVICE, translated("both sides of the join"):
-            bases, targets = ordered(left, right)
+            # The two sides of one stream may be one object, which is sent and sorted once.
+            bases, targets = ordered(left) * 2 if left is right else ordered(left, right)
             self._left_order, self._right_order, self.bands, self._banded = prepared(
                 bases, targets, left.groups, model, classes
             )
@@ -746,18 +750,25 @@ class EventJoin(BlockJoin):
     @remembered
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        return self._fetched(self._left_order)
+        return self._fetched("left_order", self._left_order)
 
     @remembered
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        return self._fetched(self._right_order)
+        return self._fetched("right_order", self._right_order)
 
-    def _fetched(self, order: Any) -> np.ndarray:
-        found = np.empty(order.size, np.int64)
-        with _DEVICE, translated(), current().fetching() as fetch:
-            fetch(order.astype(narrow_type(order.size)), found)
-        return self._residents.known(found, order)
+    def _fetched(self, name: str, order: Any) -> np.ndarray:
+        """An order in host memory, fetched by the first thread that asks for it."""
+        with _DEVICE, translated():
+            if name not in vars(self):
+                found, kind = np.empty(order.size, np.int64), narrow_type(order.size)
+                with current().fetching() as fetch:
+                    for start in range(0, order.size, _FETCHED_AT_ONCE):
+                        part = slice(start, start + _FETCHED_AT_ONCE)
+                        fetch(order[part].astype(kind), found[part])
+                vars(self)[name] = self._residents.known(found, order)
+            known: np.ndarray = vars(self)[name]
+            return known
 
     @remembered
     def _row_counted(self) -> tuple[np.ndarray, np.ndarray]:

@@ -135,12 +135,14 @@ class Residents:
 
     def _made(self, array: np.ndarray, make: Callable[[Any], Any]) -> Any:
         try:
-            return make(_sent(array))
+            with translated():
+                return make(_sent(array))
         except DeviceMemoryError:
             # What was sent before may be in the way.
             self._kept.clear()
         release_unused()
-        return make(_sent(array))
+        with translated():
+            return make(_sent(array))
 
 
 def _sent(array: np.ndarray) -> Any:

@@ -86,8 +86,10 @@ def release() -> None:
     All devices that this process has used do so. If one fails at that, whoever uses it next learns of it:
     here it would hide an error before.
     """
-    released = [thread_of(number).submit(_release_here) for number in sorted(_dealt - {chosen()})]
-    _release_here()
+    # Each by the thread that works there, after what it has still to do.
+    released = [thread_of(number).submit(_release_here) for number in sorted(_dealt)]
+    if chosen() not in _dealt:
+        _release_here()
     for each in released:
         each.result()
 

@@ -532,17 +532,37 @@ def test_an_error_waits_for_the_other_devices() -> None:
     assert done == [1]
 
 
-def test_an_error_ends_the_work_of_all() -> None:
+def test_an_error_ends_the_work_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dealt, "_LEAST_RUN", 10)
     found = DealtJoin(*both(), IntervalPairs(WINDOW))
+    first, second, *others = dealt._runs(0, 400, 2)
+    has_failed, begun = threading.Event(), []
 
-    def work(_: Any, start: int, __: int) -> int:
-        if start:
+    def work(_: Any, start: int, stop: int) -> int:
+        begun.append((start, stop))
+        if (start, stop) == second:
+            has_failed.set()
             raise ZeroDivisionError
+        has_failed.wait(20)
+        time.sleep(0.05)  # until the other thread has said so
         return start
 
     with pytest.raises(ZeroDivisionError):
         found._deal(0, 400, work)
+    assert {first, second} <= set(begun)
+    assert len(begun) < 4 < len(others)
     assert found.counters.pairs > 0
+
+
+@pytest.mark.parametrize(("batch_pairs", "devices"), [(1 << 23, 2), (10_000_000, 2), (1 << 24, 4)])
+def test_devices_take_turns_however_large_batches_are(batch_pairs: int, devices: int) -> None:
+    runs = [(k, k + 1) for k in range(40)]
+    order = dealt._FillOrder.of(runs, np.arange(41) * batch_pairs)
+    fills = [order.fill_at(start) for start, _ in runs]
+    turns = np.bincount(np.array(fills) % devices, minlength=devices)
+    assert turns.min() >= 40 // devices - 1
+    assert order.first_run_from(fills[5] + 1, 0) in runs
+    assert dealt._FillOrder.none().fill_at(3) == 0
 
 
 def test_a_dealt_join_lets_go_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,10 +61,6 @@ class RankedBest:
         return sum(self._counted, JoinCounters())
 
 
-_RUN = 1 << 14
-"""Left events whose best matches are sought in one go."""
-
-
 class OrderedBest:
     """As `RankedBest`, by left rows in place of base positions: all are found at the first question."""
 
@@ -89,7 +85,8 @@ class OrderedBest:
         with self._lock:
             if self._found is None:
                 source, n = self._source, self.left_order.size
-                runs = [(start, min(start + _RUN, n)) for start in range(0, n, _RUN)]
+                step = self.at_once
+                runs = [(start, min(start + step, n)) for start in range(0, n, step)]
                 best, counters = np.full(n, -1), JoinCounters()
                 parts = in_order(lambda run: [source.best(*run, self._ranks)], runs, self._threads)
                 for run, (targets, _, looked_at) in zip(runs, parts, strict=True):
