@@ -61,11 +61,14 @@ def said(folder: Path) -> str:
     return (folder / "log").read_text("utf-8")
 
 
-def add_a_file(folder: Path) -> None:
-    """Without new rows nothing would run."""
-    last = folder / f"{BATCHES + 1:03}.parquet"
-    shutil.copy(folder / "000.parquet", last)
-    os.utime(last, (1_600_000_100, 1_600_000_100))
+def add_a_file(folder: Path, like: int, number: int) -> None:
+    """A copy of a file, as a further one: without new rows a query that starts again runs no batch.
+
+    So what the last rows closed may come out only then, if the driver was killed right after these.
+    """
+    last = folder / f"{number:03}.parquet"
+    shutil.copy(folder / f"{like:03}.parquet", last)
+    os.utime(last, (1_600_000_000 + number,) * 2)
 
 
 @pytest.mark.slow
@@ -78,6 +81,7 @@ def test_a_driver_goes_on_after_two_kills(tmp_path: Path, java_home: str, seed: 
     for _ in range(2):
         batches, seconds = int(random.integers(0, BATCHES)), float(random.random())
         killed(started(tmp_path), tmp_path / "checkpoint", batches, seconds)
+    add_a_file(tmp_path / "0", BATCHES, BATCHES + 1)
     assert started(tmp_path).wait() == 0, said(tmp_path)
     found = written(tmp_path / "found").to_pylist()
     left, right = (pa.concat_tables(tables[:-1]) for tables in files)
@@ -87,7 +91,7 @@ def test_a_driver_goes_on_after_two_kills(tmp_path: Path, java_home: str, seed: 
         options=CorrelateOptions(unit="ms"),
     ).to_pylist()  # fmt: skip
     assert multiset(found) == multiset(expected)
-    add_a_file(tmp_path / "0")
+    add_a_file(tmp_path / "0", 0, BATCHES + 2)
     assert started(tmp_path, "0.75").wait() != 0
     assert "confidence was 0.5 and is 0.75" in said(tmp_path)
 
@@ -103,11 +107,12 @@ def test_monitors_go_on_after_a_kill(tmp_path: Path, java_home: str, seed: int) 
     name = str(random.choice(list(watched_streams.OPERATORS)))
     running = started(tmp_path, driver=driver)
     killed(running, tmp_path / "checkpoint" / name, int(random.integers(0, BATCHES)), 0.3)
+    add_a_file(tmp_path / "0", BATCHES, BATCHES + 1)
     assert started(tmp_path, driver=driver).wait() == 0, said(tmp_path)
     for name, wanted in watched_streams.expected(table).items():
         assert len(wanted) > 50
         assert multiset(written(tmp_path / "found" / name).to_pylist()) == multiset(wanted), name
-    add_a_file(tmp_path / "0")
+    add_a_file(tmp_path / "0", 0, BATCHES + 2)
     assert started(tmp_path, "changed", driver=driver).wait() == len(watched_streams.OPERATORS)
     for words in ("queries was ", "within was 400 and is 500", "window was 30 and is 20"):
         assert words in said(tmp_path)
