@@ -253,6 +253,16 @@ def test_the_summary_says_what_was_found(
     assert told["rows"] == told["found"] == csv.read_csv(output).num_rows
 
 
+def check_refused(
+    command: str, words: list[str], folder: Path, capsys: pytest.CaptureFixture[str], said: str
+) -> None:
+    """That a command ends with 2 and some words, and writes nothing."""
+    output = folder / "o.csv"
+    assert run([command, *words, "-o", str(output), *TIMES]) == 2
+    assert said in said_in_one_line(capsys)
+    assert not output.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -290,10 +300,7 @@ def test_wrong_words_of_sequences_leave_nothing_behind(
     words: list[str],
     said: str,
 ) -> None:
-    output = tmp_path / "o.csv"
-    assert run(["sequence", *inputs, "-o", str(output), *TIMES, *words]) == 2
-    assert said in said_in_one_line(capsys)
-    assert not output.exists()
+    check_refused("sequence", [*inputs, *words], tmp_path, capsys, said)
 
 
 @pytest.mark.parametrize(
@@ -314,10 +321,7 @@ def test_wrong_words_of_coincidences_leave_nothing_behind(
     words: list[str],
     said: str,
 ) -> None:
-    output = tmp_path / "o.csv"
-    assert run(["coincidence", *inputs, "-o", str(output), *TIMES, *words]) == 2
-    assert said in said_in_one_line(capsys)
-    assert not output.exists()
+    check_refused("coincidence", [*inputs, *words], tmp_path, capsys, said)
 
 
 def test_wrong_inputs(

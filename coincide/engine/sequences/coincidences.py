@@ -40,7 +40,6 @@ from coincide.model.counters import runs_of_about
 from coincide.model.errors import ConditionError
 from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
-from coincide.model.sequences.laws import Laws
 from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole
 
 _CURE = "Narrow the width, raise the confidence, or name more keys"
@@ -147,10 +146,8 @@ class CoincidenceJob(TuplesJob):
         earliest, latest = new.min_time[rows[last]], new.max_time[rows[last]]
         found = np.ones(earliest.size, bool)
         for k in range(last):
-            side, (lo, hi) = (
-                self._reader.stream(members[k]).side,
-                self._window(members[k], members[last]),
-            )
+            side = self._reader.stream(members[k]).side
+            lo, hi = self._window(members[k], members[last])
             found &= earliest - side.max_time[rows[k]] <= hi
             found &= latest - side.min_time[rows[k]] >= lo
         return found
@@ -172,7 +169,7 @@ class CoincidenceJob(TuplesJob):
         sides = [self._reader.stream(k).side for k in members]
         if all(side.are_instants for side in sides):
             return ExactJudge(None)  # those are within the width that may be
-        laws, numbers = self._laws
+        laws, numbers = self._reader.laws
         if self._width is not None and len(members) > 2:
             width = np.array([self._width])
             whole = Whole(GATHERING, -width, width)
@@ -185,10 +182,6 @@ class CoincidenceJob(TuplesJob):
         times, own = [side.max_time for side in sides], [numbers[k] for k in members]
         confidence, wants = self.streams.confidence, self.probability
         return WholeJudge(whole, times, own, laws, confidence, wants, has_steps=False)
-
-    @remembered
-    def _laws(self) -> tuple[Laws, list[np.ndarray]]:
-        return self._reader.laws()
 
     def summary(self) -> SequenceSummary:
         """What was done."""

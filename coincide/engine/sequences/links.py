@@ -16,6 +16,7 @@ from coincide.engine.sequences.arguments import Streams
 from coincide.model.condition import Within
 from coincide.model.errors import ConditionError, option
 from coincide.model.ordering import ascends, stable_order
+from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
 from coincide.model.templates.template import TemplateTable
 from coincide.model.threads import in_order
@@ -38,8 +39,6 @@ class Links:
         Right rows.
     chances : float64 array, shape (links,), or None
         Probabilities of the links; None where the times of all streams are exact.
-    window : (int, int)
-        Ticks.
     """
 
     order: np.ndarray
@@ -47,7 +46,6 @@ class Links:
     ends: np.ndarray
     targets: np.ndarray
     chances: np.ndarray | None
-    window: tuple[int, int]
 
     def mirrored(self, size: int) -> Links:
         """The same links by the row of the second stream, whose size is given."""
@@ -60,8 +58,7 @@ class Links:
         counts = (self.ends - self.begins)[self.order]
         sources = np.repeat(self.order, counts)
         chances = None if self.chances is None else self.chances[order]
-        window = -self.window[1], -self.window[0]
-        return Links(np.arange(size), begins, ends, sources[order], chances, window)
+        return Links(np.arange(size), begins, ends, sources[order], chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +129,7 @@ class Reader:
         """One of the streams, once a link has read it."""
         return self._known[number]
 
+    @remembered
     def laws(self) -> tuple[Laws, list[np.ndarray]]:
         """The laws of the times of all streams, and the law of each event: int64 arrays."""
         tables, numbers = [], []
@@ -178,5 +176,4 @@ def _links_of(pairing: Pairing, plan: TablePlan, are_exact: bool) -> Links:
 
     for _ in in_order(put, source.chunks(_PAIRS_OF_A_RUN), spec.threads):
         pass
-    window = spec.window
-    return Links(order, begins, ends, targets, chances, (window.lo, window.hi))
+    return Links(order, begins, ends, targets, chances)

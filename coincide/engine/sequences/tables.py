@@ -29,7 +29,7 @@ from coincide.engine.sequences.arguments import (
 from coincide.engine.sequences.job import TuplesJob
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
 from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Tuples, Walk, WholeJudge
-from coincide.model.condition import Confidence, TimingCondition, Within
+from coincide.model.condition import Confidence, TimingCondition, Window, Within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions
 from coincide.model.sequences.wholes import CHAIN, TRIANGLE, Whole
@@ -89,11 +89,20 @@ class SequenceJob(TuplesJob):
         if self._total is not None and not arguments.link_probability:
             self._narrow(self._total)
 
+    @property
+    def _steps(self) -> list[Window]:
+        """The window of each step, ticks."""
+        return [job.plan.timing.window for job in self._jobs]
+
+    @property
+    def _reach(self) -> tuple[int, int]:
+        """The least and the most that all steps take together, ticks."""
+        return sum(step.lo for step in self._steps), sum(step.hi for step in self._steps)
+
     def _narrow(self, total: tuple[int, int]) -> None:
         """Narrow each window to what the others leave of that on the whole: no sequence is lost."""
-        windows = [job.plan.timing.window for job in self._jobs]
-        least, most = sum(each.lo for each in windows), sum(each.hi for each in windows)
-        for job, window in zip(self._jobs, windows, strict=True):
+        least, most = self._reach
+        for job, window in zip(self._jobs, self._steps, strict=True):
             lo = max(window.lo, total[0] - (most - window.hi))
             hi = min(window.hi, total[1] - (least - window.lo))
             spec = job.plan.spec.but(window=replace(window, lo=lo, hi=hi))
@@ -106,8 +115,7 @@ class SequenceJob(TuplesJob):
             return None
         tick = self._jobs[0].plan.tick
         window = TimingCondition(given, self.streams.confidence).window(tick)
-        steps = [job.plan.timing.window for job in self._jobs]
-        least, most = sum(step.lo for step in steps), sum(step.hi for step in steps)
+        least, most = self._reach
         if window.lo > most or window.hi < least:
             raise ConditionError(
                 f"{argument('total')} excludes all sequences, since the steps together take from"
@@ -166,12 +174,12 @@ class SequenceJob(TuplesJob):
                 None if self._total is None else partial(_takes, times[0], times[-1], self._total)
             )
             return ExactJudge(holds, keeps)
-        windows = [link.window for link in self.links]
+        windows = [(window.lo, window.hi) for window in self._steps]
         if self._total is not None:
             windows.append(self._total)
         lows, highs = (np.array(ends, np.int64) for ends in zip(*windows, strict=True))
         whole = Whole(CHAIN if self._total is None else TRIANGLE, lows, highs)
-        laws, numbers = self._reader.laws()
+        laws, numbers = self._reader.laws
         wants = arguments.probability or arguments.emit == "best"
         confidence = self.streams.confidence
         return WholeJudge(whole, times, numbers, laws, confidence, wants, keeps)
