@@ -20,10 +20,11 @@ from gpu_kernels.device.memory import (
     translated,
 )
 from gpu_kernels.device.turn import TURN, chosen
-from gpu_kernels.join import Block, Check, by_key, find_best, prepared
+from gpu_kernels.join import Block, find_best, prepared
 from gpu_kernels.kernels import arrays as checks
 from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import launch_each
+from gpu_kernels.sides import Check, by_key
 
 _PAIRS_AT_ONCE = 1 << 22
 NO_ROW = np.iinfo(np.int64).max

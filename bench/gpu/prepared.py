@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def prepared_join(work: Work) -> Callable[[], Prepared]:
     """Copy both sides to the device now; what is returned sorts them into length classes there."""
     from gpu_kernels.device.arrays import tuple_on_device
-    from gpu_kernels.join import by_key, prepared
+    from gpu_kernels.join import prepared
+    from gpu_kernels.sides import by_key
 
     copies = [tuple_on_device(side.times) for side in work.sides()]
 

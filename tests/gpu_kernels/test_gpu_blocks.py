@@ -22,6 +22,7 @@ if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
 from gpu_kernels import join
+from gpu_kernels import sides as placing
 from gpu_kernels.device import memory
 from gpu_kernels.device.arrays import on_device, on_host
 from gpu_kernels.kernels import join as placement
@@ -102,7 +103,7 @@ def drawn_side(random: np.random.Generator, n: int, *, are_instants: bool, group
     low = on_device(random.integers(0, 10_000, n))
     high = low if are_instants else low + on_device(random.choice(random.integers(0, 99, 9), n))
     group = on_device(random.integers(-1, groups, n)) if groups > 1 else None
-    return join.by_key(IntervalTimes(low, high), group)
+    return placing.by_key(IntervalTimes(low, high), group)
 
 
 @pytest.mark.parametrize("are_instants", [True, False], ids=["instants", "lengths"])
@@ -113,19 +114,19 @@ def test_a_sample_tells_of_all_events(
     """Classes and groups are those of all events; only ends beyond the sample are asked for."""
     random = np.random.default_rng(4)
     asked = []
-    real = join.OrderedEvents.classes_between
+    real = placing.OrderedEvents.classes_between
 
     def classes_between(self: Any, highest: np.ndarray) -> Any:
         asked.append(highest)
         return real(self, highest)
 
-    monkeypatch.setattr(join.OrderedEvents, "classes_between", classes_between)
+    monkeypatch.setattr(placing.OrderedEvents, "classes_between", classes_between)
     for n in (1, 50, 9000):  # the sample has every second one of 9000
         sides = [
             drawn_side(random, n, are_instants=each, groups=groups)
             for each in (are_instants, False)
         ]
-        for side, found in zip(sides, join.sampled(*sides, groups, None), strict=True):
+        for side, found in zip(sides, placing.sampled(*sides, groups, None), strict=True):
             shapes, sample = on_host(side.shapes), found.shape_sample()
             for _ in range(20):
                 ends = np.append(random.choice(sample, 3), sample.max() + 5 * random.integers(2))

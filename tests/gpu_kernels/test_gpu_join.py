@@ -48,6 +48,7 @@ if problem := gpu_problem():
 
 import gpu_kernels
 from gpu_kernels import join
+from gpu_kernels import sides as placing
 from gpu_kernels.dealt import DealtJoin
 from gpu_kernels.device import memory, transfers, usable
 from tests.helpers.device_faults import allocating
@@ -505,7 +506,7 @@ def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its workspace is not one of the arrays that `memory._allocate` takes; the error is a plain one."""
-    xp, full = join.array_module(), MemoryError("std::bad_alloc")
+    xp, full = placing.array_module(), MemoryError("std::bad_alloc")
 
     class Module:
         argsort = staticmethod(fails_once(xp.argsort, full))
@@ -516,7 +517,7 @@ def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(join, "_ranked", fails_once(join._ranked, full))
         check_join(*FAULTY, 2)
-    monkeypatch.setattr(join, "array_module", Module)
+    monkeypatch.setattr(placing, "array_module", Module)
     with pytest.raises(MemoryBudgetError, match=r"for both sides of the join \(std::bad_alloc\)"):
         gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
 

@@ -24,6 +24,7 @@ if not SIMULATED:
 
 import gpu_kernels
 from gpu_kernels import EventJoin, join
+from gpu_kernels import sides as placing
 from gpu_kernels.device import memory, transfers
 from gpu_kernels.device.columns import Narrowed
 from gpu_kernels.device.transfers import Transfers
@@ -90,13 +91,13 @@ def test_results_leave_while_the_next_block_is_filled(
 def test_the_right_side_is_copied_while_the_left_is_sorted(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = join.by_key
+    real = placing.by_key
 
     def sort(*columns: Any) -> Any:
         link.log.append("sort")
         return real(*columns)
 
-    monkeypatch.setattr(join, "by_key", sort)
+    monkeypatch.setattr(placing, "by_key", sort)
     left, right = FAULTY[0]
     gpu_kernels.EventJoin(left, right, IntervalPairs(FAULTY[1]))
     # Keys of 8 bytes; lengths and groups of 4.
@@ -163,7 +164,7 @@ def test_lengths_of_intervals_take_four_bytes_if_all_can(
         "send_one",
         lambda self, array: (fetched.append(array.size), real(self, array))[1],
     )
-    for side, found in zip(sides, join.ordered(*sides), strict=True):
+    for side, found in zip(sides, placing.ordered(*sides), strict=True):
         order = np.argsort(side.midpoints, kind="stable")
         assert_same(found.order, order)
         assert_same(found.keys, side.midpoints[order])
@@ -173,7 +174,7 @@ def test_lengths_of_intervals_take_four_bytes_if_all_can(
 
 def test_instants_are_sent_once(link: DeferredLink) -> None:
     now = np.arange(4 * ITEMS)
-    (found,) = join.ordered(IntervalEvents(now, now))
+    (found,) = placing.ordered(IntervalEvents(now, now))
     assert link.log.count("to_device") == 4
     assert found.are_instants
     assert_same(found.keys, 2 * now)

@@ -55,7 +55,7 @@ def in_floats(whole: Whole, ends: list[int], numbers: list[int], laws: Laws) -> 
 
 
 @pytest.mark.parametrize("kind", [CHAIN, TRIANGLE, GATHERING])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(120))
 def test_all_three_are_the_volume_that_the_oracle_counts(kind: int, seed: int) -> None:
     rng = random.Random(seed)
     n = 3 if kind == TRIANGLE else rng.choice([2, 3, 3, 4])
@@ -88,3 +88,30 @@ def test_floats_of_long_chains_are_within_their_bound(n: int) -> None:
         bound = doubt(CHAIN, np.diff(table.table.starts)[numbers])
         exact = whole.exact(ends, numbers, table)
         assert abs(Fraction(in_floats(whole, ends, numbers, table)) - exact) <= bound
+
+
+@pytest.mark.parametrize(
+    ("step", "chance"), [((0, 3), 0.25), ((3, 9), 0.25), ((0, 2), 0.0), ((4, 9), 0.0)]
+)
+def test_both_ends_of_a_window_between_exact_times_belong_to_it(
+    step: tuple[int, int], chance: float
+) -> None:
+    # The first and the last event are uncertain, and each meets its window with 1/2.
+    laws: list[list[Bucket]] = [[(0, 2, 1.0)], [(5, 5, 1.0)], [(8, 8, 1.0)], [(9, 11, 1.0)]]
+    ends, numbers, table = as_numbers(laws)
+    lows, highs = (np.array(each) for each in zip((0, 4), step, (0, 2), strict=True))
+    whole = Whole(CHAIN, lows, highs)
+    assert whole.exact(ends, numbers, table) == probability(laws, steps([(0, 4), step, (0, 2)]))
+    assert whole.exact(ends, numbers, table) == chance
+    assert in_floats(whole, ends, numbers, table) == chance
+
+
+def test_each_bend_of_three_windows_is_seen() -> None:
+    # A bend that is left out shows in one of some hundred cases.
+    for seed in range(1500):
+        rng = random.Random(seed)
+        laws = [[(a := rng.randint(0, 4), a + rng.choice([0, 2, 4, 6]), 1.0)] for _ in range(3)]
+        bounds = [(lo, lo + rng.randint(1, 8)) for lo in (rng.randint(-5, 5) for _ in range(3))]
+        lows, highs = (np.array(ends) for ends in zip(*bounds, strict=True))
+        found = Whole(TRIANGLE, lows, highs).exact(*as_numbers(laws))
+        assert found == probability(laws, steps(bounds[:2], bounds[2])), seed
