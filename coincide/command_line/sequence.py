@@ -38,9 +38,7 @@ from coincide.engine.join.text_options import (
     timestamps,
 )
 from coincide.engine.sequences.arguments import (
-    Places,
     Streams,
-    check_apart,
     checked_least,
     closed_window,
     default_names,
@@ -48,7 +46,7 @@ from coincide.engine.sequences.arguments import (
     windows_between,
     windows_of,
 )
-from coincide.engine.sequences.coincidences import CoincidenceJob
+from coincide.engine.sequences.coincidences import CoincidenceArguments, CoincidenceJob
 from coincide.engine.sequences.reports import SequenceSummary
 from coincide.engine.sequences.tables import SequenceArguments, SequenceJob
 from coincide.model.condition import Within, within
@@ -92,8 +90,8 @@ class StreamsRequest(Request):
 
     def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
         inputs = Inputs(self.streams, self.windows, sources)
-        self.job(replace(self.streams, tables=inputs.without_rows()))
-        job = self.job(replace(self.streams, tables=inputs.tables(progress.show)))
+        self.job(self.streams.with_tables(inputs.without_rows()))
+        job = self.job(self.streams.with_tables(inputs.tables(progress.show)))
         progress.show(self.doing)
 
         def pulse(events: int) -> None:
@@ -126,17 +124,14 @@ class CoincidenceRequest(StreamsRequest):
     """One `coincide coincidence`."""
 
     doing: ClassVar[str] = "looking for coincidences"
-    between: dict[Places, Within]
-    at_least: int
-    probability: bool
+    asked: CoincidenceArguments
 
     @property
     def windows(self) -> Sequence[Within]:  # noqa: D102
-        return [self.between[i, i + 1] for i in range(len(self.streams) - 1)]
+        return [self.asked.windows[i, i + 1] for i in range(len(self.streams) - 1)]
 
     def job(self, streams: Streams) -> CoincidenceJob:  # noqa: D102
-        check_apart(streams)
-        return CoincidenceJob(streams, self.between, self.at_least, probability=self.probability)
+        return CoincidenceJob(replace(self.asked, streams=streams))
 
 
 def request(**words: Any) -> StreamsRequest:
@@ -160,12 +155,11 @@ def _sequences(words: dict[str, Any]) -> SequenceRequest:
 
 def _coincidences(words: dict[str, Any]) -> CoincidenceRequest:
     streams = _streams(words)
-    check_apart(streams)
-    return CoincidenceRequest(
-        streams=streams, between=windows_between(duration("within", words["within"]), streams),
+    asked = CoincidenceArguments(
+        streams=streams, windows=windows_between(duration("within", words["within"]), streams),
         at_least=checked_least(words["at_least"], streams), probability=words["probability"],
-        **checked({**words, **_OF_SPARK}, {}),
     )  # fmt: skip
+    return CoincidenceRequest(streams=streams, asked=asked, **checked({**words, **_OF_SPARK}, {}))
 
 
 def _window(option: str, two: tuple[str, str]) -> Within:

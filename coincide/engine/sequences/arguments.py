@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from string import ascii_lowercase
 from typing import Any, Literal, get_args
@@ -43,6 +43,10 @@ WidthOrWindows = Duration | Mapping[tuple[str, str], GivenWindow]
 KeysOfAll = str | Sequence[str | Sequence[str]]
 
 
+Places = tuple[int, int]
+"""Two streams by their numbers, the smaller one first."""
+
+
 @dataclass(frozen=True)
 class LinkArguments(JoinArguments):
     """The join of a stream with the next, which are called as users call them."""
@@ -66,33 +70,32 @@ class LinkArguments(JoinArguments):
 
 @dataclass(frozen=True, kw_only=True)
 class Streams:
-    """The streams of a sequence or coincidence, in their order, and what is the same for all links."""
+    """The streams of a sequence or coincidence, in their order, and what is the same for all links.
+
+    `twins` are places that have the same events: one table, with the same times.
+    """
 
     tables: tuple[Any, ...]
     names: tuple[str, ...]
     times: tuple[GivenTimes, ...]
     keys: tuple[tuple[str, ...], ...]
     columns: tuple[tuple[str, ...], ...]
+    twins: tuple[Places, ...]
     confidence: float
     backend: Backend
     options: CorrelateOptions
 
     def __len__(self) -> int:
-        return len(self.tables)
+        return len(self.names)
 
     def columns_of(self, count: int) -> list[str]:
         """Names of the output columns of keys and of the first streams."""
         own = zip(self.names[:count], self.columns, strict=False)
         return [*self.keys[0], *(f"{name}_{column}" for name, each in own for column in each)]
 
-    @property
-    def twins(self) -> list[tuple[int, int]]:
-        """Places that have the same events: one table, with the same times."""
-        places = combinations(range(len(self)), 2)
-        return [(i, j) for i, j in places if self._are_twins(i, j)]
-
-    def _are_twins(self, one: int, other: int) -> bool:
-        return self.tables[one] is self.tables[other] and self.times[one] == self.times[other]
+    def with_tables(self, tables: Sequence[Any]) -> Streams:
+        """The same streams in other tables."""
+        return replace(self, tables=tuple(tables), twins=_twins(tables, self.times))
 
     @property
     def are_exact(self) -> bool:
@@ -110,6 +113,11 @@ class Streams:
             backend=self.backend, options=self.options,
             called=(self.names[left], self.names[right]),
         )  # fmt: skip
+
+
+def _twins(tables: Sequence[Any], times: Sequence[GivenTimes]) -> tuple[Places, ...]:
+    places = combinations(range(len(tables)), 2)
+    return tuple((i, j) for i, j in places if tables[i] is tables[j] and times[i] == times[j])
 
 
 def are_exact_times(times: Sequence[GivenTimes]) -> bool:
@@ -151,7 +159,7 @@ def streams_of(
             " exact times, such as midpoints."
         )
     return Streams(
-        tables=given, names=names, times=times, keys=_keys(by, names),
+        tables=given, names=names, times=times, keys=_keys(by, names), twins=_twins(given, times),
         columns=tuple(map(_columns, _of_each(columns, names, "columns"))),
         confidence=checked_confidence(confidence), backend=backend, options=options,
     )  # fmt: skip
@@ -289,10 +297,6 @@ def _closed(given: GivenWindow, called: str, such_as: str) -> Within:
             f" longest that may pass, such as {such_as}."
         )
     return window
-
-
-Places = tuple[int, int]
-"""Two streams by their numbers, the smaller one first."""
 
 
 def windows_between(given: WidthOrWindows, streams: Streams) -> dict[Places, Within]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations, pairwise
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from coincide.engine.sequences.arguments import (
     windows_between,
 )
 from coincide.engine.sequences.job import TuplesJob
-from coincide.engine.sequences.links import Links
+from coincide.engine.sequences.links import Links, Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
 from coincide.engine.sequences.walk import (
     ExactJudge,
@@ -47,20 +48,43 @@ STREAMS = "streams"
 """The column that counts the streams that have an event in a set."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CoincidenceArguments:
+    """The question of coincidences, checked."""
+
+    streams: Streams
+    windows: dict[Places, Within]
+    at_least: int
+    probability: bool
+
+    def __post_init__(self) -> None:
+        check_apart(self.streams)
+        check_truth("probability", self.probability)
+
+    @property
+    def told(self) -> range:
+        """The streams whose columns are in the output."""
+        return range(len(self.streams))
+
+    @property
+    def numbers(self) -> dict[str, pa.DataType]:
+        """The output columns that no stream has."""
+        return {STREAMS: pa.int64()} | ({"probability": pa.float64()} if self.probability else {})
+
+
 class CoincidenceJob(TuplesJob):
     """One pass over several tables: the sets of each choice of streams, but for parts of larger ones."""
 
     may_lack_first: ClassVar[bool] = True
 
-    def __init__(
-        self, streams: Streams, windows: dict[Places, Within], at_least: int, *, probability: bool
-    ) -> None:
-        self.at_least, self.probability = at_least, probability
-        numbers = {STREAMS: pa.int64()} | ({"probability": pa.float64()} if probability else {})
-        super().__init__(streams, range(len(streams)), numbers)
-        self._jobs = {pair: self._reader.plan(*pair, each) for pair, each in windows.items()}
+    def __init__(self, arguments: CoincidenceArguments, reader: Reader | None = None) -> None:
+        streams = arguments.streams
+        self.at_least, self.probability = arguments.at_least, arguments.probability
+        super().__init__(streams, arguments.told, arguments.numbers, reader)
+        windows = arguments.windows.items()
+        self._specs = {pair: self._reader.plan(*pair, each) for pair, each in windows}
         self._check_few()
-        self._links: dict[tuple[int, int], Links] = {}
+        self._links: dict[Places, Links] = {}
 
     def _check_few(self) -> None:
         """Refuse windows that differ for more streams of uncertain times than there is a formula for."""
@@ -70,14 +94,24 @@ class CoincidenceJob(TuplesJob):
                 f" {len(self.streams)}). Use exact times, such as midpoints, or one duration."
             )
 
-    def run(self) -> pa.Table:
-        """The whole answer: sets of most streams first."""
+    @property
+    def anchors(self) -> range:
+        """As in `TuplesJob`: the first event of a set may be of any stream."""
+        return range(len(self.streams))
+
+    def near(self, place: int) -> dict[int, tuple[int, int]]:
+        """As in `TuplesJob`."""
+        return {other: self._window(other, place) for other in self.anchors if other != place}
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """As in `TuplesJob`: sets of most streams first."""
         n = len(self.streams)
-        for pair, job in self._jobs.items():
-            self._links[pair] = self._reader.links(*pair, job)
+        for pair, spec in self._specs.items():
+            self._links[pair] = self._reader.links(*pair, spec)
+        self.links = dict(self._links)
         sizes = range(n, self.at_least - 1, -1)
         choices = chain.from_iterable(combinations(range(n), size) for size in sizes)
-        return self._table(chain.from_iterable(map(self._sets, choices)))
+        return chain.from_iterable(map(self._sets, choices))
 
     def _sets(self, members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         """The sets of events of some streams that no larger set holds."""
@@ -87,12 +121,13 @@ class CoincidenceJob(TuplesJob):
         for other in set(range(len(self.streams))).difference(members):
             self._link(self._nearest(members, other)[1], other)  # before threads share it
         possible = partial(self._are_near, members)
-        walk = Walk(links, possible, self._judge(members), self._at_once)
+        is_own = self._reader.stream(members[0]).is_own
+        walk = Walk(links, possible, self._judge(members), self._at_once, is_own)
         finish = partial(self._finished, members)
         for sizes, (batches, doubted) in walk.found(finish, self._threads):
             size = sum(batch.num_rows for batch in batches)
-            self._sizes = self._sizes.with_more(Sizes(sizes.tried, sizes.doubted + doubted, size))
-            check_most(self._sizes.found, self.streams.options.max_pairs, "coincidences", _CURE)
+            self.sizes = self.sizes.with_more(Sizes(sizes.tried, sizes.doubted + doubted, size))
+            check_most(self.sizes.found, self.streams.options.max_pairs, "coincidences", _CURE)
             yield from batches
 
     def _finished(self, members: tuple[int, ...], found: Found) -> tuple[list[pa.RecordBatch], int]:
@@ -155,13 +190,13 @@ class CoincidenceJob(TuplesJob):
     def _window(self, left: int, right: int) -> tuple[int, int]:
         """The window on the time from an event of one stream to that of another, ticks."""
         is_turned = left > right
-        window = self._jobs[(right, left) if is_turned else (left, right)].plan.timing.window
+        window = self._specs[(right, left) if is_turned else (left, right)].window
         return (-window.hi, -window.lo) if is_turned else (window.lo, window.hi)
 
     @remembered
     def _width(self) -> int | None:
         """The width that all windows share, ticks; None where they differ."""
-        found = {job.plan.timing.window for job in self._jobs.values()}
+        found = {spec.window for spec in self._specs.values()}
         window = found.pop()
         return None if found or not window.is_even else window.hi
 
@@ -185,7 +220,7 @@ class CoincidenceJob(TuplesJob):
 
     def summary(self) -> SequenceSummary:
         """What was done."""
-        return self._summary({pair: self._links[pair] for pair in self._jobs})
+        return self._summary(self.links)
 
 
 def coincidence_tables(
@@ -268,11 +303,11 @@ def coincidence_tables(
     """
     SequenceReport.check(report)
     streams = streams_of(tables, names, time, by, columns, confidence, backend, options)
-    check_apart(streams)
-    check_truth("probability", probability)
-    least = checked_least(at_least, streams)
-    windows = windows_between(within, streams)
-    job = CoincidenceJob(streams, windows, least, probability=probability)
+    arguments = CoincidenceArguments(
+        streams=streams, windows=windows_between(within, streams),
+        at_least=checked_least(at_least, streams), probability=probability,
+    )  # fmt: skip
+    job = CoincidenceJob(arguments)
     found = job.run()
     SequenceReport.tell(job.summary(), report)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import ClassVar
@@ -14,32 +15,39 @@ from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, total_bytes
 from coincide.engine.events.sides import like_width
 from coincide.engine.join.spec import check_output_names
-from coincide.engine.sequences.arguments import Streams
-from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.arguments import Places, Streams
+from coincide.engine.sequences.links import Links, Reader, TableReader
 from coincide.engine.sequences.reports import SequenceSummary
 from coincide.engine.sequences.walk import Sizes
 from coincide.model.remembered import remembered
 from coincide.model.threads import all_cores
+from coincide.model.units import Tick
 
 _AT_ONCE = 1 << 18
 """Tuples at once: their rows stay near the core that makes them."""
 
 
-class TuplesJob:
+class TuplesJob(ABC):
     """One pass over several tables, whose output has columns of keys, of streams, and numbers of tuples."""
 
+    links: dict[Places, Links]
+    """The pairs of streams that reach the confidence, once they were looked for."""
     may_lack_first: ClassVar[bool] = False
     """Whether there are tuples without an event of the first stream, whose keys are the output's."""
 
     def __init__(
-        self, streams: Streams, told: Sequence[int], numbers: Mapping[str, pa.DataType]
+        self,
+        streams: Streams,
+        told: Sequence[int],
+        numbers: Mapping[str, pa.DataType],
+        reader: Reader | None,
     ) -> None:
         self._started = time.perf_counter()
         self.streams, self._told, self._numbers = streams, told, numbers
         self._names = streams.columns_of(len(told))
         check_output_names([*self._names, *numbers])
-        self._reader = Reader(streams)
-        self._sizes = Sizes()
+        self._reader = reader or TableReader(streams)
+        self.sizes = Sizes()
 
     @property
     def _threads(self) -> int:
@@ -66,7 +74,8 @@ class TuplesJob:
     def _payload(self) -> list[list[Gather]]:
         """The columns of each stream."""
         sides = [self._reader.stream(k).side for k in range(len(self.streams))]
-        return [[Gather(column, column.type) for column in side.payload] for side in sides]
+        kind = self._reader.kind
+        return [[Gather(column, kind(column)) for column in side.payload] for side in sides]
 
     @remembered
     def schema(self) -> pa.Schema:
@@ -100,6 +109,33 @@ class TuplesJob:
             found.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
         return found
 
+    @property
+    def tick(self) -> Tick:
+        """In what times are counted."""
+        assert self._reader.tick is not None
+        return self._reader.tick
+
+    @property
+    @abstractmethod
+    def anchors(self) -> range:
+        """The streams whose event can be the first of a tuple, by which it is known."""
+
+    @abstractmethod
+    def near(self, place: int) -> dict[int, tuple[int, int]]:
+        """The window, ticks, on the time from an anchor's event to one of this stream, by anchor."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The answer: links are looked for at once, tuples as they are asked for."""
+
+    @abstractmethod
+    def summary(self) -> SequenceSummary:
+        """What was done."""
+
+    def run(self) -> pa.Table:
+        """The whole answer."""
+        return self._table(self.batches())
+
     def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
         return pa.Table.from_batches(list(batches), schema=self.schema)
 
@@ -107,11 +143,10 @@ class TuplesJob:
         self, links: Mapping[tuple[int, int], Links], *, may_be_none: bool = False
     ) -> SequenceSummary:
         """What was done with these links, by the streams that they join."""
-        names, tick = self.streams.names, self._reader.tick
+        names, tick = self.streams.names, self.tick
         counts = {name: self._reader.stream(k).counts for k, name in enumerate(names)}
         sizes = {f"{names[a]} to {names[b]}": each.targets.size for (a, b), each in links.items()}
         seconds = time.perf_counter() - self._started
-        assert tick is not None
         return SequenceSummary(
-            counts, sizes, *self._sizes, seconds, tick, may_be_none=may_be_none
+            counts, sizes, *self.sizes, seconds, tick, may_be_none=may_be_none
         )  # fmt: skip

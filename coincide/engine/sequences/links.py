@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.sides import Side, without_payload
 from coincide.engine.events.timestamps import table_of
-from coincide.engine.join.join import TableJoin, TablePlan, given_tables
-from coincide.engine.join.spec import Pairing
+from coincide.engine.join.join import TableJoin, given_tables
+from coincide.engine.join.timing import JoinSpec, TimingPairing
 from coincide.engine.room import check_links
-from coincide.engine.sequences.arguments import Streams
+from coincide.engine.sequences.arguments import Places, Streams
 from coincide.model.condition import Within
 from coincide.model.errors import ConditionError, option
 from coincide.model.ordering import ascends, stable_order
@@ -72,11 +74,14 @@ class Stream:
     counts : SideCounts
     order : int64 array, shape (n,), or None
         Where each was among the rows that were read; None: there.
+    is_own : bool array, shape (n,), or None
+        Which of them tuples may begin with here; those of others are told elsewhere. None: all.
     """
 
     side: Side
     counts: SideCounts
     order: np.ndarray | None
+    is_own: np.ndarray | None = None
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
         """Where some rows were among those that were read."""
@@ -87,47 +92,38 @@ class Stream:
         return rows if self.order is None else rows[np.argsort(self.order[rows])]
 
 
-class Reader:
-    """Reads streams as the links between them need them, each table once from its source."""
+class Reader(ABC):
+    """Reads streams as the links between them need them, each once from its source."""
 
     def __init__(self, streams: Streams) -> None:
         self.streams = streams
-        self._tables = list(streams.tables)
         self._known: dict[int, Stream] = {}
         self.tick: Tick | None = None
 
-    def plan(self, left: int, right: int, window: Within) -> TableJoin:
+    @abstractmethod
+    def plan(self, left: int, right: int, window: Within) -> JoinSpec:
         """The join of two streams, checked, before a row is looked at."""
-        arguments = self.streams.link(left, right, window)
-        given = given_tables(self._tables[left], self._tables[right], arguments)
-        for each, table in zip((left, right), given, strict=True):
-            self._tables[each] = table
-        job = TableJoin(given[0], given[1], arguments)
-        if self.tick is not None and self.tick != job.plan.tick:
-            raise ConditionError(
-                f"all streams must count time in one tick (found {self.tick.unit} and"
-                f" {job.plan.tick.unit}). Give {option('tick', 'us')}."
-            )
-        self.tick = job.plan.tick
-        return job
 
-    def links(self, left: int, right: int, job: TableJoin) -> Links:
-        """The links of two streams."""
-        *given, counts = job.read()
-        sides = []
-        for number, side, count in zip((left, right), given, counts, strict=True):
-            assert count is not None
-            if number not in self._known:
-                order = _order_of(side)
-                self._known[number] = Stream(_in_order(side, order), count, order)
-                sides.append(self._known[number].side)
-            else:
-                sides.append(_in_order(without_payload(side), self._known[number].order))
-        return _links_of(job.plan.spec.pairing(*sides), job.plan, self.streams.are_exact)
+    @abstractmethod
+    def links(self, left: int, right: int, spec: JoinSpec) -> Links:
+        """The links of two streams by what was planned, or a narrower window."""
+
+    def kind(self, column: pa.Array) -> pa.DataType:
+        """The type in which a column is told."""
+        return column.type
 
     def stream(self, number: int) -> Stream:
         """One of the streams, once a link has read it."""
         return self._known[number]
+
+    def take_tick(self, tick: Tick) -> None:
+        """Note in what two streams count time; refuse any other than that of those before."""
+        if self.tick is not None and self.tick != tick:
+            raise ConditionError(
+                f"all streams must count time in one tick (found {self.tick.unit} and"
+                f" {tick.unit}). Give {option('tick', 'us')}."
+            )
+        self.tick = tick
 
     @remembered
     def laws(self) -> tuple[Laws, list[np.ndarray]]:
@@ -146,18 +142,51 @@ class Reader:
         return laws, [own + shift for own, shift in zip(numbers, before, strict=True)]
 
 
-def _order_of(side: Side) -> np.ndarray | None:
+class TableReader(Reader):
+    """Reads tables."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self._tables = list(streams.tables)
+        self._joins: dict[Places, TableJoin] = {}
+
+    def plan(self, left: int, right: int, window: Within) -> JoinSpec:  # noqa: D102
+        arguments = self.streams.link(left, right, window)
+        given = given_tables(self._tables[left], self._tables[right], arguments)
+        for each, table in zip((left, right), given, strict=True):
+            self._tables[each] = table
+        self._joins[left, right] = job = TableJoin(given[0], given[1], arguments)
+        self.take_tick(job.plan.tick)
+        return job.plan.timing
+
+    def links(self, left: int, right: int, spec: JoinSpec) -> Links:  # noqa: D102
+        *given, counts = self._joins[left, right].read()
+        sides = []
+        for number, side, count in zip((left, right), given, counts, strict=True):
+            assert count is not None
+            if number not in self._known:
+                order = order_of(side)
+                self._known[number] = Stream(in_order_of(side, order), count, order)
+                sides.append(self._known[number].side)
+            else:
+                sides.append(in_order_of(without_payload(side), self._known[number].order))
+        return links_of(spec.pairing(*sides), self.streams.are_exact)
+
+
+def order_of(side: Side) -> np.ndarray | None:
+    """The order of the events in time: int64 array; None where they are in it."""
     keys = side.sort_keys
     return None if ascends(keys) else stable_order(keys)
 
 
-def _in_order(side: Side, order: np.ndarray | None) -> Side:
+def in_order_of(side: Side, order: np.ndarray | None) -> Side:
+    """The events in another order, if one is given."""
     return side if order is None else side.rows(order)
 
 
-def _links_of(pairing: Pairing, plan: TablePlan, are_exact: bool) -> Links:
+def links_of(pairing: TimingPairing, are_exact: bool) -> Links:
     """All links by left row: the runs of base positions, one after the other."""
-    source, spec = pairing.join, plan.timing
+    source, spec = pairing.join, pairing.spec
     offsets, order = source.offsets, source.left_order
     check_links(int(offsets[-1]), spec.max_pairs)
     begins, ends = np.zeros(order.size, np.int64), np.zeros(order.size, np.int64)

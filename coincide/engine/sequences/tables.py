@@ -27,6 +27,7 @@ from coincide.engine.sequences.arguments import (
     windows_of,
 )
 from coincide.engine.sequences.job import TuplesJob
+from coincide.engine.sequences.links import Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
 from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Tuples, Walk, WholeJudge
 from coincide.model.condition import Confidence, TimingCondition, Window, Within
@@ -64,6 +65,11 @@ class SequenceArguments:
         return self.how == "anti" or self.emit == "counts"
 
     @property
+    def told(self) -> range:
+        """The streams whose columns are in the output."""
+        return range(1 if self.tells_of_firsts else len(self.streams))
+
+    @property
     def numbers(self) -> dict[str, pa.DataType]:
         """The output columns that no stream has."""
         found = {"sequences": pa.int64()} if self.emit == "counts" else {}
@@ -78,13 +84,11 @@ class SequenceArguments:
 class SequenceJob(TuplesJob):
     """One pass over several tables: links, the tuples that they make, and rows of those that qualify."""
 
-    def __init__(self, arguments: SequenceArguments) -> None:
+    def __init__(self, arguments: SequenceArguments, reader: Reader | None = None) -> None:
         self.arguments = arguments
-        streams = arguments.streams
-        told = range(1 if arguments.tells_of_firsts else len(streams))
-        super().__init__(streams, told, arguments.numbers)
+        super().__init__(arguments.streams, arguments.told, arguments.numbers, reader)
         steps = enumerate(arguments.windows)
-        self._jobs = [self._reader.plan(i, i + 1, window) for i, window in steps]
+        self._specs = [self._reader.plan(i, i + 1, window) for i, window in steps]
         self._total = self._total_ticks()
         if self._total is not None and not arguments.link_probability:
             self._narrow(self._total)
@@ -92,7 +96,7 @@ class SequenceJob(TuplesJob):
     @property
     def _steps(self) -> list[Window]:
         """The window of each step, ticks."""
-        return [job.plan.timing.window for job in self._jobs]
+        return [spec.window for spec in self._specs]
 
     @property
     def _reach(self) -> tuple[int, int]:
@@ -102,19 +106,17 @@ class SequenceJob(TuplesJob):
     def _narrow(self, total: tuple[int, int]) -> None:
         """Narrow each window to what the others leave of that on the whole: no sequence is lost."""
         least, most = self._reach
-        for job, window in zip(self._jobs, self._steps, strict=True):
+        for i, (spec, window) in enumerate(zip(self._specs, self._steps, strict=True)):
             lo = max(window.lo, total[0] - (most - window.hi))
             hi = min(window.hi, total[1] - (least - window.lo))
-            spec = job.plan.spec.but(window=replace(window, lo=lo, hi=hi))
-            job.plan = replace(job.plan, spec=spec)
+            self._specs[i] = spec.but(window=replace(window, lo=lo, hi=hi))
 
     def _total_ticks(self) -> tuple[int, int] | None:
         """The window on the whole, where it says more than those of the steps."""
         given = self.arguments.total
         if given is None:
             return None
-        tick = self._jobs[0].plan.tick
-        window = TimingCondition(given, self.streams.confidence).window(tick)
+        window = TimingCondition(given, self.streams.confidence).window(self.tick)
         least, most = self._reach
         if window.lo > most or window.hi < least:
             raise ConditionError(
@@ -130,21 +132,44 @@ class SequenceJob(TuplesJob):
             )
         return window.lo, window.hi
 
-    def run(self) -> pa.Table:
-        """The whole answer."""
-        jobs = enumerate(self._jobs)
-        self.links = [self._reader.links(i, i + 1, job) for i, job in jobs]
-        possible = self._are_different if self.streams.twins else None
-        self._walk = Walk(self.links, possible, self._judge(), self._at_once)
+    @property
+    def anchors(self) -> range:
+        """As in `TuplesJob`."""
+        return range(1)
+
+    def near(self, place: int) -> dict[int, tuple[int, int]]:
+        """As in `TuplesJob`: what the steps up to there take together, and no more than the whole may."""
+        if place == 0:
+            return {}
+        steps = self._steps[:place]
+        lo, hi = sum(step.lo for step in steps), sum(step.hi for step in steps)
+        if self._total is not None and place == len(self.streams) - 1:
+            lo, hi = max(lo, self._total[0]), min(hi, self._total[1])
+        return {0: (lo, hi)}
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """As in `TuplesJob`."""
+        specs = enumerate(self._specs)
+        self.links = {(i, i + 1): self._reader.links(i, i + 1, spec) for i, spec in specs}
+        possible, is_own = self._are_different if self.streams.twins else None, self._is_own
+        self._walk = Walk([*self.links.values()], possible, self._judge(), self._at_once, is_own)
         arguments = self.arguments
         if arguments.tells_of_firsts:
-            return self._table(self._of_firsts())
+            return self._of_firsts()
         if arguments.emit == "best":
-            best = self._best(list(self._found(self._best_of)))
-            return self._table(iter(self._rows(best)))
-        if self._walk.are_all:
+            return iter(self._rows(self._best(list(self._found(self._best_of)))))
+        return chain.from_iterable(self._found(self._rows, is_whole=True))
+
+    def run(self) -> pa.Table:
+        """The whole answer."""
+        batches, arguments = self.batches(), self.arguments
+        if self._walk.are_all and not arguments.tells_of_firsts and arguments.emit != "best":
             self._check_room(self._walk.tuples)
-        return self._table(chain.from_iterable(self._found(self._rows, is_whole=True)))
+        return self._table(batches)
+
+    @property
+    def _is_own(self) -> np.ndarray | None:
+        return self._reader.stream(0).is_own
 
     def _check_room(self, tuples: int) -> None:
         """Refuse more sequences than memory, or a limit, has room for, before one is made."""
@@ -187,16 +212,17 @@ class SequenceJob(TuplesJob):
     def _found(self, finish: Callable[[Found], T], *, is_whole: bool = False) -> Iterator[T]:
         """What is made of the sequences, while they are counted; all of them are in the output or not."""
         for sizes, made in self._walk.found(finish, self._threads):
-            self._sizes = self._sizes.with_more(sizes)
+            self.sizes = self.sizes.with_more(sizes)
             if is_whole:
-                check_most(self._sizes.found, self.streams.options.max_pairs, "sequences")
+                check_most(self.sizes.found, self.streams.options.max_pairs, "sequences")
             yield made
 
     def _of_firsts(self) -> Iterator[pa.RecordBatch]:
         """First events without a sequence, or with the number of theirs."""
         is_anti = self.arguments.how == "anti"
         counts = self._counts(is_exact=not is_anti)
-        rows = np.flatnonzero(counts == 0 if is_anti else counts)
+        is_told = counts == 0 if is_anti else counts > 0
+        rows = np.flatnonzero(is_told if self._is_own is None else is_told & self._is_own)
         rows = self._reader.stream(0).as_read(rows)
         numbers = [] if is_anti else [pa.array(counts[rows])]
         yield from self._batches([0], rows.reshape(1, -1), numbers)
@@ -205,7 +231,7 @@ class SequenceJob(TuplesJob):
         """How many sequences begin at each first event; if not exact, of very many fewer."""
         if self._walk.are_all:
             ways = self._walk.counts if is_exact else self._walk.ways
-            self._sizes = Sizes(self._walk.tuples, 0, self._walk.tuples)
+            self.sizes = Sizes(self._walk.tuples, 0, self._walk.tuples)
             return ways
         counts = np.zeros(len(self._reader.stream(0).side), np.int64)
         for firsts in self._found(lambda found: found.rows[0]):
@@ -246,7 +272,7 @@ class SequenceJob(TuplesJob):
     def _best(self, parts: list[Found]) -> Found:
         """The best ones of all parts: sequences of one first event may be in several."""
         keeps = self.arguments.link_probability
-        links = sum(keeps and link.chances is not None for link in self.links)
+        links = sum(keeps and link.chances is not None for link in self.links.values())
         none = Tuples(np.empty((len(self.streams), 0), np.int64), np.empty((links, 0)))
         rows, chances = (
             np.concatenate(each, axis=1)
@@ -260,8 +286,7 @@ class SequenceJob(TuplesJob):
 
     def summary(self) -> SequenceSummary:
         """What was done."""
-        links = {(i, i + 1): link for i, link in enumerate(self.links)}
-        return self._summary(links, may_be_none=self.arguments.how == "anti")
+        return self._summary(self.links, may_be_none=self.arguments.how == "anti")
 
 
 def _takes(

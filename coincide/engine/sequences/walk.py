@@ -151,9 +151,16 @@ class Walk:
     """All tuples that links make, in runs of bounded size."""
 
     def __init__(
-        self, links: Sequence[Links], possible: Possible | None, judge: Judge, at_once: int
+        self,
+        links: Sequence[Links],
+        possible: Possible | None,
+        judge: Judge,
+        at_once: int,
+        is_own: np.ndarray | None = None,
     ) -> None:
+        # `is_own`: which first events tuples begin with; None: all.
         self._links, self._possible, self._judge, self._at_once = links, possible, judge, at_once
+        self._is_own = is_own
 
     @remembered
     def _ways(self) -> list[np.ndarray]:
@@ -164,6 +171,8 @@ class Walk:
             ways = np.empty(link.begins.size, np.int64)
             count_ways(link.begins, link.ends, link.targets, found[0], ways)
             found.insert(0, ways)
+        if self._is_own is not None:
+            found[0] = np.where(self._is_own, found[0], 0)
         return found
 
     @property
