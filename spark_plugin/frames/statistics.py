@@ -79,26 +79,34 @@ def measure(
     left: EventFrame, right: EventFrame, is_one_stream: bool = False
 ) -> tuple[SideStatistics, SideStatistics]:
     """Statistics of both sides by one query that reads each row once, also of one stream."""
-    # A group is a reason, or a sampled row with those it stands for: a bigint, the side its last bit.
     if is_one_stream:  # its rows go to workers with the output columns of both roles
         left = right = replace(left, payload=left.identity, tested=[])
-    streams = (left,) if is_one_stream else (left, right)
+    found = measure_streams((left,) if is_one_stream else (left, right))
+    return found[0], found[-1]
+
+
+def measure_streams(streams: Sequence[EventFrame]) -> list[SideStatistics]:
+    """The same of some streams."""
+    # A group is a reason, or a sampled row with those it stands for: a bigint, in it the stream.
+    count = len(streams)
     sizes = [about_bytes(events) for events in streams]
     lacked = [why for why in LACKING if any(why in events.lacks for events in streams)]
     wanted = _wanted(streams, lacked, has_own_bytes=any(own for _, own in sizes))
     # Grouped before the union, which would have every row written and read between two stages.
     grouped = at_once(
-        left.spark,
-        [partial(_grouped, events, side, wanted, lacked) for side, events in enumerate(streams)],
+        streams[0].spark,
+        [
+            partial(_grouped, events, (side, count), wanted, lacked)
+            for side, events in enumerate(streams)
+        ],
     )
     note_query(f"{' and '.join(events.called for events in streams)} looked at")
     with spark_errors_as_ours():
         table = reduce(DataFrame.unionAll, grouped).toArrow()
-    found = [
-        _of_side(table, side, least_bytes, events.longest_match)
+    return [
+        _of_side(table, (side, count), least_bytes, events.longest_match)
         for side, (events, (least_bytes, _)) in enumerate(zip(streams, sizes, strict=True))
     ]
-    return found[0], found[-1]
 
 
 def _wanted(
@@ -118,12 +126,12 @@ def _wanted(
 
 
 def _grouped(
-    events: EventFrame, side: int, wanted: Sequence[Column], lacked: Sequence[str]
+    events: EventFrame, side: tuple[int, int], wanted: Sequence[Column], lacked: Sequence[str]
 ) -> DataFrame:
     return _keyed(events, side, lacked).groupBy("code").agg(*wanted)
 
 
-def _keyed(events: EventFrame, side: int, lacked: Sequence[str]) -> DataFrame:
+def _keyed(events: EventFrame, side: tuple[int, int], lacked: Sequence[str]) -> DataFrame:
     """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
     own_bytes = f"CAST({about_bytes(events)[1] or '0'} AS BIGINT) AS own_bytes"
     number = "monotonically_increasing_id() AS number"
@@ -135,7 +143,7 @@ def _keyed(events: EventFrame, side: int, lacked: Sequence[str]) -> DataFrame:
     sampled = _spread("(number - beyond)")
     group = f"CASE WHEN is_ok THEN {sampled} + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
-        f"({group}) * 2 + {side} AS code",
+        f"({group}) * {side[1]} + {side[0]} AS code",
         # Rows that are not valid have groups of their own, where only rows and bytes count.
         "high - low AS length",
         f"(is_ok AND {events.is_too_long}) AS is_too_long",
@@ -178,14 +186,15 @@ def _beyond_sample(number: str) -> str:
 
 
 def _of_side(
-    table: pa.Table, side: int, least_bytes: int, longest_match: int | None
+    table: pa.Table, side: tuple[int, int], least_bytes: int, longest_match: int | None
 ) -> SideStatistics:
     """Statistics of one side; each of its rows has `least_bytes` and some of its own."""
     data = {name: _numbers(table, name) for name in table.column_names}
     data["is_chosen"] = table.column("midpoint").is_valid().to_numpy()
-    mine = data["code"] % 2 == side
+    number, count = side
+    mine = data["code"] % count == number
     data = {name: values[mine] for name, values in data.items()}
-    group = data["code"] // 2
+    group = data["code"] // count
     sampled = group >= len(REASONS)
     reasons = np.where(sampled, REASONS.index("ok"), group)
     rows = np.zeros(len(REASONS), np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -38,9 +38,13 @@ class CountingTask(ABC):
         came before it. It is missing where a task is stopped, as for ``limit``.
     """
 
-    counted: ClassVar[tuple[str, ...]]
     names: tuple[str, ...]
     metrics: str | None
+
+    @property
+    @abstractmethod
+    def counted(self) -> tuple[str, ...]:
+        """Names of the numbers that it tells."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work through one partition.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.sides import Side
-from coincide.engine.events.timestamps import SideModel
 from coincide.engine.join.emission import Emission
 from coincide.model.errors import DataError, argument
 from coincide.model.options import SideName
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.tasks.blobs import blob_of, rows_of, unpacked
 from spark_plugin.tasks.joins import WireTask
-from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.packing import Packing, PackTask
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import (
     CODED,
@@ -97,7 +96,12 @@ class SliceTask(WireTask):
         count = 1 if self.room is None else self.room.parts(packs)
         if self.room is None or count == 1:
             return [packs]
-        return _divided(packs, self.room.plan.finer(count), self.schemas, self.spec.models)
+        finer = self.room.plan.finer(count)
+        tasks = [
+            PackTask(side, self.schemas[i], self.spec.models[i], finer, np.arange(count))
+            for i, side in enumerate(get_args(SideName))
+        ]
+        return ((left, right) for left, right in divided(packs, tasks, count))
 
 
 def _check_shapes(
@@ -127,23 +131,19 @@ class Room:
     rows: int
     bytes: int
 
-    def parts(self, packs: Packed) -> int:
+    def parts(self, packs: Sequence[list[pa.Buffer]]) -> int:
         """Into how many parts a slice is to be divided."""
         both = [pack for of_side in packs for pack in of_side]
         rows, size = sum(map(rows_of, both)), sum(pack.size for pack in both)
         return max(1, -(-rows // self.rows), -(-size // self.bytes))
 
 
-def _divided(
-    packs: Packed,
-    plan: CellPlan,
-    schemas: tuple[pa.Schema, pa.Schema],
-    models: tuple[SideModel, SideModel],
-) -> Iterator[Packed]:
-    """The parts of a slice, each with all matches of its left events."""
-    parts: list[Packed] = [([], []) for _ in range(plan.count)]
-    for i, side in enumerate(get_args(SideName)):
-        task = PackTask(side, schemas[i], models[i], plan, np.arange(plan.count))
+def divided(
+    packs: Sequence[list[pa.Buffer]], tasks: Sequence[Packing[int]], count: int
+) -> Iterator[list[list[pa.Buffer]]]:
+    """The parts of a slice, each with all that its tasks bring together; takes the packs away."""
+    parts: list[list[list[pa.Buffer]]] = [[[] for _ in tasks] for _ in range(count)]
+    for i, task in enumerate(tasks):
         for number, blob in task.packs(_unpacked_rows(packs[i])):
             parts[number][i].append(blob)
     parts.reverse()

@@ -97,11 +97,12 @@ class Packing(ABC, Generic[G]):
 
     def _batch(self, packs: list[tuple[G, pa.Buffer]]) -> pa.RecordBatch:
         groups, events = zip(*packs, strict=True)
-        own = {
-            IS_LEFT: pa.array(np.full(len(packs), self.side == "left")),
-            EVENTS: column_of(events, as_numbers=self.as_numbers),
-        }
-        return pa.RecordBatch.from_pydict({**self.told(groups), **own})
+        own = {EVENTS: column_of(events, as_numbers=self.as_numbers)}
+        return pa.RecordBatch.from_pydict({**self.told(groups), **self.origin(len(packs)), **own})
+
+    def origin(self, packs: int) -> dict[str, pa.Array]:
+        """Columns that tell where packs are from."""
+        return {IS_LEFT: pa.array(np.full(packs, self.side == "left"))}
 
     def _places(self, table: pa.Table) -> Places:
         def column(name: str) -> np.ndarray:

@@ -188,13 +188,14 @@ class CellPlan:
     reach: Reach
     needs_keys: bool
     level: int = 0
+    span: int | None = None  # how far the widest of several streams reaches, which share the cells
     way: ClassVar[str] = "exchange"
     is_split: ClassVar[bool] = False
 
     @property
     def width(self) -> int:
         """Binary logarithm of a cell, half ticks."""
-        span = max(1, self.reach.last - self.reach.first)
+        span = max(1, self.reach.last - self.reach.first if self.span is None else self.span)
         reaches = _REACHES_OF_KEYS if self.needs_keys else _REACHES
         return min(((_FINE_REACHES if self.level else reaches) * span - 1).bit_length(), _LONGEST)
 

@@ -472,7 +472,13 @@ def lengths_of(times: TimestampColumns) -> tuple[int, int] | None:
 
 def slices_of(size: Estimate, options: CorrelateOptions, limits: PlannerLimits, tasks: int) -> int:
     """Slices of as many rows and bytes as options let them have, and enough that each core has one."""
-    rows, stored = limits.packed * size.rows, limits.packed * size.bytes
+    return slices_for(limits.packed * size.rows, limits.packed * size.bytes, options, limits, tasks)
+
+
+def slices_for(
+    rows: int, stored: int, options: CorrelateOptions, limits: PlannerLimits, tasks: int
+) -> int:
+    """The same for rows and bytes that are known."""
     slices = max(
         1,
         -(-rows // options.slice_rows),

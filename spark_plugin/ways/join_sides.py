@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
@@ -163,7 +164,7 @@ def settled(arguments: Arguments, left: DataFrame, right: DataFrame) -> Argument
     return arguments.settled(*map(_arrow_schema, (left, right)))
 
 
-def check_payload(sides: Sides) -> None:
+def check_payload(sides: Iterable[EventFrame]) -> None:
     """Refuse output columns that are not there."""
     for side in sides:
         for name in side.payload:

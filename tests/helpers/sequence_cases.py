@@ -33,7 +33,12 @@ class Case:
 
 
 def drawn_case(
-    rng: random.Random, most_rows: int = 5, *, n: int | None = None, is_apart: bool = False
+    rng: random.Random,
+    most_rows: int = 5,
+    *,
+    n: int | None = None,
+    is_apart: bool = False,
+    until: int = 6,
 ) -> Case:
     """Streams of few events at few times, so that ties, exact times and equal chances are common."""
     n = n or rng.choice([2, 3, 3, 3, 4])
@@ -57,6 +62,7 @@ def drawn_case(
             rng.randint(2, most_rows) if rng.random() < 0.9 else rng.randint(0, 1),
             longest,
             by,
+            until,
         )
         tables.append(table)
         rows.append(own)
@@ -75,12 +81,12 @@ def _time(kind: str) -> Any:
 
 
 def _stream(
-    rng: random.Random, kind: str, size: int, longest: int, by: tuple[str, ...]
+    rng: random.Random, kind: str, size: int, longest: int, by: tuple[str, ...], until: int
 ) -> tuple[pa.Table, list[Row]]:
     made: list[dict[str, Any]] = []
     rows: list[Row] = []
     for number in range(size):
-        at = rng.randint(0, 6)
+        at = rng.randint(0, until)
         key = rng.choice([1, 2, None]) if by else 1
         is_null = rng.random() < 0.05
         if kind == "histograms":

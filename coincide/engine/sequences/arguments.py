@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from string import ascii_lowercase
@@ -125,6 +125,12 @@ def are_exact_times(times: Sequence[GivenTimes]) -> bool:
     return all(timestamp_names("time", each).is_exact for each in times)
 
 
+def check_table(given: object, name: str) -> None:
+    """Refuse what is no table."""
+    if not offers_arrow(given):
+        raise SchemaError(f"{name} must be {TABLES} (found {kind_of(given)}).")
+
+
 def streams_of(
     tables: Sequence[Any] | Mapping[str, Any],
     names: Sequence[str] | None,
@@ -134,9 +140,10 @@ def streams_of(
     confidence: Confidence | None,
     backend: Backend,
     options: CorrelateOptions,
+    check: Callable[[object, str], None] = check_table,
 ) -> Streams:
     """What was given of all streams, checked."""
-    names, given = _named(tables, names)
+    names, given = _named(tables, names, check)
     times = tuple(_of_each(time, names, "time"))
     check_options(options, CorrelateOptions)
     _check_options(options)
@@ -166,7 +173,9 @@ def streams_of(
 
 
 def _named(
-    tables: Sequence[Any] | Mapping[str, Any], names: Sequence[str] | None
+    tables: Sequence[Any] | Mapping[str, Any],
+    names: Sequence[str] | None,
+    check: Callable[[object, str], None],
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     if isinstance(tables, Mapping) and names is None:
         names, given = tuple(tables), tuple(tables.values())
@@ -194,8 +203,7 @@ def _named(
             f" {brief(list(names))}). Write {argument('names', ('click', 'cart', 'pay'))}."
         )
     for name, each in zip(names, given, strict=True):
-        if not offers_arrow(each):
-            raise SchemaError(f"{name} must be {TABLES} (found {kind_of(each)}).")
+        check(each, name)
     # What can be read but once is read once, however often it is given.
     readers = {id(each): each for each in given if isinstance(each, pa.RecordBatchReader)}
     read = {number: each.read_all() for number, each in readers.items()}

@@ -23,13 +23,14 @@ class SequenceSummary(Told):
         What the rows of each stream were.
     links : mapping of str to int
         Pairs of two streams that reach the confidence, by their names: ``"click to cart"``.
-    tried : int
-        Tuples that these links make.
-    doubted : int
+    tried : int or None
+        Tuples that these links make. None here and below where Spark has computed none yet.
+    doubted : int or None
         Those of them that exact numbers decided, as floats could not.
-    found : int
+    found : int or None
         Tuples that qualify.
-    seconds : float
+    seconds : float or None
+        None where Spark computed it.
     tick : Tick
         In what times were counted.
     may_be_none : bool
@@ -38,10 +39,10 @@ class SequenceSummary(Told):
 
     streams: Mapping[str, SideCounts]
     links: Mapping[str, int]
-    tried: int
-    doubted: int
-    found: int
-    seconds: float
+    tried: int | None
+    doubted: int | None
+    found: int | None
+    seconds: float | None
     tick: Tick = field(repr=False)
     may_be_none: bool = False
 
@@ -53,6 +54,8 @@ class SequenceSummary(Told):
             for name, counts in self.streams.items()
         ]
         links = [(name, f"{count:,} links") for name, count in self.links.items()]
+        if self.found is None:
+            return rows
         tried = f"{self.tried:,}"
         if self.doubted:
             tried += f", {self.doubted:,} decided by exact numbers"
@@ -64,7 +67,7 @@ class SequenceSummary(Told):
         """Why nothing is found, though all streams have rows; else nothing."""
         if (
             self.may_be_none
-            or self.found
+            or self.found != 0
             or not all(counts.rows for counts in self.streams.values())
         ):
             return ""

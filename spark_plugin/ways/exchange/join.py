@@ -66,7 +66,7 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
         rows = wire_rows(
             side, of_side, spec.keeps_unmatched, job.stage.raise_invalid, place=keys
         )  # fmt: skip
-        salt = [f"{_salt(side, layout)} AS {SALT}"] if is_salted and side.side == "left" else []
+        salt = [f"{salt_of(side, layout)} AS {SALT}"] if is_salted and side.side == "left" else []
         rows = rows.selectExpr(*of_side.columns, *keys, *salt)
         fields = rows.schema.fields[: len(of_side.columns)]
         schema = arrow_schema(T.StructType(fields))
@@ -83,7 +83,7 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
     return left.unionAll(right).repartition(plan.count, LABEL), (of_left, of_right)
 
 
-def _salt(side: EventFrame, layout: WireLayout) -> str:
+def salt_of(side: EventFrame, layout: WireLayout) -> str:
     """SQL that tells left events of one instant apart, to deal them to several slices."""
     if layout.identity:
         # Events of equal identity stay together.

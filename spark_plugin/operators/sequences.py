@@ -1,0 +1,213 @@
+"""Sequences and coincidences of DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from coincide.engine.join.pair_arguments import GivenWindow
+from coincide.engine.sequences.arguments import (
+    ColumnsOfAll,
+    KeysOfAll,
+    SequenceEmit,
+    SequenceHow,
+    SequencePrefer,
+    Streams,
+    TimesOfAll,
+    WidthOrWindows,
+    checked_least,
+    closed_window,
+    streams_of,
+    windows_between,
+    windows_of,
+)
+from coincide.engine.sequences.coincidences import CoincidenceArguments, coincidence_tables
+from coincide.engine.sequences.reports import SequenceReport
+from coincide.engine.sequences.tables import SequenceArguments, sequence_tables
+from coincide.model.condition import Confidence
+from coincide.model.docstrings import documented
+from coincide.model.options import Backend, CorrelateOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_plugin.tasks.sequences import Question
+
+    Frames = Sequence[DataFrame] | Mapping[str, DataFrame]
+
+
+@documented(sequence_tables)
+def sequences(
+    dataframes: Frames,
+    windows: Sequence[GivenWindow],
+    confidence: Confidence | None = None,
+    *,
+    total: GivenWindow | None = None,
+    names: Sequence[str] | None = None,
+    time: TimesOfAll = ("min_time", "max_time"),
+    by: KeysOfAll = (),
+    columns: ColumnsOfAll = ("id",),
+    how: SequenceHow = "inner",
+    emit: SequenceEmit = "sequences",
+    probability: bool = False,
+    link_probability: bool = False,
+    prefer: SequencePrefer = "probability",
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: SequenceReport | None = None,
+) -> DataFrame:
+    """Find sequences of events of several DataFrames: `sequence_tables` on Spark.
+
+    One exchange brings to each task the first events of a stretch of time, and what events of the other
+    streams may follow them. No join follows another. Planning runs a Spark job where Spark cannot tell
+    how many rows there are or how far events reach, and with ``invalid="drop"``.
+
+    Parameters
+    ----------
+    dataframes : list of DataFrames, or dict of them by name, at least two
+        In the order of the steps. One DataFrame may be given several times: it is read and sent
+        once, and no event is in a sequence twice.
+    windows, confidence, total, names, time, by
+        As in `coincide.sequence_tables`.
+    columns
+        As in `coincide.sequence_tables`. Rows of DataFrames have no number, so that one without ``"id"``
+        needs names here.
+    how, emit, probability, link_probability
+        As in `coincide.sequence_tables`.
+    prefer
+        As in `coincide.sequence_tables`. At last the columns of the events decide, not their rows.
+    backend
+        As in `coincide.sequence_tables`.
+    options
+        As in `coincide.sequence_tables`. Each task refuses more sequences than ``max_pairs`` of its own.
+        ``slices`` and ``slice_rows`` say how many tasks there are.
+    report : SequenceReport, optional
+        Receives what the rows were and, once the DataFrame was computed, what was found. Links near the end
+        of a slice count in two.
+
+    Returns
+    -------
+    DataFrame
+        As `sequence_tables`.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If the windows or an argument make no sense, or a DataFrame is streaming.
+    DataError
+        If a planning job finds invalid rows and ``options.invalid`` is ``"raise"``. Those that no job has
+        looked at are an error of Spark's when the result is computed.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+        About rows that a planning job has seen; else by the summary of `report`.
+    """
+    streams = _streams(
+        dataframes, names, time, by, columns, confidence, backend, options, "sequence_tables"
+    )
+    arguments = SequenceArguments(
+        streams=streams, windows=windows_of(windows, streams),
+        total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
+        probability=probability, link_probability=link_probability, prefer=prefer,
+    )  # fmt: skip
+    return _planned(arguments, report)
+
+
+@documented(coincidence_tables)
+def coincidences(
+    dataframes: Frames,
+    within: WidthOrWindows,
+    confidence: Confidence | None = None,
+    *,
+    at_least: int | None = None,
+    names: Sequence[str] | None = None,
+    time: TimesOfAll = ("min_time", "max_time"),
+    by: KeysOfAll = (),
+    columns: ColumnsOfAll = ("id",),
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: SequenceReport | None = None,
+) -> DataFrame:
+    """Find sets of events of DataFrames within a width of each other: `coincidence_tables` on Spark.
+
+    One exchange brings to each task the events of a stretch of time, and those near it. A set is told by
+    the task whose stretch has its first member, in the order of the streams.
+
+    Parameters
+    ----------
+    dataframes : list of DataFrames, or dict of them by name, at least two
+        Each once.
+    within, confidence, at_least, names, time, by
+        As in `coincide.coincidence_tables`.
+    columns
+        As in `coincide.coincidence_tables`. Rows of DataFrames have no number, so that one without ``"id"``
+        needs names here.
+    probability, backend
+        As in `coincide.coincidence_tables`.
+    options
+        As in `coincide.coincidence_tables`. Each task refuses more sets than ``max_pairs`` of its own.
+    report : SequenceReport, optional
+        Receives what the rows were and, once the DataFrame was computed, what was found. Links near the end
+        of a slice count in two.
+
+    Returns
+    -------
+    DataFrame
+        As `coincidence_tables`, rows in no order.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense, or a DataFrame is streaming or given twice.
+    DataError
+        If a planning job finds invalid rows and ``options.invalid`` is ``"raise"``. Those that no job has
+        looked at are an error of Spark's when the result is computed.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+        About rows that a planning job has seen; else by the summary of `report`.
+    """
+    streams = _streams(
+        dataframes, names, time, by, columns, confidence, backend, options, "coincidence_tables"
+    )
+    arguments = CoincidenceArguments(
+        streams=streams, windows=windows_between(within, streams),
+        at_least=checked_least(at_least, streams), probability=probability,
+    )  # fmt: skip
+    return _planned(arguments, report)
+
+
+def _streams(
+    dataframes: Frames,
+    names: Sequence[str] | None,
+    time: TimesOfAll,
+    by: KeysOfAll,
+    columns: ColumnsOfAll,
+    confidence: Confidence | None,
+    backend: Backend,
+    options: CorrelateOptions,
+    tables: str,
+) -> Streams:
+    """What was given of all streams, checked; `tables` takes tables instead."""
+    from spark_plugin.frames.keyed_rows import check_frame
+
+    def check(given: object, name: str) -> None:
+        check_frame(given, name, tables, "and what a later row begins or ends is not known.")
+
+    return streams_of(dataframes, names, time, by, columns, confidence, backend, options, check)
+
+
+def _planned(question: Question, report: SequenceReport | None) -> DataFrame:
+    from spark_plugin.ways.sequences import PlannedTuples
+
+    SequenceReport.check(report)
+    planned = PlannedTuples(question, observe=report is not None)
+    SequenceReport.tell(planned.known, report, planned.summary if report is not None else None)
+    return planned.dataframe

@@ -1,0 +1,395 @@
+"""Sequences and coincidences of DataFrames: one exchange brings what may belong together to one task."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import types as T
+
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.join.spec import check_output_names
+from coincide.engine.join.timing import JoinSpec
+from coincide.engine.sequences.arguments import LinkArguments, Places, Streams
+from coincide.engine.sequences.job import TuplesJob
+from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.reports import SequenceSummary
+from coincide.engine.sequences.tables import SequenceArguments
+from coincide.engine.sequences.walk import Sizes
+from coincide.model.condition import Within
+from coincide.model.errors import ConditionError, argument, several
+from coincide.model.options import CorrelateOptions
+from coincide.model.units import TIME_LIMIT
+from spark_plugin.cluster.connect import parallelism
+from spark_plugin.cluster.jobs import at_once
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.frames import columns as frames
+from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.frames.estimates import estimate_of_rows
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.output_columns import (
+    OutputColumn,
+    check_distinct_names,
+    decoded,
+    like_key,
+    metrics_name,
+    wire_schema,
+)
+from spark_plugin.frames.queries import queries_logged
+from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile, observed_numbers
+from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
+from spark_plugin.frames.wire_rows import wire_rows
+from spark_plugin.tasks.exchange import Room
+from spark_plugin.tasks.labels import partition_labels
+from spark_plugin.tasks.packing import EVENTS
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.tasks.sequences import (
+    LINKS,
+    STREAM,
+    Question,
+    SentStream,
+    SequenceTask,
+    StreamPackTask,
+    StreamPlace,
+    job_of,
+)
+from spark_plugin.tasks.slice_plan import CellPlan
+from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, wire_layout
+from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
+from spark_plugin.ways.exchange.join import ROOM, salt_of
+from spark_plugin.ways.join_sides import check_payload, event_frames
+from spark_plugin.ways.limits import LIMITS
+
+_log = logging.getLogger("coincide")
+_BATCH_TUPLES = 1 << 16
+"""Tuples of an output batch: small ones let the JVM read one while the worker fills the next."""
+
+
+class _FrameReader(Reader):
+    """Plans the joins of DataFrames, whose rows tasks give."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self.frames: dict[int, EventFrame] = {}
+        self.specs: dict[Places, JoinSpec] = {}
+
+    def plan(self, left: int, right: int, window: Within) -> JoinSpec:
+        """As in `Reader`."""
+        arguments = self.streams.link(left, right, window)
+        sides = event_frames((self.streams.tables[left], self.streams.tables[right]), arguments)
+        self.take_tick(sides[0].times.scales[0].tick)
+        for number, side in zip((left, right), sides, strict=True):
+            known = self.frames.setdefault(number, replace(side, side="left"))
+            self.frames[number] = replace(
+                known, has_like_keys=known.has_like_keys and side.has_like_keys
+            )
+        spec = _spec(arguments, sides)
+        self.specs[left, right] = spec
+        return spec
+
+    def links(self, left: int, right: int, spec: JoinSpec) -> Links:
+        """As in `Reader`: tasks have the rows."""
+        raise NotImplementedError
+
+    def between(self, left: int, right: int, window: tuple[int, int]) -> JoinSpec:
+        """The join of any two streams by a window, ticks."""
+        models = {
+            k: model
+            for pair, spec in self.specs.items()
+            for k, model in zip(pair, spec.models, strict=True)
+        }
+        spec = next(iter(self.specs.values()))
+        lo, hi = window
+        return spec.but(
+            models=(models[left], models[right]), window=replace(spec.window, lo=lo, hi=hi)
+        )
+
+
+def _spec(arguments: LinkArguments, sides: tuple[EventFrame, EventFrame]) -> JoinSpec:
+    spec = arguments.spec([side.times for side in sides], 1, _BATCH_TUPLES)
+    assert isinstance(spec, JoinSpec)
+    return spec
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A stream that is sent, once however many places it has."""
+
+    frame: EventFrame
+    places: tuple[int, ...]
+
+
+class PlannedTuples:
+    """A search that is planned: its result, and what is known of it."""
+
+    def __init__(self, question: Question, *, observe: bool) -> None:
+        streams = question.streams
+        self._streams, self._question = streams, question
+        _check_options(streams.options)
+        self._reader = _FrameReader(streams)
+        self._job: TuplesJob = job_of(question, self._reader)
+        self._sent = _sent_of(streams, self._reader)
+        check_payload([each.frame for each in self._sent])
+        self._spark = self._sent[0].frame.spark
+        check_workers(self._spark)
+        with queries_logged():
+            self._statistics = self._measured()
+            self._plans = self._planned()
+            _log.info("sequences: %s", self.why)
+            observable = not is_accelerated(self._spark)
+            self._observation = Observation() if observe and observable else None
+            self.dataframe = self._joined()
+
+    @property
+    def why(self) -> str:
+        """The plan in words."""
+        plan = self._plans[0]
+        told = "no planning job" if self._statistics is None else "rows were counted"
+        return f"{several(plan.count, 'slice')} of cells in time, {told}"
+
+    def _measured(self) -> list[SideStatistics] | None:
+        """What reading all streams shows; None where that is known without it."""
+        sent, options = [each.frame for each in self._sent], self._streams.options
+        known = [estimate_of_rows(frame) for frame in sent]
+        is_known = all(known) or any(frame.is_computed for frame in sent)
+        if options.invalid == "raise" and is_known and self._reaches(None) is not None:
+            return None
+        found = measure_streams(sent)
+        if options.invalid == "raise":
+            refuse_invalid(sent, found)
+        return found
+
+    def _reaches(self, measured: list[SideStatistics] | None) -> list[Reach] | None:
+        """How far the events of each stream that is sent reach; None where it takes a look at them."""
+        lengths = [lengths_of(each.frame.times) for each in self._sent]
+        if measured is not None:
+            seen = [(each.shortest, each.longest) for each in measured]
+            lengths = [known or own for known, own in zip(lengths, seen, strict=True)]
+        number = {place: i for i, each in enumerate(self._sent) for place in each.places}
+        reaches = []
+        for i, each in enumerate(self._sent):
+            ends = []
+            right = lengths[i]
+            for place in each.places:
+                ends += [(0, 0)] if place in self._job.anchors else []
+                for anchor, window in self._job.near(place).items():
+                    spec, left = (
+                        self._reader.between(anchor, place, window),
+                        lengths[number[anchor]],
+                    )
+                    if left is not None and right is not None:
+                        reach: Reach | None = Reach.of(spec.pairs, left, right, spec.largest_useful)
+                    else:
+                        frames_of = self._reader.frames[anchor], self._reader.frames[place]
+                        reach = reach_of_any((frames_of[0].times, frames_of[1].times), spec)
+                    if reach is None:
+                        return None
+                    if reach.first <= reach.last:
+                        ends.append((reach.first, reach.last))
+            first, last = zip(*(ends or [(0, 0)]), strict=True)
+            any_length = 0, 2 * TIME_LIMIT
+            own = any_length if right is None else right
+            reaches.append(Reach(min(first), max(last), own, own))
+        return reaches
+
+    def _planned(self) -> list[CellPlan]:
+        """Which slices the events of each stream that is sent go to."""
+        reaches = self._reaches(self._statistics)
+        assert reaches is not None
+        count = self._streams.options.slices or self._slices()
+        span = max(reach.last - reach.first for reach in reaches)
+        keyed = bool(self._streams.keys[0])
+        return [CellPlan(count, reach, keyed, span=span) for reach in reaches]
+
+    def _slices(self) -> int:
+        """How many slices have room, and keep all cores busy."""
+        tasks, options = parallelism(self._spark), self._streams.options
+        if self._statistics is not None:
+            rows = sum(each.matchable for each in self._statistics)
+            size = sum(each.matchable * each.row_bytes for each in self._statistics)
+            return slices_for(rows, int(size), options, LIMITS, tasks)
+        known = [estimate_of_rows(each.frame) for each in self._sent]
+        estimates = [each for each in known if each is not None]
+        if len(estimates) < len(known):
+            return LIMITS.waves_of_computed * tasks
+        rows, size = (
+            LIMITS.packed * sum(getattr(e, n) for e in estimates) for n in ("rows", "bytes")
+        )
+        return slices_for(rows, size, options, LIMITS, tasks)
+
+    def _joined(self) -> DataFrame:
+        streams, options, question = self._streams, self._streams.options, self._question
+        columns = self._columns()
+        names = tuple(column.name for column in columns)
+        packs, sent = zip(
+            *at_once(self._spark, [partial(self._packed, i) for i in range(len(self._sent))]),
+            strict=True,
+        )
+        plan = self._plans[0]
+        rows = reduce(DataFrame.unionAll, packs).repartition(plan.count, LABEL)
+        stage = Stage(
+            raise_invalid=options.invalid == "raise",
+            profile=gpu_profile(self._spark, streams.backend),
+            metrics=None if self._observation is None else metrics_name(names),
+            observation=self._observation,
+        )
+        # What is sent to tasks has no tables, and a task has one core.
+        bound = options.batch_pairs or _BATCH_TUPLES
+        alone = replace(
+            streams,
+            tables=(),
+            options=replace(options, threads=options.threads or 1, batch_pairs=bound),
+        )
+        task = SequenceTask(
+            question=replace(question, streams=alone), specs=self._reader.specs, tick=self._job.tick,
+            sent=sent, places=self._places(), names=names, metrics=stage.metrics,
+            room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
+        )  # fmt: skip
+        self._task = task
+        return decoded(stage.run(rows, task, wire_schema(columns)), columns)
+
+    def _columns(self) -> list[OutputColumn]:
+        """The output columns."""
+        streams, question, by_place = self._streams, self._question, self._reader.frames
+        keys = zip(*([f.kind_of(name) for name in f.by] for f in self._in_order()), strict=True)
+        kinds = [
+            reduce(like_key, of_all) if len(self._job.anchors) > 1 else of_all[0] for of_all in keys
+        ]
+        kinds += [by_place[k].kind_of(name) for k in question.told for name in streams.columns[k]]
+        names = streams.columns_of(len(question.told))
+        columns = [OutputColumn(name, kind) for name, kind in zip(names, kinds, strict=True)]
+        columns += [
+            OutputColumn(name, frames.spark_type(name, kind))
+            for name, kind in question.numbers.items()
+        ]
+        check_output_names([column.name for column in columns])
+        check_distinct_names([column.name for column in columns])
+        return columns
+
+    def _in_order(self) -> list[EventFrame]:
+        return [self._reader.frames[k] for k in range(len(self._streams))]
+
+    def _places(self) -> tuple[StreamPlace, ...]:
+        """What tasks know of the places of the question."""
+        found = {}
+        for i, each in enumerate(self._sent):
+            for place in each.places:
+                columns = self._streams.columns[place] if place in self._question.told else ()
+                found[place] = StreamPlace(i, tuple(map(each.frame.payload.index, columns)))
+        return tuple(found[k] for k in range(len(self._streams)))
+
+    def _packed(self, number: int) -> tuple[DataFrame, SentStream]:
+        """Packs of one stream, each of a slice."""
+        sent, plan = self._sent[number], self._plans[number]
+        frame, options = self._observed(number), self._streams.options
+        shareable = [frames.crosses_as_int64(frame.kind_of(name)) for name in frame.payload]
+        layout = wire_layout(len(frame.by), shareable, [])
+        is_anchor = any(place in self._job.anchors for place in sent.places)
+        keeps = is_anchor and _keeps_unmatched(self._question)
+        keys = (KEY_HASH,) if plan.needs_keys else ()
+        rows = wire_rows(frame, layout, keeps, options.invalid == "raise", place=keys)
+        salt = [f"{salt_of(frame, layout)} AS {SALT}"] if keeps else []
+        rows = rows.selectExpr(*layout.columns, *keys, *salt)
+        schema = arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
+        # The RAPIDS Accelerator takes no binaries into Python.
+        as_numbers = is_accelerated(self._spark)
+        task = StreamPackTask(
+            "left", schema, frame.times.model, plan, partition_labels(plan.count),
+            as_numbers=as_numbers, number=number, is_anchor=is_anchor,
+        )  # fmt: skip
+        kind = "array<bigint>" if as_numbers else "binary"
+        packs = rows.mapInArrow(task, f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}")
+        told = SentStream(task=task, layout=layout, shapes=plan.reach.right, name=frame.called)
+        return packs, told
+
+    def _observed(self, number: int) -> EventFrame:
+        """A stream, whose rows are counted on their way if nobody has looked at them."""
+        frame = self._sent[number].frame
+        if self._statistics is not None or self._observation is None:
+            return frame
+        frame = replace(frame, observation=Observation())
+        self._sent[number] = replace(self._sent[number], frame=frame)
+        return frame
+
+    @property
+    def known(self) -> SequenceSummary:
+        """What is known before an action."""
+        return self._summary({}, None)
+
+    def summary(self) -> SequenceSummary:
+        """What was done; waits for an action."""
+        assert self._observation is not None
+        found = counted_by_tasks(self._observation)
+        if found is None:
+            return self.known
+        numbers = found.numbers
+        names = self._streams.names
+        links = {
+            f"{names[i]} to {names[j]}": numbers[f"{LINKS}_{i}_{j}"] for i, j in self._reader.specs
+        }
+        sizes = Sizes(numbers["tried"], numbers["doubted"], numbers["found"])
+        return self._summary(links, sizes, is_whole=found.runs == 1)
+
+    def _summary(
+        self, links: dict[str, int], sizes: Sizes | None, *, is_whole: bool = False
+    ) -> SequenceSummary:
+        tried, doubted, found = sizes or (None, None, None)
+        counts: dict[str, SideCounts] = {}
+        for i, each in enumerate(self._sent):
+            rows = self._rows(i) if is_whole or self._statistics is not None else None
+            counts |= {self._streams.names[k]: rows for k in each.places if rows is not None}
+        names = [name for name in self._streams.names if name in counts]
+        return SequenceSummary(
+            {name: counts[name] for name in names}, links, tried, doubted, found, None,
+            self._job.tick, may_be_none=_keeps_unmatched(self._question),
+        )  # fmt: skip
+
+    def _rows(self, number: int) -> SideCounts | None:
+        """What the rows of a stream were."""
+        if self._statistics is not None:
+            return self._statistics[number].counts
+        observation = self._sent[number].frame.observation
+        found = observed_numbers(observation) if isinstance(observation, Observation) else None
+        if found is None:
+            return None
+        return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)
+
+
+def _keeps_unmatched(question: Question) -> bool:
+    return isinstance(question, SequenceArguments) and question.how == "anti"
+
+
+def _check_options(options: CorrelateOptions) -> None:
+    """Refuse ways that only two sides have."""
+    if options.way not in ("auto", "exchange"):
+        raise ConditionError(
+            f"streams in a row are joined by an exchange (found {argument('way', options.way)}). Remove"
+            f" {argument('way')}."
+        )
+
+
+def _sent_of(streams: Streams, reader: _FrameReader) -> list[_Sent]:
+    """The streams that are sent, each with all columns of its places."""
+    first = {j: i for i, j in reversed(streams.twins)}
+    places: dict[int, list[int]] = {}
+    for k in range(len(streams)):
+        places.setdefault(first.get(k, k), []).append(k)
+    are_like = all(frame.has_like_keys for frame in reader.frames.values())
+    found = []
+    for own in places.values():
+        keys = {streams.keys[k] for k in own}
+        if len(keys) > 1:
+            called = " and ".join(streams.names[k] for k in own)
+            raise ConditionError(
+                f"on Spark one DataFrame has the same keys at all its places (found other ones for"
+                f" {called}). Rename the columns of one of them, so that it is a DataFrame of its own."
+            )
+        columns = [name for k in own for name in streams.columns[k]]
+        frame = replace(
+            reader.frames[own[0]], payload=list(dict.fromkeys(columns)), has_like_keys=are_like
+        )
+        found.append(_Sent(frame, tuple(own)))
+    return found
