@@ -164,7 +164,7 @@ def _parquet(
 
 
 def _refuse_beyond_microseconds(given: ArrowInput, needed: pa.Schema) -> None:
-    from spark_plugin.ways.files.join import refuse_beyond_microseconds
+    from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
 
     own = path_columns(given.source)
     coarse = [

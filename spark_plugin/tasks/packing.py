@@ -100,6 +100,11 @@ class Packing(ABC, Generic[G]):
         own = {EVENTS: column_of(events, as_numbers=self.as_numbers)}
         return pa.RecordBatch.from_pydict({**self.told(groups), **self.origin(len(packs)), **own})
 
+    def batch_of_none(self) -> pa.RecordBatch:
+        """What is handed on where there is no pack."""
+        nothing = {EVENTS: column_of([pa.py_buffer(b"")], as_numbers=self.as_numbers).slice(0, 0)}
+        return pa.RecordBatch.from_pydict({**self.told([]), **self.origin(0), **nothing})
+
     def origin(self, packs: int) -> dict[str, pa.Array]:
         """Columns that tell where packs are from."""
         return {IS_LEFT: pa.array(np.full(packs, self.side == "left"))}
@@ -133,7 +138,7 @@ class PackTask(Packing[int]):
 
     def told(self, groups: Sequence[int]) -> dict[str, pa.Array]:
         """The labels of slices."""
-        return {LABEL: pa.array(self.labels[list(groups)])}
+        return {LABEL: pa.array(self.labels[np.array(groups, np.int64)])}
 
 
 def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:

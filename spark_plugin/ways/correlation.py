@@ -259,7 +259,7 @@ def planned_pairs(
             observation=observations[0] if observations else None,
             apart=observations[-1] if observations else None,
         )
-        join, job = JOINS[type(plan)], Job(seen, spec, result, options, stage)
+        join, job = JOINS[type(plan)], Job(seen, spec, result, options, stage, arguments)
         is_final = spec.choice.one_to_one is None or isinstance(plan, WHOLE)
         found, shipment = join(job, plan) if is_final else matched_join(join, job, plan)
     if isinstance(plan, BroadcastPlan):

@@ -40,6 +40,7 @@ class Job:
     result: ResultColumns
     options: CorrelateOptions
     stage: Stage
+    arguments: PairArguments | None = None  # for tasks that read files themselves
 
 
 def with_longest_matches(sides: Sides, spec: AnySpec) -> Sides:

@@ -21,6 +21,7 @@ from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import CODED, KEY_HASH, LABEL, SALT, TIME, Shipment, WireLayout
 from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
+from spark_plugin.ways.exchange.packed_files import file_sides, packs_of_files
 from spark_plugin.ways.join_sides import Job
 
 ROOM = 2
@@ -60,13 +61,15 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
     is_salted = plan.is_split or spec.keeps_unmatched
     spark = sides[0].spark
     keys = (KEY_HASH,) if plan.needs_keys else ()
+    files = (None, None) if job.arguments is None else file_sides(sides, job.arguments)
 
     def packs(i: int) -> tuple[DataFrame, pa.Schema]:
         side, of_side = sides[i], layout.only(sides[i].side)
+        salted = is_salted and side.side == "left"
         rows = wire_rows(
             side, of_side, spec.keeps_unmatched, job.stage.raise_invalid, place=keys
         )  # fmt: skip
-        salt = [f"{salt_of(side, layout)} AS {SALT}"] if is_salted and side.side == "left" else []
+        salt = [f"{salt_of(side, layout)} AS {SALT}"] if salted else []
         rows = rows.selectExpr(*of_side.columns, *keys, *salt)
         fields = rows.schema.fields[: len(of_side.columns)]
         schema = arrow_schema(T.StructType(fields))
@@ -77,7 +80,15 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
             as_numbers=as_numbers,
         )  # fmt: skip
         kind = "array<bigint>" if as_numbers else "binary"
-        return rows.mapInArrow(task, f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} {kind}"), schema
+        columns, given = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} {kind}", files[i]
+        if given is None:
+            return rows.mapInArrow(task, columns), schema
+        keeps = spec.keeps_unmatched and side.side == "left"
+        found = packs_of_files(
+            spark, side, given, task, of_side, columns,
+            keeps_unmatched=keeps, has_keys=plan.needs_keys, has_salt=salted,
+        )  # fmt: skip
+        return found, schema
 
     (left, of_left), (right, of_right) = at_once(spark, [partial(packs, 0), partial(packs, 1)])
     return left.unionAll(right).repartition(plan.count, LABEL), (of_left, of_right)

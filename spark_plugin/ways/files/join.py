@@ -23,11 +23,10 @@ from coincide.engine.files.finding import (
     AS_IN_FILES,
     ColumnNames,
     Given,
-    ParquetFiles,
     find_files,
     words_of,
 )
-from coincide.engine.files.footers import Footer, file_schemas, read_footers
+from coincide.engine.files.footers import file_schemas, read_footers
 from coincide.engine.files.planning import (
     NotDirect,
     called,
@@ -47,11 +46,11 @@ from coincide.engine.room import check_most
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, SchemaError, marked
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds, spark_errors_as_ours
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
 from spark_plugin.frames.columns import check_microseconds, spark_type, wire_kind, with_file_name
 from spark_plugin.frames.output_columns import (
     Named,
@@ -332,7 +331,6 @@ def _spark_frame(spark: SparkSession, side: str, given: Given, names: Sequence[s
 
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
-_MOST_MILLISECONDS = (2**63 - 1) // 1000
 _DIRECTLY = "write the files so that way='files' is possible, which reads it"
 
 
@@ -360,25 +358,3 @@ def check_for_dataframes(
                     f" (found {field.type} in {path}). Write it in microseconds, or {_DIRECTLY}."
                 )
     refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
-
-
-def refuse_beyond_microseconds(
-    files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str], instead: str
-) -> None:
-    """Refuse milliseconds that Spark fails to turn into microseconds, as far as statistics tell of them."""
-    for path, footer in zip(files.paths, footers, strict=True):
-        for name in names:
-            stored, ranges = footer.ranges[name]
-            if stored is None or stored.nanoseconds != NANOSECONDS_PER_UNIT["ms"]:
-                continue
-            if any(is_beyond_microseconds(end) for ends in ranges for end in ends or ()):
-                raise BeyondMicroseconds(
-                    f"{files.side}: the column {name!r} holds times in milliseconds beyond"
-                    f" ±{_MOST_MILLISECONDS:,} in {path}, and {SPARK_COUNTS}. Remove such rows"
-                    f" from the file, or {instead}."
-                )
-
-
-def is_beyond_microseconds(milliseconds: int | float | None) -> bool:
-    """Whether a time in milliseconds has no value in microseconds; infinity stands for no value."""
-    return isinstance(milliseconds, int) and abs(milliseconds) > _MOST_MILLISECONDS

@@ -1,0 +1,150 @@
+"""The worker before the exchange that reads row groups itself: no row passes through the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.sides import Side
+from coincide.engine.events.time_columns import LACKING
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import Parts
+from coincide.engine.join.join import TablePlan
+from coincide.model.key_hashes import hashes_of, mixed
+from coincide.model.sides import SIDES
+from spark_plugin.tasks.connection import begin_task
+from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.wire import (
+    CODED,
+    KEY_HASH,
+    SALT,
+    TIME,
+    UNMATCHED,
+    WireLayout,
+    on_the_wire,
+)
+
+COUNTS = "counts"
+"""Column next to packs that tells in a row of its own what the rows of a task were."""
+_ROWS = 1 << 20
+"""What is read at once, about."""
+
+
+def names_of_counts() -> tuple[str, ...]:
+    """What the numbers of `COUNTS` are called: those that a side of Spark's rows observes."""
+    return "rows", "unmatchable", "rounded", "too_long", *LACKING
+
+
+@dataclass(frozen=True)
+class FilePackTask:
+    """Reads the row groups that are dealt to a partition, and packs their events by slice.
+
+    Parameters
+    ----------
+    pack : PackTask
+    files : PlannedFiles
+    tables : TablePlan
+        What makes events of rows.
+    deals : tuple of Parts
+        The row groups of each partition, by its number.
+    layout : WireLayout
+    keeps_unmatched : bool
+        Whether rows that match nothing go on.
+    up_to : int or None
+        The longest events that go on, ticks.
+    has_keys, has_salt, counts : bool
+        Whether hashes of keys and what deals rows to several slices are needed, and counts are told.
+    """
+
+    pack: PackTask
+    files: PlannedFiles
+    tables: TablePlan
+    deals: tuple[Parts, ...]
+    layout: WireLayout
+    keeps_unmatched: bool
+    up_to: int | None
+    has_keys: bool
+    has_salt: bool
+    counts: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The packs of one partition."""
+        tally = [SideCounts()]
+        for batch in begin_task(batches):
+            for number in batch.column(0).to_pylist():
+                tables = self._tables(self.deals[number], tally)
+                yield from map(self._uncounted, self.pack.batches(tables))
+        if self.counts:
+            yield self._counted(tally[0])
+
+    @property
+    def _side(self) -> int:
+        return SIDES.index(self.pack.side)
+
+    def _tables(self, parts: Parts, tally: list[SideCounts]) -> Iterator[pa.Table]:
+        """Events on the wire, some row groups after the others; what rows were is added up."""
+        names = self.tables.columns(self._side)
+        rows = np.cumsum(parts.places.rows)
+        runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // _ROWS)) + 1)
+        for run in runs:
+            if not run.size:
+                continue
+            table = self.files.read(
+                parts.take(run), names, threads=False, is_numbered=self.has_salt
+            )
+            side, counts = self.tables.read(self._side, table)
+            tally[0] += counts
+            yield self._on_the_wire(self._kept(side))
+
+    def _kept(self, side: Side) -> Side:
+        """The events that go on."""
+        goes_on = np.ones(len(side), bool)
+        able = goes_on if side.matchable is None else side.matchable
+        if not self.keeps_unmatched:
+            goes_on = goes_on & able
+        if self.up_to is not None:
+            goes_on = goes_on & (~able | (side.lengths <= self.up_to))
+        return side if goes_on.all() else side.rows(np.flatnonzero(goes_on))
+
+    def _on_the_wire(self, side: Side) -> pa.Table:
+        """Columns as Spark's rows have them."""
+        schema = self.pack.schema
+        coded = side.shapes if self._side == 0 else -1 - side.shapes
+        time = side.max_time
+        if side.matchable is not None:
+            coded = np.where(side.matchable, coded, UNMATCHED)
+            time = np.where(side.matchable, time, 0)
+        columns = {TIME: pa.array(time), CODED: pa.array(coded)}
+        layout, own = self.layout, self.pack.side
+        slots = [layout.keys, layout.places, layout.payload(own), layout.tested(own)]
+        given = [side.keys, side.places, side.payload, side.tested]
+        names = self.tables.by, None, self.tables.payload, self.tables.tested
+        for wires, arrays, called in zip(slots, given, names, strict=True):
+            words = wires if called is None else called[self._side]
+            for wire, array, word in zip(wires, arrays, words, strict=True):
+                columns[wire] = on_the_wire(word, array, schema.field(wire).type)
+        if self.has_keys:
+            columns[KEY_HASH] = pa.array(hashes_of([columns[name] for name in layout.keys]))
+        if self.has_salt:
+            group, row = (each.to_numpy() for each in side.identity)
+            columns[SALT] = pa.array(mixed(mixed(group) + row))
+        return pa.table(columns)
+
+    def _uncounted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.counts:
+            return batch
+        nothing = pa.nulls(batch.num_rows, pa.list_(pa.float64()))
+        return batch.append_column(COUNTS, nothing)
+
+    def _counted(self, counts: SideCounts) -> pa.RecordBatch:
+        """A row without a pack that tells what rows were."""
+        numbers = [counts.rows, counts.unmatchable, counts.rounded, counts.too_long]
+        numbers += [counts.lacking.get(why, 0) for why in LACKING]
+        empty = self._uncounted(self.pack.batch_of_none())
+        columns = [pa.nulls(1, kind) for kind in empty.schema.types[:-1]]
+        columns.append(pa.array([numbers], pa.list_(pa.float64())))
+        return pa.RecordBatch.from_arrays(columns, schema=empty.schema)

@@ -1,0 +1,147 @@
+"""Sides of an exchange that only read Parquet: tasks read their row groups, and pack them at once."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from coincide.engine.events.schemas import plain_schema, with_like_keys
+from coincide.engine.files.common_schema import check_alike, check_present
+from coincide.engine.files.finding import find_files
+from coincide.engine.files.footers import Footer, file_schemas, read_footers
+from coincide.engine.files.planning import NotDirect, check_readable
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import Parts, places_of
+from coincide.engine.join.join import TablePlan, plan_tables
+from coincide.engine.join.pair_arguments import PairArguments
+from coincide.model.errors import CoincideError
+from spark_plugin.cluster.connect import parallelism
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
+from spark_plugin.frames.columns import spark_type
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.plain_reads import plain_read
+from spark_plugin.tasks.packed_files import COUNTS, FilePackTask, names_of_counts
+from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.wire import WireLayout
+
+_log = logging.getLogger("coincide")
+_TASK_ROWS = 1 << 22
+"""Rows that a task reads, at most about."""
+_INSTEAD = "read it by another way than plain files"
+
+
+@dataclass(frozen=True)
+class FileSide:
+    """The files of a side, and what makes events of their rows."""
+
+    files: PlannedFiles
+    tables: TablePlan
+    footers: list[Footer]
+
+    def deals(self, tasks: int) -> tuple[Parts, ...]:
+        """All row groups, dealt in their order to tasks of about as many rows each."""
+        places = places_of(self.footers)
+        total = int(places.rows.sum())
+        count = max(1, min(len(places), max(tasks, -(-total // _TASK_ROWS))))
+        ends = np.cumsum(places.rows)
+        dealt = np.minimum((ends - places.rows) * count // max(total, 1), count - 1)
+        edges = np.searchsorted(dealt, np.arange(count + 1))
+        return tuple(
+            Parts.whole(places.take(np.arange(first, last))) for first, last in pairwise(edges)
+        )
+
+
+def file_sides(
+    sides: tuple[EventFrame, EventFrame], arguments: PairArguments
+) -> tuple[FileSide | None, FileSide | None]:
+    """What tasks read themselves of both sides; None of one whose rows come through Spark."""
+    if is_accelerated(sides[0].spark) or arguments.is_one_stream:
+        return None, None
+    try:
+        return _file_sides(sides, arguments)
+    except CoincideError as closed:  # Spark reads it, and says what is wrong
+        _log.debug("correlate: files are read by Spark: %s", closed)
+        return None, None
+
+
+def _file_sides(
+    sides: tuple[EventFrame, EventFrame], arguments: PairArguments
+) -> tuple[FileSide | None, FileSide | None]:
+    reads = [plain_read(side.plain, side.needed) for side in sides]
+    if None in reads:  # tasks of both sides must hash keys alike
+        return None, None
+    found: list[tuple[PlannedFiles, list[Footer]]] = []
+    for side, read in zip(sides, reads, strict=True):
+        assert read is not None
+        files = replace(find_files(side.called, read.paths), names=read.names)
+        footers = read_footers(files, side.needed, side.needed)
+        schemas = file_schemas(files, footers)
+        check_present(side.called, schemas, side.needed)
+        check_alike(side.called, schemas, side.needed)
+        for path, footer in zip(files.paths, footers, strict=True):
+            check_readable(f"{side.called}: {path}", footer, side.needed)
+        refuse_beyond_microseconds(files, footers, side.needed, _INSTEAD)
+        _check_types(side, footers[0])
+        found.append((PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers))
+    own = [files.schema for files, _ in found]
+    schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
+    tables = plan_tables(schemas[0], schemas[1], arguments)
+    if tables.tick != sides[0].times.scales[0].tick:
+        raise NotDirect("Spark and PyArrow count its times in different ticks.")
+    for i, side in enumerate(sides):
+        asked = tables.by[i], tables.payload[i], tables.tested[i]
+        if asked != (side.by, side.payload, side.tested):
+            raise NotDirect("tasks need other columns than files have.")
+    left, right = (
+        FileSide(replace(files, schema=schema), tables, footers)
+        for (files, footers), schema in zip(found, schemas, strict=True)
+    )
+    return left, right
+
+
+def _check_types(side: EventFrame, footer: Footer) -> None:
+    """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
+    for name in side.needed:
+        own, of_file = side.kind_of(name), spark_type(name, footer.schema.field(name).type)
+        if own != of_file:
+            raise NotDirect(
+                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored."
+            )
+
+
+def packs_of_files(
+    spark: SparkSession,
+    side: EventFrame,
+    given: FileSide,
+    pack: PackTask,
+    layout: WireLayout,
+    columns: str,
+    *,
+    keeps_unmatched: bool,
+    has_keys: bool,
+    has_salt: bool,
+) -> DataFrame:
+    """Packs of a side, whose tasks read its files; its rows are counted on their way if it is observed."""
+    deals = given.deals(parallelism(spark))
+    task = FilePackTask(
+        pack, given.files, given.tables, deals, layout, keeps_unmatched=keeps_unmatched,
+        up_to=side.up_to, has_keys=has_keys, has_salt=has_salt, counts=side.observation is not None,
+    )  # fmt: skip
+    numbers = spark.range(0, len(deals), 1, len(deals))
+    if side.observation is None:
+        return numbers.mapInArrow(task, columns)
+    packs = numbers.mapInArrow(task, f"{columns}, {COUNTS} array<double>")
+    totals = [
+        F.expr(
+            f"max({COUNTS}[{i}])" if name == "rounded" else f"CAST(sum({COUNTS}[{i}]) AS BIGINT)"
+        ).alias(name)
+        for i, name in enumerate(names_of_counts())
+    ]
+    observed = packs.observe(side.observation, *totals)
+    return observed.where(f"{COUNTS} IS NULL").drop(COUNTS)
