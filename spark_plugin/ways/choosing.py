@@ -157,17 +157,26 @@ class Question:
         self.spec, self.options = spec, options
 
     @remembered
-    def is_open(self) -> bool:
+    def is_auto(self) -> bool:
         """Whether rows decide, and no option."""
-        options = self.options
-        return options.way == "auto" and options.slices is None and isinstance(self.spec, JoinSpec)
+        return self.options.way == "auto" and self.options.slices is None
 
     @remembered
-    def spares_job(self) -> bool:
+    def is_open(self) -> bool:
+        """The same of a join in time, whose sides can be collected."""
+        return self.is_auto and isinstance(self.spec, JoinSpec)
+
+    @remembered
+    def spares_rows(self) -> bool:
         """Whether Spark's estimates may decide: nothing is asked for that only a planning job can tell."""
         is_whole = self.spec.is_one_stream or self.spec.choice.is_of_groups
         needs_job = is_whole or self.options.invalid == "drop"
-        return self.is_open and not needs_job and not self.session.is_accelerated
+        return self.is_auto and not needs_job and not self.session.is_accelerated
+
+    @remembered
+    def spares_job(self) -> bool:
+        """The same of a join in time."""
+        return self.is_open and self.spares_rows
 
     @remembered
     def has_computed(self) -> bool:
@@ -284,7 +293,7 @@ RULES = (
     ),
     Rule(
         "two large sides",
-        lambda q: q.spares_job and q.large_slices,
+        lambda q: q.spares_rows and q.large_slices,
         lambda q, sides: (NO_JOB, q.cells(q.large_slices)),
         "cells need no planning job, which would read both sides once more",
     ),

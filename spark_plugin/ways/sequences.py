@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -21,6 +22,7 @@ from coincide.engine.sequences.walk import Sizes
 from coincide.model.condition import Within
 from coincide.model.errors import ConditionError, argument, several
 from coincide.model.options import CorrelateOptions
+from coincide.model.remembered import remembered
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.jobs import at_once
@@ -60,6 +62,7 @@ from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, wire_layout
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
+from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
 from spark_plugin.ways.join_sides import check_payload, event_frames
 from spark_plugin.ways.limits import LIMITS
 
@@ -294,6 +297,7 @@ class PlannedTuples:
         salt = [f"{salt_of(frame, layout)} AS {SALT}"] if keeps else []
         rows = rows.selectExpr(*layout.columns, *keys, *salt)
         schema = arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
+        given = self._files[number]
         # The RAPIDS Accelerator takes no binaries into Python.
         as_numbers = is_accelerated(self._spark)
         task = StreamPackTask(
@@ -301,9 +305,35 @@ class PlannedTuples:
             as_numbers=as_numbers, number=number, is_anchor=is_anchor,
         )  # fmt: skip
         kind = "array<bigint>" if as_numbers else "binary"
-        packs = rows.mapInArrow(task, f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}")
+        columns = f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}"
+        if given is None:
+            packs = rows.mapInArrow(task, columns)
+        else:
+            packs = packs_of_files(
+                self._spark, frame, given, task, layout, columns,
+                keeps_unmatched=keeps, has_keys=plan.needs_keys, has_salt=keeps,
+            )  # fmt: skip
         told = SentStream(task=task, layout=layout, shapes=plan.reach.right, name=frame.called)
         return packs, told
+
+    @remembered
+    def _files(self) -> list[FileSide | None]:
+        """What tasks read themselves of what is sent."""
+        found: list[FileSide | None] = []
+        for each in self._sent:
+            place = each.places[0]
+            other = place + 1 if place + 1 < len(self._streams) else place - 1
+            link = self._streams.link(place, other, next(iter(self._windows)))
+            link = replace(link, left_columns=tuple(each.frame.payload))
+            found.append(file_sides((each.frame, self._reader.frames[other]), link)[0])
+        is_keyed = bool(self._streams.keys[0])
+        # Tasks of all streams must hash keys alike.
+        return [None] * len(found) if is_keyed and not all(found) else found
+
+    @property
+    def _windows(self) -> Iterable[Within]:
+        windows = self._question.windows
+        return windows.values() if isinstance(windows, dict) else windows
 
     def _observed(self, number: int) -> EventFrame:
         """A stream, whose rows are counted on their way if nobody has looked at them."""

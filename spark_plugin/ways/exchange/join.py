@@ -61,7 +61,7 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
     is_salted = plan.is_split or spec.keeps_unmatched
     spark = sides[0].spark
     keys = (KEY_HASH,) if plan.needs_keys else ()
-    files = (None, None) if job.arguments is None else file_sides(sides, job.arguments)
+    files = [None, None] if job.arguments is None else file_sides(sides, job.arguments)
 
     def packs(i: int) -> tuple[DataFrame, pa.Schema]:
         side, of_side = sides[i], layout.only(sides[i].side)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import plain_schema, with_like_keys
 from coincide.engine.files.common_schema import check_alike, check_present
@@ -23,7 +25,7 @@ from coincide.model.errors import CoincideError
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
-from spark_plugin.frames.columns import spark_type
+from spark_plugin.frames.columns import arrow_schema, field_of, spark_type
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.plain_reads import plain_read
 from spark_plugin.tasks.packed_files import COUNTS, FilePackTask, names_of_counts
@@ -33,7 +35,6 @@ from spark_plugin.tasks.wire import WireLayout
 _log = logging.getLogger("coincide")
 _TASK_ROWS = 1 << 22
 """Rows that a task reads, at most about."""
-_INSTEAD = "read it by another way than plain files"
 
 
 @dataclass(frozen=True)
@@ -59,26 +60,48 @@ class FileSide:
 
 def file_sides(
     sides: tuple[EventFrame, EventFrame], arguments: PairArguments
-) -> tuple[FileSide | None, FileSide | None]:
+) -> list[FileSide | None]:
     """What tasks read themselves of both sides; None of one whose rows come through Spark."""
+    nothing: list[FileSide | None] = [None, None]
     if is_accelerated(sides[0].spark) or arguments.is_one_stream:
-        return None, None
+        return nothing
+    found = [_files_of(side) for side in sides]
+    # Tasks of both sides must hash keys alike.
+    if not any(found) or (sides[0].by and not all(found)):
+        return nothing
+    own = [
+        _schema_of(side) if given is None else given[0].schema
+        for side, given in zip(sides, found, strict=True)
+    ]
+    schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
+    tables = plan_tables(schemas[0], schemas[1], arguments)
+    if tables.tick != sides[0].times.scales[0].tick:
+        return nothing
+    return [
+        None
+        if given is None or not _are_needed(side, tables, i)
+        else FileSide(replace(given[0], schema=schemas[i]), tables, given[1])
+        for i, (side, given) in enumerate(zip(sides, found, strict=True))
+    ]
+
+
+def _are_needed(side: EventFrame, tables: TablePlan, number: int) -> bool:
+    """Whether the columns of a plan of files are those that tasks need."""
+    of_plan = tables.by[number], tables.payload[number], tables.tested[number]
+    return of_plan == (side.by, side.payload, side.tested)
+
+
+def _schema_of(side: EventFrame) -> pa.Schema:
+    fields = [field_of(side.plain, side.called, name) for name in side.needed]
+    return arrow_schema(T.StructType(fields))
+
+
+def _files_of(side: EventFrame) -> tuple[PlannedFiles, list[Footer]] | None:
+    """The files that a side only reads, where PyArrow reads what Spark does."""
+    read = plain_read(side.plain, side.needed)
+    if read is None:
+        return None
     try:
-        return _file_sides(sides, arguments)
-    except CoincideError as closed:  # Spark reads it, and says what is wrong
-        _log.debug("correlate: files are read by Spark: %s", closed)
-        return None, None
-
-
-def _file_sides(
-    sides: tuple[EventFrame, EventFrame], arguments: PairArguments
-) -> tuple[FileSide | None, FileSide | None]:
-    reads = [plain_read(side.plain, side.needed) for side in sides]
-    if None in reads:  # tasks of both sides must hash keys alike
-        return None, None
-    found: list[tuple[PlannedFiles, list[Footer]]] = []
-    for side, read in zip(sides, reads, strict=True):
-        assert read is not None
         files = replace(find_files(side.called, read.paths), names=read.names)
         footers = read_footers(files, side.needed, side.needed)
         schemas = file_schemas(files, footers)
@@ -86,23 +109,12 @@ def _file_sides(
         check_alike(side.called, schemas, side.needed)
         for path, footer in zip(files.paths, footers, strict=True):
             check_readable(f"{side.called}: {path}", footer, side.needed)
-        refuse_beyond_microseconds(files, footers, side.needed, _INSTEAD)
+        refuse_beyond_microseconds(files, footers, side.needed, "read it by another way")
         _check_types(side, footers[0])
-        found.append((PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers))
-    own = [files.schema for files, _ in found]
-    schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
-    tables = plan_tables(schemas[0], schemas[1], arguments)
-    if tables.tick != sides[0].times.scales[0].tick:
-        raise NotDirect("Spark and PyArrow count its times in different ticks.")
-    for i, side in enumerate(sides):
-        asked = tables.by[i], tables.payload[i], tables.tested[i]
-        if asked != (side.by, side.payload, side.tested):
-            raise NotDirect("tasks need other columns than files have.")
-    left, right = (
-        FileSide(replace(files, schema=schema), tables, footers)
-        for (files, footers), schema in zip(found, schemas, strict=True)
-    )
-    return left, right
+    except CoincideError as closed:  # Spark reads it, and says what is wrong
+        _log.debug("correlate: Spark reads the files of %s: %s", side.called, closed)
+        return None
+    return PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers
 
 
 def _check_types(side: EventFrame, footer: Footer) -> None:
