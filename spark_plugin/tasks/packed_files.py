@@ -98,7 +98,9 @@ class FilePackTask:
             )
             side, counts = self.tables.read(self._side, table)
             tally[0] += counts
-            yield self._on_the_wire(self._kept(side))
+            kept = self._kept(side)
+            if len(kept):
+                yield self._on_the_wire(kept)
 
     def _kept(self, side: Side) -> Side:
         """The events that go on."""
