@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -79,13 +80,15 @@ def _options(way: str, chance: Chance) -> dict[str, Any]:
 
 
 def _judge(sessions: Sessions, case: Case, folder: Path) -> Verdict:
-    return judge_join(case, lambda: _joined(sessions.of(case), case), set())
+    return judge_join(case, lambda: _joined(sessions.of(case), case, folder), set())
 
 
-def _joined(spark: SparkSession, case: Case) -> Found:
+def _joined(spark: SparkSession, case: Case, folder: Path) -> Found:
     chance = case.chance("frames")
     condition, given = arguments(case.data, case.job)
-    left, right = (spread(frame_of(spark, case.data.table(side)), chance) for side in (0, 1))
+    left, right = (
+        _source_of(spark, case.data.table(side), folder / f"side{side}", chance) for side in (0, 1)
+    )
     if chance.happens(30):
         return Found(correlate(left, right, condition, **given).toArrow())
     plan = plan_correlation(left, right, JoinArguments(condition, **given))
@@ -93,6 +96,20 @@ def _joined(spark: SparkSession, case: Case) -> Found:
         return Found(plan.dataframe.toArrow(), counts_of(plan.left), counts_of(plan.right))
     finally:
         plan.close()
+
+
+def _source_of(spark: SparkSession, table: pa.Table, folder: Path, chance: Chance) -> DataFrame:
+    """A table as a DataFrame of a program, or as one that only reads Parquet files in no order."""
+    frame = frame_of(spark, table)
+    if chance.happens(50):
+        return spread(frame, chance)
+    table, edge = _decoded(table), chance.integer(0, table.num_rows)
+    folder.mkdir()
+    for i, part in enumerate((table.slice(0, edge), table.slice(edge))):
+        pq.write_table(part, folder / f"{i}.parquet", row_group_size=chance.choice((1, 3, 50)))
+    stored = spark.read.parquet(str(folder))
+    # Durations come back as plain numbers.
+    return stored if stored.schema == frame.schema else frame
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
