@@ -67,8 +67,9 @@ def causality(
     keys and places narrow the search. Where nothing bounds the time, blocks of causes meet blocks of
     effects.
 
-    One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
-    small it is collected at once, too. The join itself runs when the result is used.
+    One small Spark job runs at once, to measure both sides and refuse invalid rows, unless both are large
+    and it is known how far pairs reach. Where a side is small it is collected at once, too. The join itself
+    runs when the result is used.
 
     Parameters
     ----------

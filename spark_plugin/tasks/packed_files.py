@@ -32,6 +32,8 @@ COUNTS = "counts"
 """Column next to packs that tells in a row of its own what the rows of a task were."""
 _ROWS = 1 << 20
 """What is read at once, about."""
+_BYTES = 64 << 20
+"""What is cut at once."""
 
 
 def names_of_counts() -> tuple[str, ...]:
@@ -100,7 +102,7 @@ class FilePackTask:
             tally[0] += counts
             kept = self._kept(side)
             if len(kept):
-                yield self._on_the_wire(kept)
+                yield from _of_bounded_bytes(self._on_the_wire(kept))
 
     def _kept(self, side: Side) -> Side:
         """The events that go on."""
@@ -150,3 +152,11 @@ class FilePackTask:
         columns = [pa.nulls(1, kind) for kind in empty.schema.types[:-1]]
         columns.append(pa.array([numbers], pa.list_(pa.float64())))
         return pa.RecordBatch.from_arrays(columns, schema=empty.schema)
+
+
+def _of_bounded_bytes(table: pa.Table) -> Iterator[pa.Table]:
+    """A table in parts of about as many bytes: texts of one column have less than 2 GiB."""
+    parts = -(-table.nbytes // _BYTES) or 1
+    rows = -(-table.num_rows // parts)
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows)

@@ -1,0 +1,224 @@
+"""Files in no order: tasks read and pack them, and find what tables give."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from coincide import (
+    CausalityCondition,
+    CorrelateOptions,
+    DataError,
+    DroppedRowsWarning,
+    JoinReport,
+    Spatial,
+    Temporal,
+    causality,
+    causality_tables,
+    correlate,
+    correlate_tables,
+    sequence_tables,
+    sequences,
+    spark_errors_as_ours,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
+
+EXCHANGE = CorrelateOptions(way="exchange", slices=5, invalid="raise")
+
+
+def events(seed: int, size: int = 300, **types: pa.DataType) -> pa.Table:
+    """Events in no order, of some keys, some without a time or a key."""
+    rng = np.random.default_rng(seed)
+    at, lacks = rng.integers(0, 5_000, size), rng.random(size) < 0.05
+    texts = np.array(["", "a", "é", "b" * 40])[rng.integers(0, 4, size)]
+    table = pa.table({
+        "id": np.arange(size) + 1_000 * seed,
+        "min_time": pa.array(at, pa.int64(), mask=lacks),
+        "max_time": pa.array(at + rng.integers(0, 40, size), pa.int64(), mask=lacks),
+        "key": pa.array(rng.integers(0, 4, size), pa.int32(), mask=rng.random(size) < 0.05),
+        "text": pa.array(texts, mask=rng.random(size) < 0.05),
+        "value": rng.normal(size=size), "x": rng.random(size) * 9, "y": rng.random(size) * 9,
+    })  # fmt: skip
+    for name, kind in types.items():
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+    return table
+
+
+def stored(spark: SparkSession, folder: Path, table: pa.Table, **more: Any) -> DataFrame:
+    """A table in two files of several row groups, some without rows that have events."""
+    folder.mkdir()
+    half = table.num_rows // 3
+    pq.write_table(table.slice(0, half), folder / "a.parquet", row_group_size=7, **more)
+    pq.write_table(table.slice(half), folder / "b.parquet", row_group_size=64, **more)
+    return spark.read.parquet(str(folder))
+
+
+def both(spark: SparkSession, folder: Path, **types: pa.DataType) -> tuple[Any, Any]:
+    """Two sides as files, and as tables."""
+    tables = [events(seed, **types) for seed in (1, 2)]
+    frames = [stored(spark, folder / str(i), table) for i, table in enumerate(tables)]
+    return frames, tables
+
+
+def reads_of_spark(frame: DataFrame) -> int:
+    """How many files' scans are in a plan of Spark's."""
+    return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("parquet")
+
+
+def rows_of(found: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        tuple(tuple(sorted(v)) if isinstance(v, list) else v for v in row.values())
+        for row in found.to_pylist()
+    )
+
+
+WITHIN: dict[str, Any] = {"within": (-20, 60), "confidence": 0.4}
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "pairs": {"probability": True},
+    "by a number": {"by": "key"},
+    "by a text": {"by": ["text"]},
+    "by both": {"by": ["text", "key"], "right_columns": ["id", "value", "text"]},
+    "counts": {"emit": "counts", "by": "key"},
+    "lists": {"emit": "lists"},
+    "best": {"emit": "best", "by": "key"},
+    "sums": {"emit": "aggregates", "aggregates": {"n": "count", "most": ("value", "max")}},
+    "left": {"how": "left", "by": "text"},
+    "anti": {"how": "anti"},
+    "right": {"how": "right", "by": "key"},
+    "where": {"where": "left_value < right_value"},
+    "mutual": {"matching": "mutual"},
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_tasks_find_in_files_what_tables_give(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    frames, tables = both(spark, tmp_path)
+    asked = {**WITHIN, **QUESTIONS[name]}
+    found = correlate(*frames, **asked, options=EXCHANGE)
+    assert reads_of_spark(found) == 0
+    assert rows_of(found.toArrow()) == rows_of(correlate_tables(*tables, **asked))
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        {"min_time": pa.timestamp("ms"), "max_time": pa.timestamp("ms")},
+        {"min_time": pa.timestamp("us", "UTC"), "max_time": pa.timestamp("us", "UTC")},
+        {"min_time": pa.float64(), "max_time": pa.float64(), "key": pa.int8()},
+        {"key": pa.date32(), "text": pa.large_string(), "value": pa.float32()},
+    ],
+)
+def test_types_of_files_are_those_of_tables(
+    spark: SparkSession, tmp_path: Path, types: dict[str, pa.DataType]
+) -> None:
+    frames, tables = both(spark, tmp_path, **types)
+    asked = {"by": ["key", "text"], "left_columns": ["id", "min_time", "value"]}
+    if pa.types.is_timestamp(types.get("min_time", pa.int64())):
+        asked |= {"within": ("-20ms", "60ms"), "confidence": 0.4}
+        options = CorrelateOptions(way="exchange", slices=5)
+    else:
+        asked |= WITHIN
+        options = CorrelateOptions(way="exchange", slices=5, unit="us", tick="us")
+    found = correlate(*frames, **asked, options=options)
+    assert reads_of_spark(found) == 0
+    table = found.toArrow()
+    expected = correlate_tables(*tables, **asked, options=options)
+    assert rows_of(table) == rows_of(expected.cast(table.schema))
+    assert table.num_rows
+
+
+def test_a_side_that_does_more_goes_through_spark(spark: SparkSession, tmp_path: Path) -> None:
+    frames, tables = both(spark, tmp_path)
+    filtered = frames[1].where("id % 2 = 0")
+    expected = correlate_tables(tables[0], filtered.toArrow(), **WITHIN)
+    for by, reads in (((), 1), ("key", 2)):  # tasks of both sides hash keys alike
+        found = correlate(frames[0], filtered, **WITHIN, by=by, options=EXCHANGE)
+        assert reads_of_spark(found) == reads
+        if not by:
+            assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+def test_renamed_columns_are_read_as_files_call_them(spark: SparkSession, tmp_path: Path) -> None:
+    (left, right), tables = both(spark, tmp_path)
+    left = left.selectExpr("id AS number", "min_time", "max_time", "key AS id")
+    found = correlate(left, right, **WITHIN, left_columns="number", options=EXCHANGE)
+    assert reads_of_spark(found) == 0
+    expected = correlate_tables(*tables, **WITHIN).rename_columns(["left_number", "right_id"])
+    assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+def test_a_report_counts_the_rows_that_tasks_read(spark: SparkSession, tmp_path: Path) -> None:
+    frames, tables = both(spark, tmp_path)
+    reports = JoinReport(), JoinReport()
+    # Cells take no planning job, so tasks count.
+    options = CorrelateOptions(way="exchange", slices=3)
+    found = correlate(*frames, **WITHIN, by="text", options=options, report=reports[0])
+    rows = found.toArrow().num_rows
+    correlate_tables(*tables, **WITHIN, by="text", report=reports[1])
+    told, expected = (report.summary() for report in reports)
+    assert told.left == expected.left
+    assert told.right == expected.right
+    assert told.counters is not None
+    assert told.counters.pairs == rows
+
+
+def test_invalid_rows_are_an_error_or_are_dropped(spark: SparkSession, tmp_path: Path) -> None:
+    frames, _ = both(spark, tmp_path)
+    wrong = pa.table({"id": [7, 8], "min_time": [9, 20], "max_time": [3, 25]})
+    bad = stored(spark, tmp_path / "bad", wrong)
+    with pytest.raises(DataError, match="min_time"):
+        correlate(bad, frames[1], **WITHIN, options=EXCHANGE).collect()
+    options = CorrelateOptions(way="exchange", invalid="drop")
+    with pytest.warns(DroppedRowsWarning):
+        found = correlate(bad, frames[1], **WITHIN, options=options)
+    assert reads_of_spark(found) == 0
+    assert {row["left_id"] for row in found.collect()} <= {8}
+
+
+def test_a_file_that_changes_after_planning_is_an_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frames, tables = both(spark, tmp_path)
+    found = correlate(*frames, **WITHIN, options=EXCHANGE)
+    path = tmp_path / "0" / "b.parquet"
+    pq.write_table(tables[0].slice(0, 50), path)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(DataError, match="has changed since planning"), spark_errors_as_ours():
+        found.collect()
+
+
+@pytest.mark.parametrize("emit", ["pairs", "counts"])
+def test_causes_and_effects_of_files(spark: SparkSession, tmp_path: Path, emit: Any) -> None:
+    frames, tables = both(spark, tmp_path)
+    condition = CausalityCondition([Temporal(0, 200), Spatial(2)])
+    asked: dict[str, Any] = {
+        "cause_time": "max_time", "cause_place": ("x", "y"), "by": "key", "emit": emit,
+    }  # fmt: skip
+    found = causality(*frames, condition, **asked, options=EXCHANGE)
+    assert reads_of_spark(found) == 0
+    assert rows_of(found.toArrow()) == rows_of(causality_tables(*tables, condition, **asked))
+
+
+@pytest.mark.parametrize("by", ["text", ()])
+@pytest.mark.parametrize("how", ["inner", "anti"])
+def test_sequences_of_files(spark: SparkSession, tmp_path: Path, by: Any, how: Any) -> None:
+    frames, tables = both(spark, tmp_path)
+    asked: dict[str, Any] = {
+        "windows": [(0, 60), (-30, 30)], "confidence": 0.3, "by": by, "how": how,
+        "names": ["a", "b", "c"],
+    }  # fmt: skip
+    options = CorrelateOptions(slices=4, slice_rows=50)
+    found = sequences([*frames, frames[0]], **asked, options=options)
+    assert reads_of_spark(found) == 0
+    assert rows_of(found.toArrow()) == rows_of(sequence_tables([*tables, tables[0]], **asked))
