@@ -25,7 +25,7 @@ HINTS = {
     "shuffled hash joins": "shuffle_hash",
     "sort-merge joins": "merge",
 }
-"""How Spark is told to join."""
+"""The hints that Spark is given."""
 BAR = 3.0
 WINDOW = MATCHES * GAP
 OURS = "Coincide"

@@ -134,8 +134,8 @@ def coincidences(
 ) -> DataFrame:
     """Find sets of events of DataFrames within a width of each other: `coincidence_tables` on Spark.
 
-    One exchange brings to each task the events of a stretch of time, and those near it. A set is told by
-    the task whose stretch has its first member, in the order of the streams.
+    One exchange brings to each task the events of a stretch of time, and those near it. The task
+    whose stretch has the first member of a set, in the order of the streams, gives it.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ LINKS = "links"
 """Beginning of the names of numbers of links."""
 
 Question = SequenceArguments | CoincidenceArguments
-"""What is asked of streams."""
+"""A question of streams."""
 
 
 def job_of(question: Question, reader: Reader) -> TuplesJob:
@@ -92,7 +92,7 @@ def _with_unmatchable(
 
 @dataclass(frozen=True, kw_only=True)
 class SentStream:
-    """One of the streams that are sent, which may stand at several places.
+    """One of the streams that are sent, which may have several places.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class SliceReader(Reader):
         self._specs, self.tick = specs, tick
         ranks_by_columns = isinstance(question, SequenceArguments) and question.emit == "best"
         orders = [order_of(side) for side, _ in streams]
-        # What is equal in all that is told decides nothing: a task that is tried again has other rows.
+        # A task that is tried again has its rows in another order, so columns decide.
         numbers = [
             (tie_ranks(side) if ranks_by_columns else np.arange(len(side))) for side, _ in streams
         ]

@@ -166,7 +166,7 @@ class PlannedTuples:
         return found
 
     def _reaches(self, measured: list[SideStatistics] | None) -> list[Reach] | None:
-        """How far the events of each stream that is sent reach; None where it takes a look at them."""
+        """How far the events of each stream that is sent reach; None where only a planning job tells."""
         lengths = [lengths_of(each.frame.times) for each in self._sent]
         if measured is not None:
             seen = [(each.shortest, each.longest) for each in measured]
@@ -336,7 +336,7 @@ class PlannedTuples:
         return windows.values() if isinstance(windows, dict) else windows
 
     def _observed(self, number: int) -> EventFrame:
-        """A stream, whose rows are counted on their way if nobody has looked at them."""
+        """A stream, whose rows are counted on their way if no job has counted them."""
         frame = self._sent[number].frame
         if self._statistics is not None or self._observation is None:
             return frame

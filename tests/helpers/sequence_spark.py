@@ -85,7 +85,7 @@ def asked_of_coincidences(rng: random.Random) -> tuple[Case, Asked]:
 
 
 def frames_of(spark: SparkSession, case: Case) -> list[DataFrame]:
-    """The streams as DataFrames, one that stands at several places once."""
+    """The streams as DataFrames, one at several places once."""
     made = {id(table): spark.createDataFrame(table) for table in case.tables}
     return [made[id(table)] for table in case.tables]
 

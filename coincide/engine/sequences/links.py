@@ -75,7 +75,7 @@ class Stream:
     order : int64 array, shape (n,), or None
         Where each was among the rows that were read; None: there.
     is_own : bool array, shape (n,), or None
-        Which of them tuples may begin with here; those of others are told elsewhere. None: all.
+        Which of them tuples may begin with here; another task gives those of others. None: all.
     """
 
     side: Side
@@ -109,7 +109,7 @@ class Reader(ABC):
         """The links of two streams by what was planned, or a narrower window."""
 
     def kind(self, column: pa.Array) -> pa.DataType:
-        """The type in which a column is told."""
+        """The type that a column has in the output."""
         return column.type
 
     def stream(self, number: int) -> Stream:

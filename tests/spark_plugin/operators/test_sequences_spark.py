@@ -40,7 +40,7 @@ def test_sequences_are_those_of_tables(spark: SparkSession, seed: int) -> None:
     expected = sequence_tables(case.tables, **asked.words)
     found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
-    if asked.words.get("emit") == "best":  # of equal ones any
+    if asked.words.get("emit") == "best":  # any of equal ones
         chosen = [*case.by, f"{case.names[0]}_id"]
         if asked.words["prefer"] == "probability":
             chosen.append("probability")
