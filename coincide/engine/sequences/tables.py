@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.join.pair_arguments import GivenWindow
+from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.room import Expected, PairLimit, check_most, fixed_bytes
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
@@ -191,6 +192,9 @@ class SequenceJob(TuplesJob):
         return found
 
     def _judge(self) -> Judge:
+        return self._tested(self._judge_of_times(), range(len(self.streams)))
+
+    def _judge_of_times(self) -> Judge:
         n, arguments = len(self.streams), self.arguments
         sides = [self._reader.stream(k).side for k in range(n)]
         times, keeps = [side.max_time for side in sides], arguments.link_probability
@@ -311,6 +315,7 @@ def sequence_tables(
     emit: SequenceEmit = "sequences",
     probability: bool = False,
     link_probability: bool = False,
+    where: GivenWhere = None,
     prefer: SequencePrefer = "probability",
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
@@ -354,6 +359,11 @@ def sequence_tables(
         Add the probability of the whole, float64.
     link_probability : bool
         Add that of each step, ``<name>_<next name>_probability``.
+    where : str or pyarrow.compute.Expression, optional
+        What sequences must also meet, over the columns ``<name>_<column>`` of all tables, in the output or
+        not: ``"click_shop = pay_shop AND pay_amount > cart_amount"`` in the SQL that `correlate_tables`
+        takes, or an Arrow expression. A sequence for which it is null or false does not count, and is never
+        the best one.
     prefer : {"probability", "first", "last"}
         With ``emit="best"``, the most probable sequence, or the one whose last event is the earliest or
         latest by its midpoint. Then the other of the two decides, then the rows of the tables.
@@ -395,7 +405,7 @@ def sequence_tables(
     (['a_id', 'b_id', 'c_id', 'probability'], 0.556)
     """
     SequenceReport.check(report)
-    streams = streams_of(tables, names, time, by, columns, confidence, backend, options)
+    streams = streams_of(tables, names, time, by, columns, confidence, backend, options, where)
     arguments = SequenceArguments(
         streams=streams, windows=windows_of(windows, streams),
         total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
