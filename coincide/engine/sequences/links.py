@@ -149,7 +149,7 @@ class TableReader(Reader):
     def __init__(self, streams: Streams) -> None:
         self._tables = list(streams.tables)
         if not streams.are_typed:
-            self._tables = _with_needed(streams)
+            self._tables = with_needed(streams)
             streams = streams.typed([table.schema for table in self._tables])
         super().__init__(streams)
         self._joins: dict[Places, TableJoin] = {}
@@ -178,8 +178,8 @@ class TableReader(Reader):
         return links_of(spec.pairing(*sides), self.streams.are_exact)
 
 
-def _with_needed(streams: Streams) -> list[Any]:
-    """Tables with all columns that a condition on tuples may need."""
+def with_needed(streams: Streams) -> list[Any]:
+    """The Arrow tables of streams, with all columns that are needed, or that a condition may need."""
     found = list(streams.tables)
     for k in range(len(found) - 1):
         pair = found[k], streams.tables[k + 1]
