@@ -1,6 +1,10 @@
 """Every public name of Coincide, and the module that holds it: `coincide/__init__.py` reads this."""
 
 from coincide.engine.accidental.pairs import AccidentalPairs as AccidentalPairs
+from coincide.engine.accidental.sequences import (
+    AccidentalSequences as AccidentalSequences,
+    accidental_sequence_tables as accidental_sequence_tables,
+)
 from coincide.engine.accidental.tables import accidental_pair_tables as accidental_pair_tables
 from coincide.engine.arrays.events import EventArrays as EventArrays
 from coincide.engine.arrays.asked import ArrayMatches as ArrayMatches

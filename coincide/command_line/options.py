@@ -1087,6 +1087,12 @@ def _among_streams(question: Sequence[Flag], result: Sequence[Flag], such: str) 
                     """ order, [cyan]'"a=b"'[/cyan] where one has = or , in it.""",
                     LIST,
                 ),
+                Flag(
+                    "--where",
+                    "SQL",
+                    f"What the {such} must also meet, over the columns [cyan]NAME_COLUMN[/cyan] of all"
+                    " inputs, such as [cyan]'a_amount <= b_amount'[/cyan].",
+                ),
             ],
         ),
         *group("Result", result),

@@ -90,7 +90,9 @@ class StreamsRequest(Request):
 
     def in_process(self, sources: list[Source], progress: Progress) -> InProcess:  # noqa: D102
         inputs = Inputs(self.streams, self.windows, sources)
-        self.job(self.streams.with_tables(inputs.without_rows()))
+        # Columns of texts that look like numbers may prove to be texts, once all of them are read.
+        where = None if inputs.tests_guessed else self.streams.where
+        self.job(replace(self.streams.with_tables(inputs.without_rows()), where=where))
         job = self.job(self.streams.with_tables(inputs.tables(progress.show)))
         progress.show(self.doing)
 
@@ -180,7 +182,8 @@ def _streams(words: dict[str, Any]) -> Streams:
         {name: _times({option: of[name] for option, of in said.items()}) for name in called},
         keys_of_streams(words["by"]),
         {name: names("columns", said["columns"][name] or ["id"]) for name in called},
-        words["confidence"], words["backend"], options_of(words),
+        words["confidence"], words["backend"], options_of(words), words["where"],
+        tuples="set" if "at_least" in words else "sequence",
     )  # fmt: skip
 
 
@@ -225,7 +228,6 @@ class Inputs:
     ) -> None:
         self._links = [streams.link(i, i + 1, window) for i, window in enumerate(windows)]
         of = [(link, 0) for link in self._links] + [(self._links[-1], 1)]
-        self._columns = [link.columns[at] for link, at in of]
         self._clocks = [link.clocks[at] for link, at in of]
         self._keys = list(zip(*streams.keys, strict=True))
         is_fine = "ns" in (streams.options.unit, streams.options.tick)
@@ -233,6 +235,12 @@ class Inputs:
             arrow_input(source, is_fine, tuple(link.time_columns[at]), numbered=link.numbered[at])
             for source, (link, at) in zip(sources, of, strict=True)
         ]
+        known = streams.settled([given.schema for given in self._own])
+        self._columns = [
+            list(dict.fromkeys([*link.columns[at], *tested]))
+            for (link, at), tested in zip(of, known.tested, strict=True)
+        ]
+        self._tested = known.tested
         files = list(map(_files_of, sources))
         self._first = list(map(files.index, files))
 
@@ -249,6 +257,16 @@ class Inputs:
         needed = zip(self._own, self._columns, self._types, strict=True)
         empty = [given.typed(columns, types).empty_table() for given, columns, types in needed]
         return tuple(with_like_texts(self._own, empty, self._keys))
+
+    @property
+    def tests_guessed(self) -> bool:
+        """Whether a condition is on columns of CSV whose types are guessed from its beginning."""
+        return any(
+            set(given.guessed(table.schema)).intersection(tested)
+            for given, table, tested in zip(
+                self._own, self.without_rows(), self._tested, strict=True
+            )
+        )
 
     def tables(self, say: Callable[[str], None]) -> tuple[pa.Table, ...]:
         """All rows; inputs of the same files are one table."""

@@ -108,10 +108,12 @@ def coincidences(
     confidence: float,
     at_least: int,
     by: Sequence[str] = (),
+    admits: Callable[..., bool] = lambda *rows: True,
 ) -> list[tuple[tuple[int | None, ...], Fraction]]:
     """Sets of events of `at_least` streams or more that no larger set holds, and their probabilities.
 
-    A set has a row number of each stream, None of one that has no event in it.
+    A set has a row number of each stream, None of one that has no event in it. `admits` gets the row of
+    each stream, None of such a one: what it does not admit is no set, so that parts of it may be sets.
     """
     sets: dict[tuple[int | None, ...], Fraction] = {}
     for members in _members(len(streams), at_least):
@@ -123,7 +125,9 @@ def coincidences(
             row: list[int | None] = [None] * len(streams)
             for k, number in zip(members, numbers, strict=True):
                 row[k] = number
-            sets[tuple(row)] = chance
+            events = [None if n is None else streams[k][n] for k, n in enumerate(row)]
+            if admits(*events):
+                sets[tuple(row)] = chance
     return [
         (own, chance)
         for own, chance in sets.items()

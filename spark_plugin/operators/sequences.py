@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coincide.engine.join.pair_arguments import GivenWindow
+from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
     KeysOfAll,
@@ -14,6 +15,7 @@ from coincide.engine.sequences.arguments import (
     SequencePrefer,
     Streams,
     TimesOfAll,
+    Tuples,
     WidthOrWindows,
     checked_least,
     closed_window,
@@ -51,6 +53,7 @@ def sequences(
     emit: SequenceEmit = "sequences",
     probability: bool = False,
     link_probability: bool = False,
+    where: GivenWhere = None,
     prefer: SequencePrefer = "probability",
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
@@ -72,7 +75,7 @@ def sequences(
     columns
         As in `coincide.sequence_tables`. Rows of DataFrames have no number, so that one without ``"id"``
         needs names here.
-    how, emit, probability, link_probability
+    how, emit, probability, link_probability, where
         As in `coincide.sequence_tables`.
     prefer
         As in `coincide.sequence_tables`. At last the columns of the events decide, not their rows.
@@ -106,7 +109,7 @@ def sequences(
         About rows that a planning job has seen; else by the summary of `report`.
     """
     streams = _streams(
-        dataframes, names, time, by, columns, confidence, backend, options, "sequence_tables"
+        dataframes, names, time, by, columns, confidence, backend, options, where, "sequence"
     )
     arguments = SequenceArguments(
         streams=streams, windows=windows_of(windows, streams),
@@ -128,6 +131,7 @@ def coincidences(
     by: KeysOfAll = (),
     columns: ColumnsOfAll = ("id",),
     probability: bool = False,
+    where: GivenWhere = None,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: SequenceReport | None = None,
@@ -146,7 +150,7 @@ def coincidences(
     columns
         As in `coincide.coincidence_tables`. Rows of DataFrames have no number, so that one without ``"id"``
         needs names here.
-    probability, backend
+    probability, where, backend
         As in `coincide.coincidence_tables`.
     options
         As in `coincide.coincidence_tables`. Each task refuses more sets than ``max_pairs`` of its own.
@@ -175,7 +179,7 @@ def coincidences(
         About rows that a planning job has seen; else by the summary of `report`.
     """
     streams = _streams(
-        dataframes, names, time, by, columns, confidence, backend, options, "coincidence_tables"
+        dataframes, names, time, by, columns, confidence, backend, options, where, "set"
     )
     arguments = CoincidenceArguments(
         streams=streams, windows=windows_between(within, streams),
@@ -193,15 +197,20 @@ def _streams(
     confidence: Confidence | None,
     backend: Backend,
     options: CorrelateOptions,
-    tables: str,
+    where: GivenWhere,
+    tuples: Tuples,
 ) -> Streams:
-    """What was given of all streams, checked; `tables` takes tables instead."""
+    """What was given of all streams, checked."""
     from spark_plugin.frames.keyed_rows import check_frame
+
+    tables = "sequence_tables" if tuples == "sequence" else "coincidence_tables"
 
     def check(given: object, name: str) -> None:
         check_frame(given, name, tables, "and what a later row begins or ends is not known.")
 
-    return streams_of(dataframes, names, time, by, columns, confidence, backend, options, check)
+    return streams_of(
+        dataframes, names, time, by, columns, confidence, backend, options, where, check, tuples
+    )
 
 
 def _planned(question: Question, report: SequenceReport | None) -> DataFrame:

@@ -59,7 +59,7 @@ class FilePackTask:
     up_to : int or None
         The longest events that go on, ticks.
     has_keys, has_salt, counts : bool
-        Whether hashes of keys and what deals rows to several slices are needed, and whether it gives counts.
+        Whether hashes of keys, what deals rows to several slices, and counts are needed.
     """
 
     pack: PackTask

@@ -134,10 +134,14 @@ class SentStream:
 
 @dataclass(frozen=True)
 class StreamPlace:
-    """Where a stream of a question is: the number of what is sent, and which of its columns it has."""
+    """Where a stream of a question is: the number of what is sent, and which of its columns it has.
+
+    `tested` are those that a condition needs.
+    """
 
     sent: int
     columns: tuple[int, ...]
+    tested: tuple[int, ...]
 
 
 class SliceReader(Reader):
@@ -161,9 +165,9 @@ class SliceReader(Reader):
         ]
         for k, place in enumerate(places):
             (side, is_own), order = streams[place.sent], orders[place.sent]
-            own = in_order_of(
-                replace(side, payload=[side.payload[i] for i in place.columns]), order
-            )
+            payload = [side.payload[i] for i in place.columns]
+            tested = [side.tested[i] for i in place.tested]
+            own = in_order_of(replace(side, payload=payload, tested=tested), order)
             ranks = numbers[place.sent] if order is None else numbers[place.sent][order]
             if is_own is not None and order is not None:
                 is_own = is_own[order]

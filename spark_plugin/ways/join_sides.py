@@ -162,7 +162,7 @@ def settled(arguments: Arguments, left: DataFrame, right: DataFrame) -> Argument
     """The arguments for DataFrames of these columns: `PairArguments.settled`."""
     if not arguments.is_open:
         return arguments
-    return arguments.settled(*map(_arrow_schema, (left, right)))
+    return arguments.settled(*map(known_schema, (left, right)))
 
 
 def check_payload(sides: Iterable[EventFrame]) -> None:
@@ -187,5 +187,6 @@ def with_filter(spec: Spec, sides: Sides, where: object) -> Spec:
     return spec.but(where=PairFilter(where, (own, others)))
 
 
-def _arrow_schema(frame: DataFrame) -> pa.Schema:
+def known_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a DataFrame; null those of which Arrow has no type."""
     return pa.schema([(each.name, arrow_or_null(each.dataType)) for each in frame.schema.fields])

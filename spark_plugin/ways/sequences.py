@@ -63,7 +63,7 @@ from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, wire_layout
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
 from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
-from spark_plugin.ways.join_sides import check_payload, event_frames
+from spark_plugin.ways.join_sides import check_payload, event_frames, known_schema
 from spark_plugin.ways.limits import LIMITS
 
 _log = logging.getLogger("coincide")
@@ -130,6 +130,9 @@ class PlannedTuples:
 
     def __init__(self, question: Question, *, observe: bool) -> None:
         streams = question.streams
+        if not streams.are_typed:
+            streams = streams.typed([known_schema(frame) for frame in streams.tables])
+            question = replace(question, streams=streams)
         self._streams, self._question = streams, question
         _check_options(streams.options)
         self._reader = _FrameReader(streams)
@@ -281,15 +284,23 @@ class PlannedTuples:
         for i, each in enumerate(self._sent):
             for place in each.places:
                 columns = self._streams.columns[place] if place in self._question.told else ()
-                found[place] = StreamPlace(i, tuple(map(each.frame.payload.index, columns)))
+                payload, tested = each.frame.payload, each.frame.tested
+                found[place] = StreamPlace(
+                    i,
+                    tuple(map(payload.index, columns)),
+                    tuple(map(tested.index, self._streams.tested[place])),
+                )
         return tuple(found[k] for k in range(len(self._streams)))
 
     def _packed(self, number: int) -> tuple[DataFrame, SentStream]:
         """Packs of one stream, each of a slice."""
         sent, plan = self._sent[number], self._plans[number]
         frame, options = self._observed(number), self._streams.options
-        shareable = [frames.crosses_as_int64(frame.kind_of(name)) for name in frame.payload]
-        layout = wire_layout(len(frame.by), shareable, [])
+        shareable, tested = (
+            [frames.crosses_as_int64(frame.kind_of(name)) for name in names]
+            for names in (frame.payload, frame.tested)
+        )
+        layout = wire_layout(len(frame.by), shareable, [], tested=(tested, []))
         is_anchor = any(place in self._job.anchors for place in sent.places)
         keeps = is_anchor and _keeps_unmatched(self._question)
         keys = (KEY_HASH,) if plan.needs_keys else ()
@@ -324,8 +335,15 @@ class PlannedTuples:
             place = each.places[0]
             other = place + 1 if place + 1 < len(self._streams) else place - 1
             link = self._streams.link(place, other, next(iter(self._windows)))
-            link = replace(link, left_columns=tuple(each.frame.payload))
-            found.append(file_sides((each.frame, self._reader.frames[other]), link)[0])
+            payload, tested = each.frame.payload, each.frame.tested
+            needed = list(dict.fromkeys([*payload, *tested]))
+            link = replace(link, left_columns=needed)
+            frame = replace(each.frame, payload=needed, tested=[])
+            given = file_sides((frame, self._reader.frames[other]), link)[0]
+            if given is not None:
+                tables = replace(given.tables, payload=(payload, []), tested=(tested, []))
+                given = replace(given, tables=tables)
+            found.append(given)
         is_keyed = bool(self._streams.keys[0])
         # Tasks of all streams must hash keys alike.
         return [None] * len(found) if is_keyed and not all(found) else found
@@ -375,6 +393,7 @@ class PlannedTuples:
         return SequenceSummary(
             {name: counts[name] for name in names}, links, tried, doubted, found, None,
             self._job.tick, may_be_none=_keeps_unmatched(self._question),
+            has_condition=self._streams.where is not None,
         )  # fmt: skip
 
     def _rows(self, number: int) -> SideCounts | None:
@@ -418,8 +437,10 @@ def _sent_of(streams: Streams, reader: _FrameReader) -> list[_Sent]:
                 f" {called}). Rename the columns of one of them, so that it is a DataFrame of its own."
             )
         columns = [name for k in own for name in streams.columns[k]]
+        tested = [name for k in own for name in streams.tested[k]]
         frame = replace(
-            reader.frames[own[0]], payload=list(dict.fromkeys(columns)), has_like_keys=are_like
-        )
+            reader.frames[own[0]], payload=list(dict.fromkeys(columns)),
+            tested=list(dict.fromkeys(tested)), has_like_keys=are_like,
+        )  # fmt: skip
         found.append(_Sent(frame, tuple(own)))
     return found

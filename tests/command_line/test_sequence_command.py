@@ -77,6 +77,10 @@ def said_in_one_line(capsys: pytest.CaptureFixture[str]) -> str:
           "pay=uid,paid"),
          {"columns": {"click": ["page", "id"], "cart": ["id", "user"], "pay": ["uid", "paid"]}}),
         (("--emit", "best", "--prefer", "first"), {"emit": "best", "prefer": "first"}),
+        (("--where", "click_page = 'x' AND cart_user = pay_uid AND click_at < pay_paid - 20"),
+         {"where": "click_page = 'x' AND cart_user = pay_uid AND click_at < pay_paid - 20"}),
+        (("--where", "click_user = cart_user AND pay_id < 4", "--how", "anti"),
+         {"where": "click_user = cart_user AND pay_id < 4", "how": "anti"}),
         (("--emit", "counts", "--by", '"user"=user=uid'), {"emit": "counts", "by": KEY}),
         (("--how", "anti", "--by", "user=user=uid", "--tick", "us", "--threads", "1"),
          {"how": "anti", "by": KEY, "options": CorrelateOptions(unit="ms", tick="us")}),
@@ -102,6 +106,8 @@ def test_sequences_are_those_of_the_function(
     [
         ((), {}),
         (("--at-least", "2", "--by", "user=user=uid"), {"at_least": 2, "by": KEY}),
+        (("--at-least", "2", "--where", "cart_user = pay_uid OR cart_id IS NULL"),
+         {"at_least": 2, "where": "cart_user = pay_uid OR cart_id IS NULL"}),
         (("--resolution", "16ms", "--confidence", "50%", "--at-least", "2", "--probability"),
          {"time": {name: around(time, before=0, after=16) for name, time in TIME.items()},
           "confidence": 0.5, "at_least": 2, "probability": True}),
@@ -202,6 +208,18 @@ def test_keys_of_csv_are_what_the_others_have(
     assert capsys.readouterr().out.splitlines() == ["k,a_id,b_id,c_id"]
 
 
+def test_a_condition_is_on_texts_of_csv_that_begin_like_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "".join(f"{i * 100},7\n" for i in range(200_000))
+    (tmp_path / "a.csv").write_text(f"t,shop\n{lines}30000000,x7\n")
+    (tmp_path / "b.csv").write_text("t,shop\n30000001,x7\n30000002,8\n")
+    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    words = ["--time", "t", "--within", "0", "5", "--where", "a_shop = b_shop"]
+    assert run(["sequence", *paths, "-o", "-", *words]) == 0
+    assert capsys.readouterr().out.splitlines() == ["a_id,b_id", "200000,0"]
+
+
 def test_options_of_csv_are_those_of_all_inputs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +308,12 @@ def check_refused(
          "more sequences than --max-pairs 3 allows"),
         (["--within", "1s", "--within", "1s", "--by", "page=id=uid"],
          "the key 'id' is string in cart and int64 in pay"),
+        (["--within", "1s", "--within", "1s", "--where", "click_x = 1"],
+         "--where: a sequence has no column 'click_x'"),
+        (["--within", "1s", "--within", "1s", "--where", "pay_uid"],
+         "--where must be true or false for a sequence (found int64). Compare it with something."),
+        (["--within", "1s", "--within", "1s", "--where", "shop_x = 1"],
+         "Write click_shop_x or cart_shop_x or pay_shop_x"),
         ([], "Missing option '--within'. Say how long may pass"),
     ],
 )  # fmt: skip
@@ -364,7 +388,10 @@ def test_ticks_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("sequence", ["INPUTS", "--total", "user=uid=user", "--emit best", "pay=paid_at"]),
+        (
+            "sequence",
+            ["INPUTS", "--total", "--where", "user=uid=user", "--emit best", "pay=paid_at"],
+        ),
         ("coincidence", ["INPUTS", "--at-least", "streams says how many", "pump=200ms"]),
     ],
 )

@@ -39,7 +39,7 @@ _OF_PAIRS: dict[str, Any] = {
 _OF_SPANS: dict[str, Any] = {"events": 3, "time": 3, "by": 3, "options": 3}
 _OF_STREAMS: dict[str, Any] = {
     "tables": 3, "confidence": 2, "names": 3, "time": 3, "by": 3, "columns": 3,
-    "probability": 3, "backend": "cuda", "options": 3, "report": 3,
+    "probability": 3, "backend": "cuda", "options": 3, "report": 3, "where": 3,
 }  # fmt: skip
 _OF_TWO: dict[str, Any] = {
     "left": 3, "right": 3, "left_time": 3, "right_time": 3, "by": 3, "options": 3,

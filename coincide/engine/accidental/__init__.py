@@ -1,1 +1,1 @@
-"""Pairs that chance alone would make, counted with right times moved."""
+"""Pairs and sequences that chance alone would make, counted with times moved."""

@@ -496,7 +496,7 @@ class PairArguments(Output, ABC):
         where = self.where
         if where is not None and not isinstance(where, Where):
             pair = self.where_columns_of(left, right)
-            where = where_of(where, left, right, pair, self.time_columns)
+            where = where_of(where, schemas, pair, self.time_columns)
             if where is not None and self.pairs_once:
                 where = where.of_either_order
         changes: dict[str, Any] = dict(zip(self._names_of_columns, found, strict=True))

@@ -1,10 +1,11 @@
-"""A condition on the columns of pairs, as workers test it: on the columns of both sides, run by run."""
+"""A condition on the columns of pairs, or of more events, as workers test it: run by run."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,11 +38,10 @@ def _cause(error: pa.ArrowException) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """A condition on pairs, and the columns that it needs."""
+    """A condition on pairs, or on more events at once, and the columns that it needs of each side."""
 
     expression: pc.Expression
-    left: tuple[str, ...]
-    right: tuple[str, ...]
+    sides: tuple[tuple[str, ...], ...]
     pair: PairColumns = SIDES_ALONE
     measures: tuple[str, ...] = ()
     times: frozenset[str] = (
@@ -51,20 +51,29 @@ class Where:
     fields: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
+    def left(self) -> tuple[str, ...]:
+        """The columns that it needs of the left side."""
+        return self.sides[0]
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The columns that it needs of the right side."""
+        return self.sides[1]
+
+    @property
     def of_either_order(self) -> Where:
         """The same of one stream, whose events have on both sides what is needed of either."""
         both = tuple(dict.fromkeys([*self.left, *self.right]))
         columns = [(prefix, name) for prefix in self.pair.prefixes for name in both]
         own = {name for prefix, name in columns if f"{prefix}_{name}" in self.times}
         times = frozenset(f"{prefix}_{name}" for prefix, name in columns if name in own)
-        return replace(self, left=both, right=both, times=times)
+        return replace(self, sides=(both, both), times=times)
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns of a pair, left ones first."""
-        own, other = self.pair.prefixes
-        of_left, of_right = (f"{own}_{n}" for n in self.left), (f"{other}_{n}" for n in self.right)
-        return [*of_left, *of_right, *self.measures]
+        """The names of the columns of a pair, left ones first; of more events, side by side."""
+        sides = zip(self.pair.prefixes, self.sides, strict=True)
+        return [*(f"{prefix}_{name}" for prefix, own in sides for name in own), *self.measures]
 
     def fitted(self, kinds: Mapping[str, pa.DataType]) -> Where:
         """The same for columns of these types, which may be others than the first rows told."""
@@ -75,18 +84,16 @@ class Where:
 
     def mirrored(self) -> Where:
         """The same of a join whose sides are swapped."""
-        prefixes = self.pair.prefixes[1], self.pair.prefixes[0]
-        return replace(
-            self, left=self.right, right=self.left, pair=replace(self.pair, prefixes=prefixes)
-        )
+        pair = replace(self.pair, prefixes=self.pair.prefixes[::-1])
+        return replace(self, sides=self.sides[::-1], pair=pair)
 
 
 @dataclass(frozen=True, eq=False)
 class PairFilter:
-    """A condition on pairs whose columns have types, for workers."""
+    """A condition on pairs, or on more events, whose columns have types, for workers."""
 
     where: Where
-    kinds: tuple[list[pa.DataType], list[pa.DataType]]
+    kinds: tuple[list[pa.DataType], ...]
 
     def __post_init__(self) -> None:
         fields = dict(zip(self.where.names, self._all_kinds, strict=True))
@@ -98,9 +105,13 @@ class PairFilter:
             raise self._misfit(fields, error) from error
         if not pa.types.is_boolean(found):
             raise ConditionError(
-                f"{argument('where')} must be true or false for a pair (found {found}). Compare"
+                f"{argument('where')} must be true or false for a {self._called} (found {found}). Compare"
                 " it with something."
             )
+
+    @property
+    def _called(self) -> str:
+        return self.where.pair.called
 
     def _misfit(self, fields: dict[str, pa.DataType], error: pa.ArrowException) -> SchemaError:
         where = self.where
@@ -118,21 +129,21 @@ class PairFilter:
     @property
     def _all_kinds(self) -> list[pa.DataType]:
         measures = dict(self.where.pair.measures)
-        kinds = *self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)
+        kinds = *chain(*self.kinds), *(measures[name] for name in self.where.measures)
         return [
             TIME_DECIMALS if name in self.where.times else kind
             for name, kind in zip(self.where.names, kinds, strict=True)
         ]
 
+    @property
+    def kinds_as_read(self) -> list[list[pa.DataType]]:
+        """The types of the columns of each side, as `read` gives these."""
+        kinds = iter(self._all_kinds)
+        return [list(islice(kinds, len(own))) for own in self.where.sides]
+
     def between(self, left: Side, right: Side, measure: Measure) -> PairTest:
         """The test of pairs of two sides. Null counts as no."""
-        own, others = self.kinds
-        names = iter(self.where.names)
-        sides = [
-            # A column by which matches are preferred may come after those of the condition.
-            [self._read(next(names), *each) for each in zip(side.tested, kinds, strict=False)]
-            for side, kinds in ((left, own), (right, others))
-        ]
+        sides = self.read([left, right])
 
         def test(left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
             indices = pa.array(left_rows), pa.array(right_rows)
@@ -144,18 +155,31 @@ class PairFilter:
             if self.where.measures:
                 found = measure(self.where.measures, left_rows, right_rows)
                 columns += [pa.array(found[name]) for name in self.where.measures]
-            try:
-                met = self._evaluated(columns, left_rows.size)
-            except pa.ArrowException as error:
-                raise DataError(
-                    f"{argument('where')} cannot be computed for some pairs"
-                    f" ({_cause(error)}). Remove such rows from the sides, compute a column"
-                    " before the join, or cast the columns to a wider type."
-                ) from error
-            passing: np.ndarray = met.to_numpy(zero_copy_only=False)
-            return passing
+            return self.met(columns, left_rows.size)
 
         return test
+
+    def read(self, sides: Sequence[Side]) -> list[list[pa.Array]]:
+        """The columns that the condition needs of each side, in their types."""
+        names = iter(self.where.names)
+        return [
+            # A column by which matches are preferred may come after those of the condition.
+            [self._read(next(names), *each) for each in zip(side.tested, kinds, strict=False)]
+            for side, kinds in zip(sides, self.kinds, strict=True)
+        ]
+
+    def met(self, columns: list[pa.Array], size: int) -> np.ndarray:
+        """Which pairs, or tuples, with these columns count; null counts as no: bool array."""
+        try:
+            met = self._evaluated(columns, size)
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{argument('where')} cannot be computed for some {self._called}s"
+                f" ({_cause(error)}). Remove such rows from the sides, compute a column"
+                " before the join, or cast the columns to a wider type."
+            ) from error
+        passing: np.ndarray = met.to_numpy(zero_copy_only=False)
+        return passing
 
     def _read(self, name: str, column: pa.Array, kind: pa.DataType) -> pa.Array:
         column = in_kind(column, kind)
@@ -191,16 +215,15 @@ def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def where_of(
     given: GivenWhere,
-    left: pa.Schema,
-    right: pa.Schema,
-    pair: PairColumns = SIDES_ALONE,
-    clocks: tuple[Iterable[str], Iterable[str]] = ((), ()),
+    schemas: Sequence[pa.Schema],
+    pair: PairColumns,
+    clocks: Sequence[Iterable[str]],
 ) -> Where | None:
-    """The meaning for pairs of two sides of these columns, some of which are times."""
+    """The meaning for pairs of two sides of these columns, or for more, some of which are times."""
     if given is None:
         return None
     check_where(given, pair)
-    known, times = pair.fields(left, right), frozenset[str]()
+    known, times = pair.fields(*schemas), frozenset[str]()
     if isinstance(given, str):
         # Floats are the decimals that they read as, as for the window. Arrow's expressions name types.
         named = {
@@ -211,30 +234,38 @@ def where_of(
         expression, used = _of_sql(given, pair, known, times)
         for name in used:
             if name not in known:
-                raise _no_column(name, known)
+                raise _no_column(name, known, pair.called)
     else:
         expression, used = given, _used(given, known, pair)
-    names = [
+    for name, prefixes in pair.doubled(*schemas).items():
+        if name in used:
+            raise SchemaError(
+                f"{argument('where')}: {name!r} is a column of several (found {' and '.join(prefixes)})."
+                " Rename one of them."
+            )
+    names = tuple(
         tuple(name for name in dict.fromkeys(schema.names) if f"{prefix}_{name}" in used)
-        for prefix, schema in zip(pair.prefixes, (left, right), strict=True)
-    ]
+        for prefix, schema in zip(pair.prefixes, schemas, strict=True)
+    )
     measures = tuple(name for name, _ in pair.measures if name in used)
     sql = given if isinstance(given, str) else ""
     fields = {name: known[name] for name in used}
-    return Where(expression, names[0], names[1], pair, measures, times, sql, fields)
+    return Where(expression, names, pair, measures, times, sql, fields)
 
 
-def _no_column(name: str, known: Iterable[str]) -> SchemaError:
+def _no_column(name: str, known: Iterable[str], called: str) -> SchemaError:
     alike = [each for each in known if each.lower() == name.lower()]
     has = ", ".join(map(repr, alike or known))
     cure = f"Write {alike[0]}: upper and lower case differ" if alike else "Use one of these"
-    return SchemaError(f"{argument('where')}: a pair has no column {name!r} (found {has}). {cure}.")
+    return SchemaError(
+        f"{argument('where')}: a {called} has no column {name!r} (found {has}). {cure}."
+    )
 
 
 def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
     """Refuse what is no condition on pairs; None asks for no condition."""
     if given is not None and not isinstance(given, (str, pc.Expression, Where)):
-        own, other = pair.prefixes
+        own, other, *_ = pair.prefixes
         raise ConditionError(
             f"{argument('where')} must be SQL text, such as '{own}_amount = {other}_amount', or"
             f" an expression of pyarrow.compute (found {given!r})."
@@ -267,7 +298,7 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
     likely = [name for name in fields if name in words]
     if why := fails(likely):
         raise SchemaError(
-            f"{argument('where')} does not fit the columns of a pair, {pair.words} ({why}). Cast"
+            f"{argument('where')} does not fit the columns of a {pair.called}, {pair.words} ({why}). Cast"
             " a column, or correct the expression."
         )
     return [name for name in likely if fails([other for other in likely if other != name])]

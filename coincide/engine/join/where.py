@@ -89,7 +89,7 @@ def _translation(
     times: Container[str],
 ) -> tuple[exp.Expr, _Translation]:
     try:
-        tree = _parsed(text)
+        tree = _parsed(text, pair)
         columns = [node.name for node in tree.find_all(exp.Column, bfs=False)]
         casts = any(node.to.is_type("decimal") for node in tree.find_all(exp.Cast))
     except RecursionError:
@@ -103,12 +103,12 @@ def _too_deep(text: str) -> ConditionError:
     )
 
 
-def _parsed(text: str) -> exp.Expr:
+def _parsed(text: str, pair: PairColumns) -> exp.Expr:
     if slip := wrong_quotes(text):
         raise _error(text, slip, "")
     try:
         tokens = _Conditions().tokenize(text)
-        if slip := wrong_signs(tokens) or wrong_calls(tokens):
+        if slip := wrong_signs(tokens) or wrong_calls(tokens, pair.prefixes[0]):
             raise _error(text, slip, "")
         tree = parse_one(text, into=exp.Condition, dialect=_Conditions)
     except SqlglotError as error:
@@ -303,7 +303,7 @@ class _Translation:
     def _column(self, node: exp.Column) -> pc.Expression:
         name = node.name
         # Other letters than those of the data are refused where its columns are known.
-        if len(node.parts) > 1 or not self.pair.knows(name.lower()):
+        if len(node.parts) > 1 or not self.pair.knows(name):
             known = [f"{prefix}_{name}" for prefix in self.pair.prefixes]
             known += self.pair.words_of_measures
             deltas = [measure for measure, _ in self.pair.measures if measure in DELTA_NAMES]
@@ -311,8 +311,8 @@ class _Translation:
                 raise self._error(f"{name!r} is called {deltas[0]} there, by what times count")
             found = ".".join(part.name for part in node.parts)
             raise self._error(
-                f"{found!r} is not a column of a pair. Write {' or '.join(known)}, and quote texts"
-                " like 'a'"
+                f"{found!r} is not a column of a {self.pair.called}. Write {' or '.join(known)}, and"
+                " quote texts like 'a'"
             )
         kind = self.fields.get(name)
         if kind is not None and pa.types.is_decimal(kind):

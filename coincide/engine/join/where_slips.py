@@ -65,15 +65,16 @@ def wrong_signs(tokens: Sequence[Token]) -> str:
     return ""
 
 
-def wrong_calls(tokens: Sequence[Token]) -> str:
+def wrong_calls(tokens: Sequence[Token], prefix: str) -> str:
     """Which call has too few or too many arguments, and the cure; empty if none has."""
+    # `prefix`: how the name of a column may begin.
     for i, (one, other) in enumerate(pairwise(tokens)):
         name = one.text.lower()
         if other.token_type == TokenType.L_PAREN and name in _ARGUMENTS:
             found, takes = _arguments(tokens[i + 2 :]), _ARGUMENTS[name]
             if found == 0 or (found is not None and takes not in (None, found)):
                 more = "" if takes else " or more"
-                return f"{name} takes 1 argument{more} (found {found}). Write {name}(left_...)"
+                return f"{name} takes 1 argument{more} (found {found}). Write {name}({prefix}_...)"
     return ""
 
 

@@ -12,10 +12,19 @@ import pyarrow as pa
 
 from coincide.engine.events.frames import TABLES, kind_of, offers_arrow
 from coincide.engine.events.keys import check_names, is_all_columns, names_of
+from coincide.engine.events.schemas import type_of
 from coincide.engine.events.spans import Spans
 from coincide.engine.events.timestamp_names import GivenTimes, timestamp_names
 from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.pair_arguments import GivenWindow, window_of
+from coincide.engine.join.pair_columns import PairColumns
+from coincide.engine.join.pair_filter import (
+    GivenWhere,
+    PairFilter,
+    Where,
+    check_where,
+    where_of,
+)
 from coincide.model.condition import Confidence, TimingCondition, Within, checked_confidence
 from coincide.model.errors import ConditionError, SchemaError, argument, brief, call, said_of
 from coincide.model.options import (
@@ -43,15 +52,23 @@ WidthOrWindows = Duration | Mapping[tuple[str, str], GivenWindow]
 KeysOfAll = str | Sequence[str | Sequence[str]]
 
 
+Tuples = Literal["sequence", "set"]
+"""What the events of all streams make together."""
 Places = tuple[int, int]
 """Two streams by their numbers, the smaller one first."""
 
 
 @dataclass(frozen=True)
 class LinkArguments(JoinArguments):
-    """The join of a stream with the next, which are called as users call them."""
+    """The join of a stream with the next, which are called as users call them.
+
+    `needs` are the columns of both that the condition on tuples needs. Until these are known, `words` are
+    those of the condition, in which they are named.
+    """
 
     called: tuple[str, str] = field(default=("a", "b"), kw_only=True)
+    needs: tuple[tuple[str, ...], tuple[str, ...]] = field(default=((), ()), kw_only=True)
+    words: str | None = field(default=None, kw_only=True)
 
     @property
     def prefixes(self) -> tuple[str, str]:  # type: ignore[override]
@@ -62,6 +79,22 @@ class LinkArguments(JoinArguments):
     def said_where(self) -> tuple[str, str]:
         """As in `PairArguments`."""
         return f"in {self.called[0]}", f"in {self.called[1]}"
+
+    @property
+    def tested(self) -> tuple[list[str], list[str]]:
+        """As in `PairArguments`: what the condition on tuples needs."""
+        own, others = map(list, self.needs)
+        return own, others
+
+    @property
+    def is_open(self) -> bool:
+        """As in `PairArguments`."""
+        return self.words is not None
+
+    @property
+    def words_of_needed(self) -> str | None:
+        """As in `PairArguments`."""
+        return self.words
 
     @property
     def _names_of_columns(self) -> list[str]:
@@ -84,6 +117,12 @@ class Streams:
     confidence: float
     backend: Backend
     options: CorrelateOptions
+    where: GivenWhere | Where | PairFilter = None
+    tuples: Tuples = "sequence"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.where, (Where, PairFilter)):
+            check_where(self.where, self.where_columns)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -96,6 +135,44 @@ class Streams:
     def with_tables(self, tables: Sequence[Any]) -> Streams:
         """The same streams in other tables."""
         return replace(self, tables=tuple(tables), twins=_twins(tables, self.times))
+
+    @property
+    def where_columns(self) -> PairColumns:
+        """What `where` may be on."""
+        return PairColumns(self.names, called=self.tuples)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes the columns of all streams to know which ones `where` needs."""
+        return not (self.where is None or isinstance(self.where, (Where, PairFilter)))
+
+    @property
+    def are_typed(self) -> bool:
+        """Whether `where`, if there is one, can be computed."""
+        return self.where is None or isinstance(self.where, PairFilter)
+
+    @property
+    def tested(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each stream that `where` needs, once that is known."""
+        where = self.where.where if isinstance(self.where, PairFilter) else self.where
+        return where.sides if isinstance(where, Where) else ((),) * len(self)
+
+    def settled(self, schemas: Sequence[pa.Schema]) -> Streams:
+        """The same for streams of these columns: it is known then which ones `where` needs."""
+        if not self.is_open:
+            return self
+        assert not isinstance(self.where, (Where, PairFilter))
+        clocks = [timestamp_names("time", each).clocks for each in self.times]
+        return replace(self, where=where_of(self.where, schemas, self.where_columns, clocks))
+
+    def typed(self, schemas: Sequence[pa.Schema]) -> Streams:
+        """The same for streams of columns of these types: `where` is checked, and can be computed."""
+        settled = self.settled(schemas)
+        if not isinstance(settled.where, Where):
+            return settled
+        of_each = zip(schemas, self.names, settled.tested, strict=True)
+        kinds = [[type_of(schema, called, name) for name in own] for schema, called, own in of_each]
+        return replace(settled, where=PairFilter(settled.where, tuple(kinds)))
 
     @property
     def are_exact(self) -> bool:
@@ -112,6 +189,8 @@ class Streams:
             by=list(zip(*(self.keys[each] for each in pair), strict=True)),
             backend=self.backend, options=self.options,
             called=(self.names[left], self.names[right]),
+            needs=(self.tested[left], self.tested[right]),
+            words=str(self.where) if self.is_open else None,
         )  # fmt: skip
 
 
@@ -140,9 +219,11 @@ def streams_of(
     confidence: Confidence | None,
     backend: Backend,
     options: CorrelateOptions,
+    where: GivenWhere = None,
     check: Callable[[object, str], None] = check_table,
+    tuples: Tuples = "sequence",
 ) -> Streams:
-    """What was given of all streams, checked."""
+    """What was given of all streams, checked; `tuples` is what events of them make."""
     names, given = _named(tables, names, check)
     times = tuple(_of_each(time, names, "time"))
     check_options(options, CorrelateOptions)
@@ -168,7 +249,8 @@ def streams_of(
     return Streams(
         tables=given, names=names, times=times, keys=_keys(by, names), twins=_twins(given, times),
         columns=tuple(map(_columns, _of_each(columns, names, "columns"))),
-        confidence=checked_confidence(confidence), backend=backend, options=options,
+        confidence=checked_confidence(confidence), backend=backend, options=options, where=where,
+        tuples=tuples,
     )  # fmt: skip
 
 

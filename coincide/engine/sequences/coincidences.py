@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
@@ -32,6 +33,7 @@ from coincide.engine.sequences.walk import (
     Found,
     Judge,
     Sizes,
+    Tuples,
     Walk,
     WholeJudge,
     followed,
@@ -132,10 +134,10 @@ class CoincidenceJob(TuplesJob):
 
     def _finished(self, members: tuple[int, ...], found: Found) -> tuple[list[pa.RecordBatch], int]:
         """The rows of sets that no larger set holds; and how often floats could not decide that."""
-        doubted = 0
-        for other in set(range(len(self.streams))).difference(members):
-            found, more = self._without_parts(members, other, found)
-            doubted += more
+        others = [k for k in range(len(self.streams)) if k not in members]
+        is_part = np.zeros(found.size, bool)
+        doubted = self._mark_parts(members, others, found.tuples, np.arange(found.size), is_part)
+        found = found.where(~is_part)
         numbers = [pa.array(np.full(found.size, len(members)))]
         if self.probability:
             numbers.append(pa.array(found.probability))
@@ -146,24 +148,50 @@ class CoincidenceJob(TuplesJob):
         place = max((k for k, each in enumerate(members) if each < other), default=0)
         return place, members[place]
 
-    def _without_parts(
-        self, members: tuple[int, ...], other: int, found: Found
-    ) -> tuple[Found, int]:
-        """Sets that no event of another stream makes larger; and how often floats could not decide."""
-        larger, part, doubted = (*members, other), found.tuples, 0
+    def _mark_parts(
+        self,
+        members: tuple[int, ...],
+        others: Sequence[int],
+        part: Tuples,
+        origins: np.ndarray,
+        is_part: np.ndarray,
+    ) -> int:
+        """Mark sets that events of other streams make larger; how often floats could not decide that.
+
+        `part` are tuples of `members` that grew of these sets, and `origins` tells of which.
+        """
+        doubted = 0
+        for i, other in enumerate(others):
+            larger = (*members, other)
+            for grown, own in self._grown(members, other, part, origins, is_part):
+                holds, _, more = self._judge(larger).verdicts(grown)
+                doubted += more
+                is_part[own if holds is None else own[holds]] = True
+                # What no condition is on is in a larger set only if it is in one of one event more.
+                if self._condition is not None:
+                    doubted += self._mark_parts(larger, others[i + 1 :], grown, own, is_part)
+        return doubted
+
+    def _grown(
+        self,
+        members: tuple[int, ...],
+        other: int,
+        part: Tuples,
+        origins: np.ndarray,
+        is_part: np.ndarray,
+    ) -> Iterator[tuple[Tuples, np.ndarray]]:
+        """Tuples with each event of another stream near them, some at a time; and their origins."""
+        open_ones = ~is_part[origins]
+        part, origins = part.where(open_ones), origins[open_ones]
         place, nearest = self._nearest(members, other)
         link = self._link(nearest, other)
-        judge, is_part = self._judge(larger), np.zeros(part.size, bool)
         sizes = (link.ends - link.begins)[part.rows[place]]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        for run in runs_of_about(offsets, self._at_once):
+        for run in runs_of_about(offsets, self._at_once) if part.size else ():
             grown, parents = followed(part.of(slice(*run)), link, place, tells=True)
-            near = self._are_near(larger, grown.rows)
-            holds, _, more = judge.verdicts(grown.where(near))
-            doubted += more
-            parents = parents[near]
-            is_part[run[0] + (parents if holds is None else parents[holds])] = True
-        return found.where(~is_part), doubted
+            near = self._are_near((*members, other), grown.rows)
+            if near.any():
+                yield grown.where(near), origins[run[0] + parents[near]]
 
     def _link(self, left: int, right: int) -> Links:
         """The links of two streams, whichever of them comes first."""
@@ -201,6 +229,9 @@ class CoincidenceJob(TuplesJob):
         return None if found or not window.is_even else window.hi
 
     def _judge(self, members: tuple[int, ...]) -> Judge:
+        return self._tested(self._judge_of_times(members), members)
+
+    def _judge_of_times(self, members: tuple[int, ...]) -> Judge:
         sides = [self._reader.stream(k).side for k in members]
         if all(side.are_instants for side in sides):
             return ExactJudge(None)  # those are within the width that may be
@@ -234,6 +265,7 @@ def coincidence_tables(
     by: KeysOfAll = (),
     columns: ColumnsOfAll = ("id",),
     probability: bool = False,
+    where: GivenWhere = None,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: SequenceReport | None = None,
@@ -267,6 +299,10 @@ def coincidence_tables(
         the row is its id.
     probability : bool
         Add the probability of the whole, float64.
+    where : str or pyarrow.compute.Expression, optional
+        What sets must also meet, over the columns ``<name>_<column>`` of all tables, in the SQL that
+        `correlate_tables` takes, or an Arrow expression. Columns are null where a set has no event of the
+        table. A set for which it is null or false does not count, so its parts may be in the output.
     backend : {"auto", "cpu", "gpu"}
         What finds pairs. Sets are made of them by the CPU.
     options : CorrelateOptions
@@ -302,7 +338,9 @@ def coincidence_tables(
     [{'N_id': 0, 'E_id': 0, 'S_id': 0, 'streams': 3}, {'N_id': 1, 'E_id': None, 'S_id': 1, 'streams': 2}]
     """
     SequenceReport.check(report)
-    streams = streams_of(tables, names, time, by, columns, confidence, backend, options)
+    streams = streams_of(
+        tables, names, time, by, columns, confidence, backend, options, where, tuples="set"
+    )
     arguments = CoincidenceArguments(
         streams=streams, windows=windows_between(within, streams),
         at_least=checked_least(at_least, streams), probability=probability,

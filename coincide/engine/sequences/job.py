@@ -14,11 +14,13 @@ import pyarrow as pa
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.events.rows import Gather, cuts, total_bytes
 from coincide.engine.events.sides import like_width
+from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.sequences.arguments import Places, Streams
+from coincide.engine.sequences.condition import Condition, ConditionJudge
 from coincide.engine.sequences.links import Links, Reader, TableReader
 from coincide.engine.sequences.reports import SequenceSummary
-from coincide.engine.sequences.walk import Sizes
+from coincide.engine.sequences.walk import Judge, Sizes
 from coincide.model.remembered import remembered
 from coincide.model.threads import all_cores
 from coincide.model.units import Tick
@@ -43,10 +45,11 @@ class TuplesJob(ABC):
         reader: Reader | None,
     ) -> None:
         self._started = time.perf_counter()
-        self.streams, self._told, self._numbers = streams, told, numbers
+        self._told, self._numbers = told, numbers
         self._names = streams.columns_of(len(told))
         check_output_names([*self._names, *numbers])
         self._reader = reader or TableReader(streams)
+        self.streams = self._reader.streams
         self.sizes = Sizes()
 
     @property
@@ -76,6 +79,20 @@ class TuplesJob(ABC):
         sides = [self._reader.stream(k).side for k in range(len(self.streams))]
         kind = self._reader.kind
         return [[Gather(column, kind(column)) for column in side.payload] for side in sides]
+
+    @remembered
+    def _condition(self) -> Condition | None:
+        """The condition on tuples, if there is one."""
+        where = self.streams.where
+        if where is None:
+            return None
+        assert isinstance(where, PairFilter)
+        return Condition(where, [self._reader.stream(k).side for k in range(len(self.streams))])
+
+    def _tested(self, judge: Judge, members: Sequence[int]) -> Judge:
+        """What decides which tuples of some streams hold, and meet the condition."""
+        condition = self._condition
+        return judge if condition is None else ConditionJudge(judge, condition.of(members))
 
     @remembered
     def schema(self) -> pa.Schema:
@@ -148,5 +165,6 @@ class TuplesJob(ABC):
         sizes = {f"{names[a]} to {names[b]}": each.targets.size for (a, b), each in links.items()}
         seconds = time.perf_counter() - self._started
         return SequenceSummary(
-            counts, sizes, *self.sizes, seconds, tick, may_be_none=may_be_none
+            counts, sizes, *self.sizes, seconds, tick, may_be_none=may_be_none,
+            has_condition=self.streams.where is not None,
         )  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from coincide.engine.join.join import TableJoin, given_tables
 from coincide.engine.join.timing import JoinSpec, TimingPairing
 from coincide.engine.room import check_links
 from coincide.engine.sequences.arguments import Places, Streams
-from coincide.model.condition import Within
+from coincide.model.condition import Within, within
 from coincide.model.errors import ConditionError, option
 from coincide.model.ordering import ascends, stable_order
 from coincide.model.remembered import remembered
@@ -146,8 +147,11 @@ class TableReader(Reader):
     """Reads tables."""
 
     def __init__(self, streams: Streams) -> None:
-        super().__init__(streams)
         self._tables = list(streams.tables)
+        if not streams.are_typed:
+            self._tables = with_needed(streams)
+            streams = streams.typed([table.schema for table in self._tables])
+        super().__init__(streams)
         self._joins: dict[Places, TableJoin] = {}
 
     def plan(self, left: int, right: int, window: Within) -> JoinSpec:  # noqa: D102
@@ -169,8 +173,18 @@ class TableReader(Reader):
                 self._known[number] = Stream(in_order_of(side, order), count, order)
                 sides.append(self._known[number].side)
             else:
-                sides.append(in_order_of(without_payload(side), self._known[number].order))
+                bare = replace(without_payload(side), tested=[])
+                sides.append(in_order_of(bare, self._known[number].order))
         return links_of(spec.pairing(*sides), self.streams.are_exact)
+
+
+def with_needed(streams: Streams) -> list[Any]:
+    """The Arrow tables of streams, with all columns that are needed, or that a condition may need."""
+    found = list(streams.tables)
+    for k in range(len(found) - 1):
+        pair = found[k], streams.tables[k + 1]
+        found[k : k + 2] = given_tables(*pair, streams.link(k, k + 1, within(0, 0)))
+    return found
 
 
 def order_of(side: Side) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.reports.join_report import side_warnings, side_words
 from coincide.engine.reports.lines import Line, Told, under
 from coincide.engine.reports.warnings import LaterReport, warn, warn_of_losses
-from coincide.model.errors import NoPairsWarning, Words, call, marked
+from coincide.model.errors import NoPairsWarning, Words, argument, call, marked
 from coincide.model.units import Tick
 
 
@@ -35,6 +35,8 @@ class SequenceSummary(Told):
         In what times were counted.
     may_be_none : bool
         Whether finding no sequence is no news, as events without one were asked for.
+    has_condition : bool
+        Whether tuples also had to meet a condition on their columns.
     """
 
     streams: Mapping[str, SideCounts]
@@ -45,6 +47,7 @@ class SequenceSummary(Told):
     seconds: float | None
     tick: Tick = field(repr=False)
     may_be_none: bool = False
+    has_condition: bool = False
 
     @property
     def lines(self) -> list[Line]:
@@ -73,6 +76,11 @@ class SequenceSummary(Told):
             return ""
         lacking = [name for name, count in self.links.items() if not count]
         if not lacking:
+            if self.has_condition and self.tried:
+                return Words(
+                    "the links that there are do not meet with this confidence, or none of these tuples"
+                    f" meets {argument('where')}"
+                )
             return Words("the links that there are do not meet, or not with this confidence")
         return Words(
             f"there is no link from {lacking[0]}. Join these two by {call('correlate_tables')} to see"

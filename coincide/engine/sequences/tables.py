@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.join.pair_arguments import GivenWindow
+from coincide.engine.join.pair_filter import GivenWhere
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.room import Expected, PairLimit, check_most, fixed_bytes
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
@@ -147,12 +149,47 @@ class SequenceJob(TuplesJob):
             lo, hi = max(lo, self._total[0]), min(hi, self._total[1])
         return {0: (lo, hi)}
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """As in `TuplesJob`."""
+    @property
+    def specs(self) -> list[JoinSpec]:
+        """The join of each step."""
+        return self._specs
+
+    def move_apart(self, ticks: int) -> None:
+        """Take the times of the k-th stream, from 0, to be k times these ticks later."""
+        # The windows move instead, the other way.
+        self._specs = [spec.but(window=spec.window.moved(-ticks)) for spec in self._specs]
+        if self._total is not None:
+            moved = ticks * (len(self.streams) - 1)
+            self._total = self._total[0] - moved, self._total[1] - moved
+
+    def count(self) -> int:
+        """How many sequences there are; no row is made of any."""
+        self._begin()
+        self._counts(is_exact=False)
+        return self.sizes.found
+
+    def longest(self) -> list[int]:
+        """The longest timestamp of each stream, ticks, once links were looked for."""
+        sides = [self._reader.stream(k).side for k in range(len(self.streams))]
+        return [
+            int(
+                side.lengths[slice(None) if side.matchable is None else side.matchable].max(
+                    initial=0
+                )
+            )
+            for side in sides
+        ]
+
+    def _begin(self) -> None:
+        """Look for the links of all steps."""
         specs = enumerate(self._specs)
         self.links = {(i, i + 1): self._reader.links(i, i + 1, spec) for i, spec in specs}
         possible, is_own = self._are_different if self.streams.twins else None, self._is_own
         self._walk = Walk([*self.links.values()], possible, self._judge(), self._at_once, is_own)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """As in `TuplesJob`."""
+        self._begin()
         arguments = self.arguments
         if arguments.tells_of_firsts:
             return self._of_firsts()
@@ -191,6 +228,9 @@ class SequenceJob(TuplesJob):
         return found
 
     def _judge(self) -> Judge:
+        return self._tested(self._judge_of_times(), range(len(self.streams)))
+
+    def _judge_of_times(self) -> Judge:
         n, arguments = len(self.streams), self.arguments
         sides = [self._reader.stream(k).side for k in range(n)]
         times, keeps = [side.max_time for side in sides], arguments.link_probability
@@ -311,6 +351,7 @@ def sequence_tables(
     emit: SequenceEmit = "sequences",
     probability: bool = False,
     link_probability: bool = False,
+    where: GivenWhere = None,
     prefer: SequencePrefer = "probability",
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
@@ -354,6 +395,11 @@ def sequence_tables(
         Add the probability of the whole, float64.
     link_probability : bool
         Add that of each step, ``<name>_<next name>_probability``.
+    where : str or pyarrow.compute.Expression, optional
+        What sequences must also meet, over the columns ``<name>_<column>`` of all tables, in the output or
+        not: ``"click_shop = pay_shop AND pay_amount > cart_amount"`` in the SQL that `correlate_tables`
+        takes, or an Arrow expression. A sequence for which it is null or false does not count, and is never
+        the best one.
     prefer : {"probability", "first", "last"}
         With ``emit="best"``, the most probable sequence, or the one whose last event is the earliest or
         latest by its midpoint. Then the other of the two decides, then the rows of the tables.
@@ -395,13 +441,40 @@ def sequence_tables(
     (['a_id', 'b_id', 'c_id', 'probability'], 0.556)
     """
     SequenceReport.check(report)
-    streams = streams_of(tables, names, time, by, columns, confidence, backend, options)
-    arguments = SequenceArguments(
-        streams=streams, windows=windows_of(windows, streams),
-        total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
-        probability=probability, link_probability=link_probability, prefer=prefer,
+    arguments = sequence_arguments(
+        tables, windows, confidence, total=total, names=names, time=time, by=by, columns=columns,
+        how=how, emit=emit, probability=probability, link_probability=link_probability, where=where,
+        prefer=prefer, backend=backend, options=options,
     )  # fmt: skip
     job = SequenceJob(arguments)
     found = job.run()
     SequenceReport.tell(job.summary(), report)
     return found
+
+
+def sequence_arguments(
+    tables: Sequence[Any] | Mapping[str, Any],
+    windows: Sequence[GivenWindow],
+    confidence: Confidence | None = None,
+    *,
+    total: GivenWindow | None = None,
+    names: Sequence[str] | None = None,
+    time: TimesOfAll = ("min_time", "max_time"),
+    by: KeysOfAll = (),
+    columns: ColumnsOfAll = ("id",),
+    how: SequenceHow = "inner",
+    emit: SequenceEmit = "sequences",
+    probability: bool = False,
+    link_probability: bool = False,
+    where: GivenWhere = None,
+    prefer: SequencePrefer = "probability",
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+) -> SequenceArguments:
+    """What `sequence_tables` is asked, checked."""
+    streams = streams_of(tables, names, time, by, columns, confidence, backend, options, where)
+    return SequenceArguments(
+        streams=streams, windows=windows_of(windows, streams),
+        total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
+        probability=probability, link_probability=link_probability, prefer=prefer,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
@@ -24,14 +25,25 @@ from coincide import (
     sequences,
     spark_errors_as_ours,
 )
+from tests.helpers.sequence_cases import Case
 from tests.helpers.sequence_spark import (
+    Asked,
     asked_of_coincidences,
     asked_of_sequences,
     frames_of,
     rows_of,
 )
+from tests.helpers.tuple_conditions import drawn_condition, with_values
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
+
+
+def certain(case: Case, asked: Asked, expected: pa.Table) -> list[str]:
+    """The columns that have but one answer: any of equally good sequences may be the best."""
+    if asked.words.get("emit") != "best":
+        return expected.column_names
+    has_chance = asked.words["prefer"] == "probability"
+    return [*case.by, f"{case.names[0]}_id", *(["probability"] if has_chance else [])]
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -40,12 +52,8 @@ def test_sequences_are_those_of_tables(spark: SparkSession, seed: int) -> None:
     expected = sequence_tables(case.tables, **asked.words)
     found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
-    if asked.words.get("emit") == "best":  # any of equal ones
-        chosen = [*case.by, f"{case.names[0]}_id"]
-        if asked.words["prefer"] == "probability":
-            chosen.append("probability")
-        found, expected = found.select(chosen), expected.select(chosen)
-    assert rows_of(found) == rows_of(expected)
+    names = certain(case, asked, expected)
+    assert rows_of(found.select(names)) == rows_of(expected.select(names))
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -55,6 +63,68 @@ def test_coincidences_are_those_of_tables(spark: SparkSession, seed: int) -> Non
     found = coincidences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
     assert rows_of(found) == rows_of(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sequences_that_meet_a_condition_are_those_of_tables(
+    spark: SparkSession, seed: int
+) -> None:
+    rng = random.Random(500 + seed)
+    case, asked = asked_of_sequences(rng)
+    case = with_values(case, rng)
+    asked.words["where"] = drawn_condition(rng, case.names).sql
+    expected = sequence_tables(case.tables, **asked.words)
+    found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
+    assert found.schema == expected.schema
+    names = certain(case, asked, expected)
+    assert rows_of(found.select(names)) == rows_of(expected.select(names))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sets_that_meet_a_condition_are_those_of_tables(spark: SparkSession, seed: int) -> None:
+    rng = random.Random(700 + seed)
+    case, asked = asked_of_coincidences(rng)
+    case = with_values(case, rng)
+    asked.words["where"] = drawn_condition(rng, case.names).sql
+    expected = coincidence_tables(case.tables, **asked.words)
+    found = coincidences(frames_of(spark, case), **asked.on_spark).toArrow()
+    assert found.schema == expected.schema
+    assert rows_of(found) == rows_of(expected)
+
+
+def test_a_condition_is_on_columns_of_any_type(spark: SparkSession) -> None:
+    query = (
+        "SELECT id, id * {step} AS t, concat('n', id % 3) AS text, id % 2 = 0 AS even,"
+        " TIMESTAMP '2026-01-01 00:00:00Z' + make_dt_interval(0, 0, 0, id) AS at,"
+        " CAST(id AS decimal(9, 2)) AS price, DATE '2026-01-01' AS day FROM range(40)"
+    )
+    one, two = (spark.sql(query.format(step=step)) for step in (2, 3))
+    tables = [one.toArrow(), two.toArrow()]
+    for where in (
+        "a_text = b_text AND b_text <> c_text AND NOT a_even",
+        "c_at - a_at < INTERVAL '3' SECOND AND b_price * 2 > a_price AND a_day = DATE '2026-01-01'",
+        (pc.field("a_price") + pc.field("b_price")).cast("float64") > 20.0,
+    ):
+        asked: dict[str, Any] = {"windows": [(0, 9), (-9, 0)], "time": "t", "where": where}
+        # The first one is at two places, which need different columns.
+        found = sequences([one, two, one], **asked, options=CorrelateOptions(slices=3)).toArrow()
+        expected = sequence_tables([tables[0], tables[1], tables[0]], **asked)
+        assert rows_of(found) == rows_of(expected)
+        assert found.column_names == ["a_id", "b_id", "c_id"]
+        whole = sequence_tables(
+            [tables[0], tables[1], tables[0]], windows=asked["windows"], time="t"
+        )
+        assert 0 < found.num_rows < whole.num_rows
+
+
+def test_a_report_says_that_the_condition_may_be_why(spark: SparkSession) -> None:
+    report = SequenceReport()
+    found = sequences(
+        shop(spark), WINDOWS, time="at", by="user", where="click_id > 9", report=report
+    )
+    assert found.collect() == []
+    with pytest.warns(NoPairsWarning, match="none of these tuples meets where"):
+        report.summary()
 
 
 CLICKS = [(1, 0, "ann"), (2, 60, "bob"), (3, 4_000, "ann"), (4, None, "ann"), (5, 10, None)]
@@ -150,6 +220,14 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
             lambda: sequences([frame, frame], **two, by=[("id", "other")]),
             ConditionError, "the same keys at all its places .found other ones for a and b",
         ),
+        "no such column": (
+            lambda: sequences([frame, copy], **two, where="a_x = b_id"), SchemaError,
+            "a sequence has no column 'a_x'",
+        ),
+        "no boolean": (
+            lambda: coincidences([frame, copy], 5, time="t", where="a_id + b_id"), ConditionError,
+            "true or false for a set",
+        ),
         "no column": (lambda: sequences([frame, copy], **two, columns="x"), SchemaError, "'x'"),
         "one twice": (lambda: coincidences([frame, frame], 5, time="t"), ConditionError, "different"),
         "all excluded": (
@@ -166,8 +244,8 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["a table", "a stream", "a broadcast", "other keys", "no column", "one twice", "all excluded",
-     "case alone"],
+    ["a table", "a stream", "a broadcast", "other keys", "no column", "no such column", "no boolean",
+     "one twice", "all excluded", "case alone"],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_when_planned(spark: SparkSession, name: str) -> None:
     ask, kind, words = refused(spark)[name]

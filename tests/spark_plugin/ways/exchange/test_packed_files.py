@@ -212,11 +212,14 @@ def test_causes_and_effects_of_files(spark: SparkSession, tmp_path: Path, emit: 
 
 @pytest.mark.parametrize("by", ["text", ()])
 @pytest.mark.parametrize("how", ["inner", "anti"])
-def test_sequences_of_files(spark: SparkSession, tmp_path: Path, by: Any, how: Any) -> None:
+@pytest.mark.parametrize("where", [None, "a_value < b_value and c_id > 10"])
+def test_sequences_of_files(
+    spark: SparkSession, tmp_path: Path, by: Any, how: Any, where: str | None
+) -> None:
     frames, tables = both(spark, tmp_path)
     asked: dict[str, Any] = {
         "windows": [(0, 60), (-30, 30)], "confidence": 0.3, "by": by, "how": how,
-        "names": ["a", "b", "c"],
+        "names": ["a", "b", "c"], "where": where,
     }  # fmt: skip
     options = CorrelateOptions(slices=4, slice_rows=50)
     found = sequences([*frames, frames[0]], **asked, options=options)
