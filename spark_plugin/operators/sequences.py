@@ -106,7 +106,7 @@ def sequences(
         About rows that a planning job has seen; else by the summary of `report`.
     """
     streams = _streams(
-        dataframes, names, time, by, columns, confidence, backend, options, "sequence_tables"
+        dataframes, names, time, by, columns, confidence, backend, options, "sequence"
     )
     arguments = SequenceArguments(
         streams=streams, windows=windows_of(windows, streams),
@@ -175,7 +175,7 @@ def coincidences(
         About rows that a planning job has seen; else by the summary of `report`.
     """
     streams = _streams(
-        dataframes, names, time, by, columns, confidence, backend, options, "coincidence_tables"
+        dataframes, names, time, by, columns, confidence, backend, options, "coincidence"
     )
     arguments = CoincidenceArguments(
         streams=streams, windows=windows_between(within, streams),
@@ -193,13 +193,14 @@ def _streams(
     confidence: Confidence | None,
     backend: Backend,
     options: CorrelateOptions,
-    tables: str,
+    what: str,
 ) -> Streams:
-    """What was given of all streams, checked; `tables` takes tables instead."""
+    """What was given of all streams, checked, to find `what`."""
     from spark_plugin.frames.keyed_rows import check_frame
 
     def check(given: object, name: str) -> None:
-        check_frame(given, name, tables, "and what a later row begins or ends is not known.")
+        why = f"and later rows may end what it begins. Use {what}_streams."
+        check_frame(given, name, f"{what}_tables", why)
 
     return streams_of(dataframes, names, time, by, columns, confidence, backend, options, check)
 

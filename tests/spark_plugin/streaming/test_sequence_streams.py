@@ -48,7 +48,7 @@ def check_sequences(spark: SparkSession, seed: int) -> tuple[int, int]:
     expected = sequence_tables(timely(case, late), **asked.words)
     assert found.schema == expected.schema
     rows = found.num_rows
-    if asked.words.get("emit") == "best":  # of equal ones any
+    if asked.words.get("emit") == "best":  # any of equal ones
         chosen = [*case.by, f"{case.names[0]}_id"]
         if asked.words["prefer"] == "probability":
             chosen.append("probability")
@@ -171,6 +171,41 @@ def test_late_rows_are_counted_and_take_no_part(spark: SparkSession, tmp_path: P
     assert sorted(rows) == [(1, 11), (2, 12)]
     late = [each["observedMetrics"]["late_ones_late"] for each in progress]
     assert [sum(each[name] for each in late) for name in ("first", "then")] == [1, 1]
+
+
+def test_rows_far_ahead_are_set_aside_and_keys_may_differ_in_width(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def events(key: pa.DataType, *rows: tuple[int, int]) -> pa.Table:
+        columns = {"id": [i for i, _ in rows], "t": [BEGIN + t for _, t in rows]}
+        keys = pa.array([i % 10 for i, _ in rows], key)
+        return pa.table({**columns, "k": keys})
+
+    ahead = 10**8
+    files = [
+        [
+            events(pa.int64(), (1, 0), (2, 5), (3, ahead)),
+            events(pa.int64(), (4, 90), (5, 80), (6, 70)),
+        ],
+        [events(pa.int32(), (11, 20), (12, 30)), events(pa.int32(), (14, 99), (15, 10**6))],
+        [events(pa.int16(), (21, 40), (22, 31)), events(pa.int16(), (24, 99), (25, 10**6))],
+    ]
+    kinds, frames = ("bigint", "int", "smallint"), {}
+    for name, value in STATE_STORE.items():
+        spark.conf.set(name, value)
+    for name, kind, tables in zip("xyz", kinds, files, strict=True):
+        folder = write_files(tmp_path / name, tables)
+        frames[name] = stream_of(spark, folder, f"id bigint, t bigint, k {kind}")
+    clock = frames["y"].selectExpr("timestamp_millis(t) AS at")
+    found = sequence_streams(
+        frames, [(0, 50), (0, 50)], time="t", by="k", delay=50, ahead={"x": "1h"},
+        clock={"x": clock}, key_buckets=3, options=CorrelateOptions(unit="ms"), name="aside",
+    )  # fmt: skip
+    rows, progress = streamed(found, "aside")
+    assert sorted(rows) == [(1, 1, 11, 21), (2, 2, 12, 22), (4, 4, 14, 24)]
+    late = [each["observedMetrics"]["aside_late"] for each in progress]
+    assert sum(each["x_ahead"] for each in late) == 1
+    assert not any(each[name] for each in late for name in "xyz")
 
 
 def test_a_query_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
