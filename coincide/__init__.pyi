@@ -153,6 +153,10 @@ from spark_plugin.operators.probability import (
     qualifies as qualifies,
     satisfaction_probability as satisfaction_probability,
 )
+from spark_plugin.operators.sequence_streams import (
+    coincidence_streams as coincidence_streams,
+    sequence_streams as sequence_streams,
+)
 from spark_plugin.operators.sequences import coincidences as coincidences, sequences as sequences
 from spark_plugin.operators.streams import correlate_streams as correlate_streams
 from spark_plugin.operators.sweeps import sweep as sweep

@@ -18,6 +18,7 @@ _STREAM_FAILED = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with
 _OTHER_SOURCES = re.compile(
     r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\] sources"
 )
+_OTHER_STATE = re.compile(r"\[STATE_STORE_(?:KEY|VALUE)_SCHEMA_NOT_COMPATIBLE\]")
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
 _FILE_NOT_READ = re.compile(r"\[FAILED_READ_FILE[\w.]*\] [^\n]*? file ([^\n]+?)\.(?:\s|$)")
 _OVERFLOW = "java.lang.ArithmeticException: long overflow"
@@ -52,6 +53,11 @@ def explain_spark(error: BaseException) -> tuple[bool, str]:
             f"the checkpoint was begun with other streams to read (found {sources[1]} in it, and"
             f" {sources[2]} now). Give the earlier clocks and idle_after, or begin with a new"
             " checkpoint."
+        )
+    if _OTHER_STATE.search(text):
+        return True, (
+            "the checkpoint was begun by another version, whose state has another form (found other"
+            " columns in it). Begin with a new checkpoint."
         )
     unknown = _NO_FILE_SYSTEM.search(text)
     if unknown:

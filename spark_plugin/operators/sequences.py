@@ -203,10 +203,11 @@ def _streams(
     """What was given of all streams, checked."""
     from spark_plugin.frames.keyed_rows import check_frame
 
-    tables = "sequence_tables" if tuples == "sequence" else "coincidence_tables"
+    what = "sequence" if tuples == "sequence" else "coincidence"
 
     def check(given: object, name: str) -> None:
-        check_frame(given, name, tables, "and what a later row begins or ends is not known.")
+        why = f"and later rows may end what it begins. Use {what}_streams."
+        check_frame(given, name, f"{what}_tables", why)
 
     return streams_of(
         dataframes, names, time, by, columns, confidence, backend, options, where, check, tuples

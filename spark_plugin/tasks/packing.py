@@ -28,6 +28,8 @@ from spark_plugin.tasks.wire import (
 
 IS_LEFT, EVENTS = "is_left", "events"
 """Columns next to `LABEL` of what crosses the exchange: the side, and the packed events."""
+STREAM = "stream"
+"""Column of the number of the stream, where there may be more than two; of two sides, left is the first."""
 _ROWS, _BYTES = 1 << 20, 64 << 20
 """What is cut at once."""
 _COPIES = 4 << 20

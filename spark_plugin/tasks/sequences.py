@@ -24,13 +24,13 @@ from coincide.model.units import Tick
 from spark_plugin.tasks.blobs import blob_of, unpacked
 from spark_plugin.tasks.counting import Answer, CountingTask
 from spark_plugin.tasks.exchange import CHANGED, Room, divided
-from spark_plugin.tasks.packing import EVENTS, PackTask, runs_of, taken
+from spark_plugin.tasks.packing import EVENTS, STREAM, PackTask, runs_of, taken
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.slice_plan import Places as EventPlaces
 from spark_plugin.tasks.wire import LABEL, WireLayout, read_side
 
-STREAM, IS_OWN = "stream", "is_own"
-"""Columns of packs and of events in them: the number of the stream, and whether tuples begin there."""
+IS_OWN = "is_own"
+"""Column of events in packs: whether tuples begin there."""
 LINKS = "links"
 """Beginning of the names of numbers of links."""
 
@@ -231,9 +231,12 @@ class SequenceTask(CountingTask):
                 packs = of_slices.setdefault(label.as_py(), [[] for _ in self.sent])
                 packs[number.as_py()].append(blob_of(blob))
         for label in sorted(of_slices):
-            packs = of_slices.pop(label)
-            count = self.room.parts(packs)
-            yield from [packs] if count == 1 else divided(packs, self._finer(count), count)
+            yield from self._parts(of_slices.pop(label))
+
+    def _parts(self, packs: list[list[pa.Buffer]]) -> Iterable[Sequence[list[pa.Buffer]]]:
+        """A slice, in parts that can be answered one after the other if it is too large."""
+        count = self.room.parts(packs)
+        return [packs] if count == 1 else divided(packs, self._finer(count), count)
 
     def _finer(self, count: int) -> list[StreamPackTask]:
         """What divides a slice again, each stream by its own reach."""

@@ -20,7 +20,7 @@ from spark_plugin.tasks.counting import Answer
 from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.tasks.grid import Grid, Slices
 from spark_plugin.tasks.joins import joined
-from spark_plugin.tasks.packing import EVENTS, Packing, bounded, taken
+from spark_plugin.tasks.packing import EVENTS, STREAM, Packing, bounded, taken
 from spark_plugin.tasks.slice_plan import Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED
 
@@ -94,9 +94,18 @@ class StreamPackTask(Packing[Slices]):
             IS_AHEAD: pa.array(are_ahead),
         }
 
+    def origin(self, packs: int) -> dict[str, pa.Array]:
+        """As in `Packing`: the number of the stream."""
+        return {STREAM: pa.array(np.full(packs, self.number, np.int64))}
+
+    @property
+    def number(self) -> int:
+        """Which of the streams it packs."""
+        return SIDES.index(self.side)
+
     @property
     def is_left(self) -> bool:
-        """Whether it packs left rows."""
+        """Whether its rows meet others where they are, and do not visit these."""
         return self.side == SIDES[LEFT]
 
     def late_and_early(self, pack: pa.Buffer, closed: int) -> tuple[pa.Table, pa.Table]:
@@ -158,7 +167,7 @@ class _Pack(NamedTuple):
 
     label: int
     is_late: bool
-    is_left: bool
+    stream: int
     is_own: bool
     events: pa.Buffer
 
@@ -190,8 +199,7 @@ class ClosedSliceTask(SliceTask):
         """The rows of some slices that follow each other."""
 
         def of(side: int, *, own: bool) -> list[pa.Buffer]:
-            is_left = side == LEFT
-            return [p.events for p in packs if p.is_left == is_left and (p.is_own or not own)]
+            return [p.events for p in packs if p.stream == side and (p.is_own or not own)]
 
         # A left event is joined in its own slice, with right events that are there or visit it.
         for left, right in self.sides((of(LEFT, own=True), of(RIGHT, own=False))):
@@ -216,7 +224,7 @@ class ClosedSliceTask(SliceTask):
 
     def _late(self, pack: _Pack) -> list[pa.Array]:
         """Late events as rows."""
-        side = LEFT if pack.is_left else RIGHT
+        side = pack.stream
         rows, name = unpacked([pack.events]), SIDES[side]
         found = [one_array(rows.column(key)) for key in self.layout.keys]
         if side == RIGHT:

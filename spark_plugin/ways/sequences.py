@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import types as T
 
@@ -46,11 +48,10 @@ from spark_plugin.frames.statistics import SideStatistics, measure_streams, refu
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import Room
 from spark_plugin.tasks.labels import partition_labels
-from spark_plugin.tasks.packing import EVENTS
+from spark_plugin.tasks.packing import EVENTS, STREAM
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.sequences import (
     LINKS,
-    STREAM,
     Question,
     SentStream,
     SequenceTask,
@@ -59,7 +60,7 @@ from spark_plugin.tasks.sequences import (
     job_of,
 )
 from spark_plugin.tasks.slice_plan import CellPlan
-from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, wire_layout
+from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, WireLayout, wire_layout
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
 from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
@@ -67,6 +68,7 @@ from spark_plugin.ways.join_sides import check_payload, event_frames, known_sche
 from spark_plugin.ways.limits import LIMITS
 
 _log = logging.getLogger("coincide")
+Task = TypeVar("Task", bound=SequenceTask)
 _BATCH_TUPLES = 1 << 16
 """Tuples of an output batch: small ones let the JVM read one while the worker fills the next."""
 
@@ -125,48 +127,21 @@ class _Sent:
     places: tuple[int, ...]
 
 
-class PlannedTuples:
-    """A search that is planned: its result, and what is known of it."""
+class TuplesPlan:
+    """What a search is planned of: the joins of streams, what is sent of each, and the output columns."""
 
-    def __init__(self, question: Question, *, observe: bool) -> None:
+    def __init__(self, question: Question) -> None:
         streams = question.streams
         if not streams.are_typed:
             streams = streams.typed([known_schema(frame) for frame in streams.tables])
             question = replace(question, streams=streams)
         self._streams, self._question = streams, question
-        _check_options(streams.options)
         self._reader = _FrameReader(streams)
         self._job: TuplesJob = job_of(question, self._reader)
         self._sent = _sent_of(streams, self._reader)
         check_payload([each.frame for each in self._sent])
         self._spark = self._sent[0].frame.spark
         check_workers(self._spark)
-        with queries_logged():
-            self._statistics = self._measured()
-            self._plans = self._planned()
-            _log.info("sequences: %s", self.why)
-            observable = not is_accelerated(self._spark)
-            self._observation = Observation() if observe and observable else None
-            self.dataframe = self._joined()
-
-    @property
-    def why(self) -> str:
-        """The plan in words."""
-        plan = self._plans[0]
-        told = "no planning job" if self._statistics is None else "rows were counted"
-        return f"{several(plan.count, 'slice')} of cells in time, {told}"
-
-    def _measured(self) -> list[SideStatistics] | None:
-        """What reading all streams shows; None where that is known without it."""
-        sent, options = [each.frame for each in self._sent], self._streams.options
-        known = [estimate_of_rows(frame) for frame in sent]
-        is_known = all(known) or any(frame.is_computed for frame in sent)
-        if options.invalid == "raise" and is_known and self._reaches(None) is not None:
-            return None
-        found = measure_streams(sent)
-        if options.invalid == "raise":
-            refuse_invalid(sent, found)
-        return found
 
     def _reaches(self, measured: list[SideStatistics] | None) -> list[Reach] | None:
         """How far the events of each stream that is sent reach; None where only a planning job tells."""
@@ -200,62 +175,6 @@ class PlannedTuples:
             own = any_length if right is None else right
             reaches.append(Reach(min(first), max(last), own, own))
         return reaches
-
-    def _planned(self) -> list[CellPlan]:
-        """Which slices the events of each stream that is sent go to."""
-        reaches = self._reaches(self._statistics)
-        assert reaches is not None
-        count = self._streams.options.slices or self._slices()
-        span = max(reach.last - reach.first for reach in reaches)
-        keyed = bool(self._streams.keys[0])
-        return [CellPlan(count, reach, keyed, span=span) for reach in reaches]
-
-    def _slices(self) -> int:
-        """How many slices have room, and keep all cores busy."""
-        tasks, options = parallelism(self._spark), self._streams.options
-        if self._statistics is not None:
-            rows = sum(each.matchable for each in self._statistics)
-            size = sum(each.matchable * each.row_bytes for each in self._statistics)
-            return slices_for(rows, int(size), options, LIMITS, tasks)
-        known = [estimate_of_rows(each.frame) for each in self._sent]
-        estimates = [each for each in known if each is not None]
-        if len(estimates) < len(known):
-            return LIMITS.waves_of_computed * tasks
-        rows, size = (
-            LIMITS.packed * sum(getattr(e, n) for e in estimates) for n in ("rows", "bytes")
-        )
-        return slices_for(rows, size, options, LIMITS, tasks)
-
-    def _joined(self) -> DataFrame:
-        streams, options, question = self._streams, self._streams.options, self._question
-        columns = self._columns()
-        names = tuple(column.name for column in columns)
-        packs, sent = zip(
-            *at_once(self._spark, [partial(self._packed, i) for i in range(len(self._sent))]),
-            strict=True,
-        )
-        plan = self._plans[0]
-        rows = reduce(DataFrame.unionAll, packs).repartition(plan.count, LABEL)
-        stage = Stage(
-            raise_invalid=options.invalid == "raise",
-            profile=gpu_profile(self._spark, streams.backend),
-            metrics=None if self._observation is None else metrics_name(names),
-            observation=self._observation,
-        )
-        # What is sent to tasks has no tables, and a task has one core.
-        bound = options.batch_pairs or _BATCH_TUPLES
-        alone = replace(
-            streams,
-            tables=(),
-            options=replace(options, threads=options.threads or 1, batch_pairs=bound),
-        )
-        task = SequenceTask(
-            question=replace(question, streams=alone), specs=self._reader.specs, tick=self._job.tick,
-            sent=sent, places=self._places(), names=names, metrics=stage.metrics,
-            room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
-        )  # fmt: skip
-        self._task = task
-        return decoded(stage.run(rows, task, wire_schema(columns)), columns)
 
     def _columns(self) -> list[OutputColumn]:
         """The output columns."""
@@ -292,23 +211,131 @@ class PlannedTuples:
                 )
         return tuple(found[k] for k in range(len(self._streams)))
 
-    def _packed(self, number: int) -> tuple[DataFrame, SentStream]:
-        """Packs of one stream, each of a slice."""
-        sent, plan = self._sent[number], self._plans[number]
-        frame, options = self._observed(number), self._streams.options
+    def _is_anchor(self, number: int) -> bool:
+        """Whether tuples may begin with the events of a stream that is sent."""
+        return any(place in self._job.anchors for place in self._sent[number].places)
+
+    def _on_the_wire(
+        self, frame: EventFrame, *, is_anchor: bool, has_keys: bool, is_salted: bool
+    ) -> tuple[DataFrame, WireLayout, pa.Schema]:
+        """Rows of a stream that are to be packed, their columns, and what is packed of them."""
         shareable, tested = (
             [frames.crosses_as_int64(frame.kind_of(name)) for name in names]
             for names in (frame.payload, frame.tested)
         )
         layout = wire_layout(len(frame.by), shareable, [], tested=(tested, []))
-        is_anchor = any(place in self._job.anchors for place in sent.places)
         keeps = is_anchor and _keeps_unmatched(self._question)
-        keys = (KEY_HASH,) if plan.needs_keys else ()
-        rows = wire_rows(frame, layout, keeps, options.invalid == "raise", place=keys)
-        salt = [f"{salt_of(frame, layout)} AS {SALT}"] if keeps else []
+        keys = (KEY_HASH,) if has_keys else ()
+        is_strict = self._streams.options.invalid == "raise"
+        rows = wire_rows(frame, layout, keeps, is_strict, place=keys)
+        salt = [f"{salt_of(frame, layout)} AS {SALT}"] if keeps and is_salted else []
         rows = rows.selectExpr(*layout.columns, *keys, *salt)
-        schema = arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
-        given = self._files[number]
+        return rows, layout, arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
+
+    def _task(self, kind: type[Task], columns: Sequence[OutputColumn], **more: Any) -> Task:
+        """What answers slices, whose packs are of a plan."""
+        # What is sent to tasks has no tables, and a task has one core.
+        streams, options = self._streams, self._streams.options
+        bound = options.batch_pairs or _BATCH_TUPLES
+        alone = replace(
+            streams,
+            tables=(),
+            options=replace(options, threads=options.threads or 1, batch_pairs=bound),
+        )
+        return kind(
+            question=replace(self._question, streams=alone), specs=self._reader.specs,
+            tick=self._job.tick, places=self._places(),
+            names=tuple(column.name for column in columns), **more,
+        )  # fmt: skip
+
+
+class PlannedTuples(TuplesPlan):
+    """A search that is planned: its result, and what is known of it."""
+
+    def __init__(self, question: Question, *, observe: bool) -> None:
+        _check_options(question.streams.options)
+        super().__init__(question)
+        with queries_logged():
+            self._statistics = self._measured()
+            self._plans = self._planned()
+            _log.info("sequences: %s", self.why)
+            observable = not is_accelerated(self._spark)
+            self._observation = Observation() if observe and observable else None
+            self.dataframe = self._joined()
+
+    @property
+    def why(self) -> str:
+        """The plan in words."""
+        plan = self._plans[0]
+        told = "no planning job" if self._statistics is None else "rows were counted"
+        return f"{several(plan.count, 'slice')} of cells in time, {told}"
+
+    def _measured(self) -> list[SideStatistics] | None:
+        """What reading all streams shows; None where that is known without it."""
+        sent, options = [each.frame for each in self._sent], self._streams.options
+        known = [estimate_of_rows(frame) for frame in sent]
+        is_known = all(known) or any(frame.is_computed for frame in sent)
+        if options.invalid == "raise" and is_known and self._reaches(None) is not None:
+            return None
+        found = measure_streams(sent)
+        if options.invalid == "raise":
+            refuse_invalid(sent, found)
+        return found
+
+    def _planned(self) -> list[CellPlan]:
+        """Which slices the events of each stream that is sent go to."""
+        reaches = self._reaches(self._statistics)
+        assert reaches is not None
+        count = self._streams.options.slices or self._slices()
+        span = max(reach.last - reach.first for reach in reaches)
+        keyed = bool(self._streams.keys[0])
+        return [CellPlan(count, reach, keyed, span=span) for reach in reaches]
+
+    def _slices(self) -> int:
+        """How many slices have room, and keep all cores busy."""
+        tasks, options = parallelism(self._spark), self._streams.options
+        if self._statistics is not None:
+            rows = sum(each.matchable for each in self._statistics)
+            size = sum(each.matchable * each.row_bytes for each in self._statistics)
+            return slices_for(rows, int(size), options, LIMITS, tasks)
+        known = [estimate_of_rows(each.frame) for each in self._sent]
+        estimates = [each for each in known if each is not None]
+        if len(estimates) < len(known):
+            return LIMITS.waves_of_computed * tasks
+        rows, size = (
+            LIMITS.packed * sum(getattr(e, n) for e in estimates) for n in ("rows", "bytes")
+        )
+        return slices_for(rows, size, options, LIMITS, tasks)
+
+    def _joined(self) -> DataFrame:
+        streams, options = self._streams, self._streams.options
+        columns = self._columns()
+        names = tuple(column.name for column in columns)
+        packs, sent = zip(
+            *at_once(self._spark, [partial(self._packed, i) for i in range(len(self._sent))]),
+            strict=True,
+        )
+        plan = self._plans[0]
+        rows = reduce(DataFrame.unionAll, packs).repartition(plan.count, LABEL)
+        stage = Stage(
+            raise_invalid=options.invalid == "raise",
+            profile=gpu_profile(self._spark, streams.backend),
+            metrics=None if self._observation is None else metrics_name(names),
+            observation=self._observation,
+        )
+        task = self._task(
+            SequenceTask, columns, sent=sent, metrics=stage.metrics,
+            room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
+        )  # fmt: skip
+        return decoded(stage.run(rows, task, wire_schema(columns)), columns)
+
+    def _packed(self, number: int) -> tuple[DataFrame, SentStream]:
+        """Packs of one stream, each of a slice."""
+        plan = self._plans[number]
+        frame, is_anchor = self._observed(number), self._is_anchor(number)
+        rows, layout, schema = self._on_the_wire(
+            frame, is_anchor=is_anchor, has_keys=plan.needs_keys, is_salted=True
+        )
         # The RAPIDS Accelerator takes no binaries into Python.
         as_numbers = is_accelerated(self._spark)
         task = StreamPackTask(
@@ -316,10 +343,11 @@ class PlannedTuples:
             as_numbers=as_numbers, number=number, is_anchor=is_anchor,
         )  # fmt: skip
         kind = "array<bigint>" if as_numbers else "binary"
-        columns = f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}"
+        columns, given = f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}", self._files[number]
         if given is None:
             packs = rows.mapInArrow(task, columns)
         else:
+            keeps = is_anchor and _keeps_unmatched(self._question)
             packs = packs_of_files(
                 self._spark, frame, given, task, layout, columns,
                 keeps_unmatched=keeps, has_keys=plan.needs_keys, has_salt=keeps,
@@ -337,7 +365,7 @@ class PlannedTuples:
             link = self._streams.link(place, other, next(iter(self._windows)))
             payload, tested = each.frame.payload, each.frame.tested
             needed = list(dict.fromkeys([*payload, *tested]))
-            link = replace(link, left_columns=needed)
+            link = replace(link, left_columns=needed, right_columns=(), needs=((), ()))
             frame = replace(each.frame, payload=needed, tested=[])
             given = file_sides((frame, self._reader.frames[other]), link)[0]
             if given is not None:

@@ -138,7 +138,7 @@ def simulated(
         let_out = operator.batch(packs, watermark)
         found += _joined(plan, let_out)
         for row in packs:
-            seen[not row.is_left] = max(seen[not row.is_left], row.seen)
+            seen[row.stream] = max(seen[row.stream], row.seen)
         watermark = max(
             watermark, min(s // 1000 - d for s, d in zip(seen, case.delays, strict=True))
         )

@@ -105,7 +105,8 @@ class LinkArguments(JoinArguments):
 class Streams:
     """The streams of a sequence or coincidence, in their order, and what is the same for all links.
 
-    `twins` are places that have the same events: one table, with the same times.
+    `twins` are places that have the same events: one table, with the same times. `longest` are the declared
+    lengths of their timestamps, if any are.
     """
 
     tables: tuple[Any, ...]
@@ -119,6 +120,7 @@ class Streams:
     options: CorrelateOptions
     where: GivenWhere | Where | PairFilter = None
     tuples: Tuples = "sequence"
+    longest: tuple[Duration | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.where, (Where, PairFilter)):
@@ -181,13 +183,16 @@ class Streams:
 
     def link(self, left: int, right: int, window: Within) -> LinkArguments:
         """The join of two of them."""
-        pair = left, right
+        pair, options = (left, right), self.options
+        if self.longest:
+            own, other = (self.longest[each] for each in pair)
+            options = replace(options, left_longest=own, right_longest=other)
         return LinkArguments(
             TimingCondition(window, self.confidence),
             left_time=self.times[left], right_time=self.times[right],
             left_columns=self.columns[left], right_columns=self.columns[right],
             by=list(zip(*(self.keys[each] for each in pair), strict=True)),
-            backend=self.backend, options=self.options,
+            backend=self.backend, options=options,
             called=(self.names[left], self.names[right]),
             needs=(self.tested[left], self.tested[right]),
             words=str(self.where) if self.is_open else None,

@@ -14,7 +14,13 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from coincide.engine.backends import check_task_devices
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
-from coincide.model.options import OUTPUT_ROWS, check_choice, check_count, check_no_most
+from coincide.model.options import (
+    OUTPUT_ROWS,
+    CorrelateOptions,
+    check_choice,
+    check_count,
+    check_no_most,
+)
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from coincide.model.units import TIME_LIMIT, Duration, Tick
 from spark_plugin.cluster.connect import context_of
@@ -197,9 +203,14 @@ def check_join(arguments: PairArguments) -> None:
             f"{argument('including', arguments.including)} may need an event of any age, but a stream"
             " keeps events as long as its window reaches. Remove it, or widen the window."
         )
-    check_no_most(arguments.options, "a stream has no end")
-    check_task_devices(arguments.options)
-    options, cures = arguments.options, {"way": "Remove it.", "slices": "Use slice_length."}
+    check_options_of_streams(arguments.options)
+
+
+def check_options_of_streams(options: CorrelateOptions) -> None:
+    """Refuse options of whole tables."""
+    check_no_most(options, "a stream has no end")
+    check_task_devices(options)
+    cures = {"way": "Remove it.", "slices": "Use slice_length."}
     for name, usual in (("way", "auto"), ("slices", None)):
         if getattr(options, name) != usual:
             raise ConditionError(

@@ -16,7 +16,7 @@ from coincide.model.errors import ConditionError, brief
 from spark_plugin.tasks.blobs import packed, rows_of
 from spark_plugin.tasks.connection import prepare_task
 from spark_plugin.tasks.monitors import Monitors
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT
+from spark_plugin.tasks.packing import EVENTS, STREAM
 from spark_plugin.tasks.streaming import (
     AHEAD_ROWS,
     FIRST,
@@ -30,11 +30,11 @@ from spark_plugin.tasks.streaming import (
 from spark_plugin.tasks.wire import LABEL
 
 BUFFERED = (
-    f"{LABEL} bigint, {IS_LATE} boolean, {IS_LEFT} boolean, {IS_OWN} boolean, {ROWS} bigint,"
+    f"{LABEL} bigint, {IS_LATE} boolean, {STREAM} bigint, {IS_OWN} boolean, {ROWS} bigint,"
     f" {AHEAD_ROWS} bigint, {EVENTS} binary"
 )
 """The columns of packs that come out."""
-_STORED = f"{IS_LEFT} boolean, {IS_OWN} boolean, {FIRST} bigint, {LAST} bigint, {EVENTS} binary"
+_STORED = f"{STREAM} bigint, {IS_OWN} boolean, {FIRST} bigint, {LAST} bigint, {EVENTS} binary"
 _NEVER = 2**63
 _PART_BYTES = 16 << 20
 """Packs that are taken at once: a monitor looks at all that it remembers each time."""
@@ -43,7 +43,7 @@ _PART_BYTES = 16 << 20
 class _Stored(NamedTuple):
     """A pack in the state."""
 
-    is_left: bool
+    stream: int
     is_own: bool
     first: int  # that is not closed yet
     last: int
@@ -76,7 +76,7 @@ class Buffer(StatefulProcessor, ABC):
         kept: list[_Stored] = []
         for row in rows:
             slices = row.first or 0, row.last or 0
-            pack = _Stored(row.is_left, row.is_own, *slices, bytes(row.events))
+            pack = _Stored(row.stream, row.is_own, *slices, bytes(row.events))
             if row.first is None:
                 yield _let_out(label, pack)
                 continue
@@ -164,7 +164,7 @@ class Buffer(StatefulProcessor, ABC):
 
     def _task(self, pack: _Stored) -> StreamPackTask:
         """What has packed it."""
-        return next(task for task in self._tasks if task.is_left == pack.is_left)
+        return next(task for task in self._tasks if task.number == pack.stream)
 
     def _late(self, label: int, pack: _Stored, *, is_ahead: bool) -> Row:
         rows = rows_of(pa.py_buffer(pack.events))
@@ -245,7 +245,7 @@ class MonitorBuffer(Buffer):
         monitor = self._monitors.monitor(None if state is None else bytes(state))
         before = self._grid.begin_after(until)
         for found in self._monitors.found(monitor, self._parts(closed), before):
-            yield _let_out(label, _Stored(True, True, 0, 0, bytes(found)))
+            yield _let_out(label, _Stored(0, True, 0, 0, bytes(found)))
         due, waits_for = None, monitor.waits_for()
         if waits_for is not None:
             due = self._grid.closes(max(until + 1, self._grid.first_beyond(waits_for)))
@@ -285,7 +285,7 @@ def _repacked(pack: _Stored, rows: pa.Table) -> list[_Stored]:
 
 def _let_out(label: int, pack: _Stored, *, late_rows: int = 0, ahead_rows: int = 0) -> Row:
     return Row(
-        label=label, is_late=late_rows + ahead_rows > 0, is_left=pack.is_left, is_own=pack.is_own,
+        label=label, is_late=late_rows + ahead_rows > 0, stream=pack.stream, is_own=pack.is_own,
         late_rows=late_rows, ahead_rows=ahead_rows, events=pack.events,
     )  # fmt: skip
 

@@ -27,7 +27,6 @@ from spark_plugin.frames.stage import gpu_profile
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import Room
 from spark_plugin.tasks.grid import Grid
-from spark_plugin.tasks.packing import IS_LEFT
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.streaming import (
     LATE,
@@ -219,9 +218,8 @@ class StreamPlan:
 
     def closed(self, packs: DataFrame) -> DataFrame:
         """The packs of slices that are closed, and late ones."""
-        sides = dict(zip(self.asked.sides, (IS_LEFT, f"NOT {IS_LEFT}"), strict=True))
         buffer = SliceBuffer(self.packers, keeps_late=self._tells_late)
-        return let_out(packs, buffer, self.asked.name, sides)
+        return let_out(packs, buffer, self.asked.name, self.asked.sides)
 
     @property
     def _tells_late(self) -> bool:

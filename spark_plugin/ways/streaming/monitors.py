@@ -140,6 +140,6 @@ class MonitorArguments:
         columns = [OutputColumn(name, kind, words=words.get(name, ())) for name, kind in made]
         schema = wire_schema(columns)
         buffer = MonitorBuffer(new_monitors(tuple(schema.names)), task)
-        found = let_out(packs, buffer, self.name, {self.side: "true"})
+        found = let_out(packs, buffer, self.name, [self.side])
         made_known = found.mapInArrow(FoundTask(arrow_schema(schema)), schema)
         return counted_output(decoded(made_known, columns), self.name)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_plugin.frames.columns import encode, quoted, text
 from spark_plugin.frames.events import LAST_SECOND
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT
+from spark_plugin.tasks.packing import EVENTS, STREAM
 from spark_plugin.tasks.streaming import (
     AHEAD_ROWS,
     BOUNDS,
@@ -27,7 +27,7 @@ from spark_plugin.ways.streaming.buffer import BUFFERED, Buffer
 
 PACKED = (
     f"{LABEL} bigint, {', '.join(f'{name} bigint' for name in BOUNDS)}, {SEEN} bigint,"
-    f" {IS_OWN} boolean, {IS_AHEAD} boolean, {IS_LEFT} boolean, {EVENTS} binary"
+    f" {IS_OWN} boolean, {IS_AHEAD} boolean, {STREAM} bigint, {EVENTS} binary"
 )
 """The columns of packs on their way to the state."""
 CLOCK = "_clock"
@@ -61,13 +61,13 @@ def packed(
     return packs.observe(f"{name}{CLOCK}", F.expr(time).alias("latest"))
 
 
-def let_out(packs: DataFrame, buffer: Buffer, name: str, sides: Mapping[str, str]) -> DataFrame:
-    """What comes out of the state; of sides, by their tests, rows that take no part are counted."""
+def let_out(packs: DataFrame, buffer: Buffer, name: str, sides: Sequence[str]) -> DataFrame:
+    """What comes out of the state; of sides, in their order, rows that take no part are counted."""
     found = packs.groupBy(LABEL).transformWithState(buffer, BUFFERED, "append", "EventTime")
     totals = (
-        F.expr(f"coalesce(sum(IF({test}, {rows}, 0L)), 0L)").alias(f"{side}{ending}")
+        F.expr(f"coalesce(sum(IF({STREAM} = {number}, {rows}, 0L)), 0L)").alias(f"{side}{ending}")
         for rows, ending in ((ROWS, ""), (AHEAD_ROWS, AHEAD))
-        for side, test in sides.items()
+        for number, side in enumerate(sides)
     )
     return found.observe(f"{name}_late", *totals)
 
@@ -85,6 +85,7 @@ def ticking(clock: DataFrame, settings: bytes) -> DataFrame:
         f"CAST({text(str(SETTINGS))} AS BIGINT) AS {LABEL}",
         *(f"CAST(NULL AS BIGINT) AS {name}" for name in BOUNDS),
         f"coalesce({time}, {EARLIEST}L) AS {SEEN}",
-        *(f"false AS {name}" for name in (IS_OWN, IS_AHEAD, IS_LEFT)),
+        *(f"false AS {name}" for name in (IS_OWN, IS_AHEAD)),
+        f"0L AS {STREAM}",
         f"X'{settings.hex()}' AS {EVENTS}",
     )  # fmt: skip

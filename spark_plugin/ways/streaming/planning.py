@@ -16,7 +16,7 @@ from coincide.engine.join.spec import AnySpec
 from coincide.model.condition import Window
 from coincide.model.errors import ConditionError, argument, option
 from coincide.model.sides import LEFT, RIGHT
-from coincide.model.units import NANOSECONDS_PER_UNIT, UNBOUNDED
+from coincide.model.units import NANOSECONDS_PER_UNIT, UNBOUNDED, Duration, Tick
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.grid import TOGETHER, Grid
 from spark_plugin.tasks.samples import Reach
@@ -51,27 +51,33 @@ def plan_grid(
     nanoseconds = check_tick(tick)
     reach = _reach(sides, spec)
     beyond = _beyond(sides, spec, reach, is_told=arguments.keeps_right)
-    span = reach.last - reach.first
-    millisecond = -(-2_000_000 // nanoseconds)
-    if asked.slice_length is None:
-        length = max(span, beyond + 2 * max(asked.ticks_of_delays(tick)), millisecond)
-        length = 2 * round_length(-(-length // 2), nanoseconds)
-    else:
-        length = 2 * ticks("slice_length", asked.slice_length, tick)
-        least = max(millisecond, -(-span // _MOST_VISITS))
-        if length < least:
-            raise ConditionError(
-                f"{argument('slice_length', asked.slice_length)} is too short: slices must have at"
-                f" least 1 ms, and 1/{_MOST_VISITS} of the {span // 2:,} ticks in which a left"
-                f" event can have matches. Give at least {-(-least // 2):,} ticks."
-            )
+    delay = 2 * max(asked.ticks_of_delays(tick))
+    length = length_of_slices(asked.slice_length, reach.last - reach.first, beyond + delay, tick)
     tasks = key_buckets(sides[0].spark, asked.key_buckets)
     return Grid(
         length=length, beyond=beyond, buckets=tasks if sides[0].by else 1, reach=reach,
         useful=spec.largest_useful, nanoseconds=nanoseconds, keeps_right=arguments.keeps_right,
-        is_one_stream=spec.is_one_stream, delay=2 * max(asked.ticks_of_delays(tick)),
-        together=_together(tasks, arguments.keeps_right, has_keys=bool(sides[0].by)),
+        is_one_stream=spec.is_one_stream, delay=delay,
+        together=together_of(tasks, arguments.keeps_right, has_keys=bool(sides[0].by)),
     )  # fmt: skip
+
+
+def length_of_slices(given: Duration | None, span: int, waits: int, tick: Tick) -> int:
+    """How long slices are, half ticks, of events that reach so wide and wait so long: half ticks."""
+    nanoseconds = check_tick(tick)
+    millisecond = -(-2_000_000 // nanoseconds)
+    if given is None:
+        length = max(span, waits, millisecond)
+        return 2 * round_length(-(-length // 2), nanoseconds)
+    length = 2 * ticks("slice_length", given, tick)
+    least = max(millisecond, -(-span // _MOST_VISITS))
+    if length < least:
+        raise ConditionError(
+            f"{argument('slice_length', given)} is too short: slices must have at"
+            f" least 1 ms, and 1/{_MOST_VISITS} of the {span // 2:,} ticks in which an"
+            f" event can have matches. Give at least {-(-least // 2):,} ticks."
+        )
+    return length
 
 
 def round_length(ticks: int, nanoseconds: int) -> int:
@@ -87,7 +93,7 @@ def round_length(ticks: int, nanoseconds: int) -> int:
     return -(-min(found, following) // nanoseconds)
 
 
-def _together(tasks: int, keeps_right: bool, *, has_keys: bool) -> int:
+def together_of(tasks: int, keeps_right: bool, *, has_keys: bool) -> int:
     """Slices with one label, which one task joins at once."""
     if keeps_right:  # what no left event meets is sought in whole slices
         return 1
@@ -119,18 +125,21 @@ def _reach(sides: Sides, spec: AnySpec) -> Reach:
 
 def _beyond(sides: Sides, spec: AnySpec, reach: Reach, *, is_told: bool) -> int:
     """Half ticks from the end of a slice to the last max_time of events that it is the first one of."""
-    leans = []
-    for side, useful in zip(sides, spec.largest_useful, strict=True):
-        lengths = lengths_of(side.times)
-        longest = useful if lengths is None else min(lengths[1], useful)
-        model = side.times.model
-        # A key is anywhere in a support, and in its middle if the density is symmetric.
-        leans.append((model.longest(longest) or 0) * (1 if model.is_symmetric else 2))
+    leans = list(map(lean_of, sides, spec.largest_useful))
     left, right = 0, reach.last
     if is_told or spec.is_one_stream:
         right = max(right, 0)
         left = right if spec.is_one_stream else max(0, -reach.first)
     return max(leans[LEFT] + left, leans[RIGHT] + right)
+
+
+def lean_of(side: EventFrame, useful: int) -> int:
+    """Half ticks from the key of an event, whose shape is useful, to its max_time at most."""
+    lengths = lengths_of(side.times)
+    longest = useful if lengths is None else min(lengths[1], useful)
+    model = side.times.model
+    # A key is anywhere in a support, and in its middle if the density is symmetric.
+    return (model.longest(longest) or 0) * (1 if model.is_symmetric else 2)
 
 
 def key_buckets(spark: SparkSession, given: int | None) -> int:
@@ -149,7 +158,7 @@ def settings_of(
         "within": f"{window.lo} to {window.hi} {unit}",
         "confidence": window.confidence,
         "relation": None if type(window) is Window else repr(window),
-        "by": [_columns(side, side.by) for side in sides],
+        "by": [keys_of(side) for side in sides],
         "where": str(spec.where.where.expression) if isinstance(spec.where, PairFilter) else None,
         "streams": 1 if spec.is_one_stream else 2,
         "slice_length": f"{grid.ticks} {unit}",
@@ -157,10 +166,22 @@ def settings_of(
         "key_buckets": buckets,
     }
     for name, side in zip(arguments.prefixes, sides, strict=True):
-        settings[f"{name}_time"] = _columns(side, side.times.columns)
-        settings[f"{name}_timestamps"] = _model(side)
-        settings[f"{name}_columns"] = _columns(side, [*side.payload, *side.tested])
+        settings |= settings_of_events(name, side)
     return as_bytes(settings)
+
+
+def settings_of_events(name: str, side: EventFrame) -> dict[str, object]:
+    """All that is packed of a stream, by names that begin with its own."""
+    return {
+        f"{name}_time": _columns(side, side.times.columns),
+        f"{name}_timestamps": _model(side),
+        f"{name}_columns": _columns(side, [*side.payload, *side.tested]),
+    }
+
+
+def keys_of(side: EventFrame) -> list[str]:
+    """The keys of a stream, with their types."""
+    return _columns(side, side.by)
 
 
 def _columns(side: EventFrame, names: Sequence[str]) -> list[str]:

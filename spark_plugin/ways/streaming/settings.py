@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
-FORMAT = 5
+FORMAT = 6
 """The version of settings and of what streams remember; another one cannot go on."""
 
 

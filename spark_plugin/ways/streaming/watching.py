@@ -35,6 +35,7 @@ class Watched:
     delays: dict[str, str]
     aheads: dict[str, str]
     waits: bool = False
+    cure: str = "idle_after or {}_clock"  # what helps where an input is silent
 
 
 def watch(spark: SparkSession, name: str, watched: Watched) -> None:
@@ -72,7 +73,7 @@ class _Run:
     """A running stream: when each side had rows last, and what was said of it."""
 
     last: list[float]
-    is_said: list[bool] = field(default_factory=lambda: [False, False])
+    is_said: list[bool]
     has_late: set[str] = field(default_factory=set)
     has_ahead: set[str] = field(default_factory=set)
     has_too_long: set[str] = field(default_factory=set)
@@ -108,7 +109,8 @@ class Watcher:
             late = metrics.get(f"{name}_late")
             if late is None:
                 continue
-            found = self._runs.setdefault((run, name), _Run([now, now]))
+            count = len(watched.delays)
+            found = self._runs.setdefault((run, name), _Run([now] * count, [False] * count))
             _say_late(found, watched, late)
             _say_ahead(found, watched, late)
             sides = [metrics.get(f"{name}_{side}") for side in watched.delays]
@@ -159,14 +161,15 @@ def _say_too_long(run: _Run, watched: Watched, rows: Sequence[Row | None]) -> No
 
 
 def _say_silent(run: _Run, watched: Watched, rows: list[int], now: float) -> None:
-    sides = list(watched.delays)
-    for i, side in enumerate(sides):
-        if rows[i]:
+    has_rows = {side for side, count in zip(watched.delays, rows, strict=True) if count}
+    for i, side in enumerate(watched.delays):
+        if side in has_rows:
             run.last[i], run.is_said[i] = now, False
-        elif rows[1 - i] and now - run.last[i] >= _PATIENCE and not run.is_said[i]:
+        elif has_rows and now - run.last[i] >= _PATIENCE and not run.is_said[i]:
             run.is_said[i] = True
             _log.warning(
-                "%s: %s has had no rows for %.0f s, so rows of %s wait. Give idle_after or"
-                " %s_clock if it may be silent",
-                watched.operator, side, now - run.last[i], sides[1 - i], side,
+                "%s: %s has had no rows for %.0f s, so rows of %s wait. Give %s if it may be silent",
+                watched.operator, side, now - run.last[i],
+                " and ".join(each for each in watched.delays if each in has_rows),
+                watched.cure.format(side),
             )  # fmt: skip

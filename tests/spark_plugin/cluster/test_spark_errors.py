@@ -19,6 +19,7 @@ from coincide import (
     spark_errors_as_ours,
     transitions,
 )
+from spark_plugin.cluster.spark_errors import explain_spark
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.spark_cases import frame
 from tests.helpers.spark_streams import stream_of, write_files
@@ -75,3 +76,16 @@ def test_errors_of_a_query_without_an_end_are_ours(spark: SparkSession, tmp_path
         DataError, match=r"other streams to read \(found 2 in it, and 4 now\)\. Give"
     ):
         run(joined(spark, tmp_path, idle_after="9s"), tmp_path)
+
+
+def test_a_state_of_another_form_is_another_version() -> None:
+    raised = (
+        "[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema does not match existing"
+    )
+    assert explain_spark(
+        ValueError(f"[STREAM_FAILED] Query [id = 1] {raised} state value schema.")
+    ) == (
+        True,
+        "the checkpoint was begun by another version, whose state has another form (found other columns in"
+        " it). Begin with a new checkpoint.",
+    )

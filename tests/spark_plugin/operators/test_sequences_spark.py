@@ -211,7 +211,10 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
     copy = frame.selectExpr("*")
     return {
         "a table": (lambda: sequences([frame, table], **two), SchemaError, "b must be a Spark DataFrame"),
-        "a stream": (lambda: sequences([frame, stream], **two), ConditionError, "b is a streaming"),
+        "a stream": (
+            lambda: sequences([frame, stream], **two), ConditionError,
+            "b is a streaming.*Use sequence_streams",
+        ),
         "a broadcast": (
             lambda: sequences([frame, copy], **two, options=CorrelateOptions(way="broadcast")),
             ConditionError, "an exchange .found way='broadcast'.",

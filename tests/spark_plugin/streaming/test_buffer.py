@@ -60,7 +60,7 @@ def pack(*of: int, is_left: bool = True, visits: Sequence[int] = (), **more: Any
     first, last = min([*slices, *visits]), max([*slices, *visits])
     told = {"first": first, "last": last, "due_first": first, "due_last": max(slices)}
     given = {
-        "is_left": is_left,
+        "stream": 0 if is_left else 1,
         "is_own": True,
         "is_ahead": False,
         "events": blob(*of, is_left=is_left),
@@ -70,12 +70,12 @@ def pack(*of: int, is_left: bool = True, visits: Sequence[int] = (), **more: Any
 
 def untimed(events: bytes = b"") -> Row:
     nothing = dict.fromkeys(("first", "last", "due_first", "due_last"))
-    return Row(is_left=True, is_own=True, is_ahead=False, events=events or blob(1), **nothing)
+    return Row(stream=0, is_own=True, is_ahead=False, events=events or blob(1), **nothing)
 
 
 def let_out(operator: Operator, watermark: int) -> list[tuple[str, list[int]]]:
     """The side and the times of each pack that comes out."""
-    return [("lr"[not row.is_left], times(row)) for row in operator.batch([], watermark)]
+    return [("lr"[row.stream], times(row)) for row in operator.batch([], watermark)]
 
 
 def test_rows_come_out_as_their_slices_are_closed() -> None:
@@ -144,11 +144,11 @@ def test_rows_meet_once_with_any_micro_batches_and_watermarks(seed: int, kind: s
         let = operator.batch([each for each in packs if each.label != SETTINGS], watermark)
         for row in let:
             if row.is_own or row.is_late:
-                (late if row.is_late else own)[not row.is_left].update(times(row))
+                (late if row.is_late else own)[row.stream].update(times(row))
         for label in {row.label for row in let}:
             one = [row for row in let if row.label == label and not row.is_late]
-            left = [a for row in one if row.is_left and row.is_own for a in times(row)]
-            right = [b for row in one if not row.is_left for b in times(row)]
+            left = [a for row in one if row.stream == 0 and row.is_own for a in times(row)]
+            right = [b for row in one if row.stream == 1 for b in times(row)]
             met.update((a, b) for a in left for b in right)
     if is_one_stream:
         late[1] = late[0]
