@@ -139,7 +139,7 @@ def sequence_streams(
         confidence,
         backend,
         options,
-        _check("sequence_tables"),
+        check=_check("sequence_tables"),
     )
     question = SequenceArguments(
         streams=streams, windows=windows_of(windows, streams),
@@ -217,7 +217,7 @@ def coincidence_streams(
     )  # fmt: skip
     streams = streams_of(
         dataframes, names, time, by, columns, confidence, backend, options,
-        _check("coincidence_tables"),
+        check=_check("coincidence_tables"), tuples="set",
     )  # fmt: skip
     question = CoincidenceArguments(
         streams=streams, windows=windows_between(within, streams),

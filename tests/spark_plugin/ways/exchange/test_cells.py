@@ -14,8 +14,8 @@ import pytest
 from coincide.engine.events.timestamps import INTERVALS
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.tasks.blobs import packed, unpacked
-from spark_plugin.tasks.exchange import Room, SliceTask, _divided
-from spark_plugin.tasks.packing import EVENTS, IS_LEFT
+from spark_plugin.tasks.exchange import Room, SliceTask, divided
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.slice_plan import CellPlan, Places
 from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED, wire_layout
@@ -168,7 +168,10 @@ def test_a_slice_that_is_too_large_is_joined_in_parts(most: tuple[int, int]) -> 
     assert (count == 1) == (min(most) == 1 << 30)
     schemas = sides[0].schema, sides[1].schema
     plan, models = room.plan.finer(count), (INTERVALS, INTERVALS)
-    parts = list(_divided(packs, plan, schemas, models))  # type: ignore[arg-type]
+    tasks = [
+        PackTask(side, schemas[i], models[i], plan, np.arange(count)) for i, side in enumerate(SIDES)
+    ]
+    parts = list(divided(packs, tasks, count))
     assert packs == ([], [])
     assert len(parts) == count
     # However many packs there were, of a side a part has but one.
