@@ -35,7 +35,7 @@ LINKS = "links"
 """Beginning of the names of numbers of links."""
 
 Question = SequenceArguments | CoincidenceArguments
-"""What is asked of streams."""
+"""A question of streams."""
 
 
 def job_of(question: Question, reader: Reader) -> TuplesJob:
@@ -92,7 +92,7 @@ def _with_unmatchable(
 
 @dataclass(frozen=True, kw_only=True)
 class SentStream:
-    """One of the streams that are sent, which may stand at several places.
+    """One of the streams that are sent, which may be at several places.
 
     Parameters
     ----------

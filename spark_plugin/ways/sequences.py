@@ -139,7 +139,7 @@ class TuplesPlan:
         check_workers(self._spark)
 
     def _reaches(self, measured: list[SideStatistics] | None) -> list[Reach] | None:
-        """How far the events of each stream that is sent reach; None where it takes a look at them."""
+        """How far the events of each stream that is sent reach; None where only their rows say it."""
         lengths = [lengths_of(each.frame.times) for each in self._sent]
         if measured is not None:
             seen = [(each.shortest, each.longest) for each in measured]
@@ -220,7 +220,7 @@ class TuplesPlan:
         return rows, layout, arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
 
     def _task(self, kind: type[Task], columns: Sequence[OutputColumn], **more: Any) -> Task:
-        """What answers slices, whose packs are of a plan."""
+        """What answers slices."""
         # What is sent to tasks has no tables, and a task has one core.
         streams, options = self._streams, self._streams.options
         bound = options.batch_pairs or _BATCH_TUPLES
@@ -335,7 +335,7 @@ class PlannedTuples(TuplesPlan):
         return packs, told
 
     def _observed(self, number: int) -> EventFrame:
-        """A stream, whose rows are counted on their way if nobody has looked at them."""
+        """A stream, whose rows are counted on their way if no job has."""
         frame = self._sent[number].frame
         if self._statistics is not None or self._observation is None:
             return frame
