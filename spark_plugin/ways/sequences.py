@@ -233,7 +233,7 @@ class TuplesPlan:
         return rows, layout, arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
 
     def _task(self, kind: type[Task], columns: Sequence[OutputColumn], **more: Any) -> Task:
-        """What answers slices, whose packs are of a plan."""
+        """What answers slices."""
         # What is sent to tasks has no tables, and a task has one core.
         streams, options = self._streams, self._streams.options
         bound = options.batch_pairs or _BATCH_TUPLES

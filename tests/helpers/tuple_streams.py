@@ -65,7 +65,7 @@ def _moved(table: pa.Table) -> pa.Table:
     return table
 
 
-def drawn_arrivals(rng: random.Random, case: Case) -> Arrivals:
+def drawn_arrivals(rng: random.Random, case: Case, confidence: float) -> Arrivals:
     """Rows that come by their times, some within their delay and some later."""
     own = {id(table): table for table in case.tables}
     late = rng.choice([0.0, 0.2, 0.4])
@@ -87,9 +87,11 @@ def drawn_arrivals(rng: random.Random, case: Case) -> Arrivals:
         batches[number] = [rows.slice(a, b - a) for a, b in pairwise([0, *ends, len(comes)])]
     named = [timestamp_names("time", time) for time in case.times.values()]
     are_known = all(each.is_exact or each.lengths is not None for each in named)
+    are_uniform = all(each.lengths is None for each in named)
+    is_declared = not are_known and not (are_uniform and confidence >= 0.5 and rng.random() < 0.5)
     return Arrivals(
         batches, {name: delays[id(t)] for name, t in zip(case.names, case.tables, strict=True)},
-        None if are_known else 4, rng.choice([None, 7, 7, 50]), rng.choice([1, 2, 5]),
+        4 if is_declared else None, rng.choice([None, 7, 7, 50]), rng.choice([1, 2, 5]),
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def check_sequences(spark: SparkSession, seed: int) -> tuple[int, int]:
     rng = random.Random(seed)
     case, asked = asked_of_sequences(rng)
     case = later(case)
-    arrivals = drawn_arrivals(rng, case)
+    arrivals = drawn_arrivals(rng, case, asked.words["confidence"])
     found, late = simulated(spark, case, asked, arrivals, rng.choice([1, 3, 32]))
     expected = sequence_tables(timely(case, late), **asked.words)
     assert found.schema == expected.schema
@@ -61,7 +61,7 @@ def check_coincidences(spark: SparkSession, seed: int) -> tuple[int, int]:
     rng = random.Random(seed)
     case, asked = asked_of_coincidences(rng)
     case = later(case)
-    arrivals = drawn_arrivals(rng, case)
+    arrivals = drawn_arrivals(rng, case, asked.words["confidence"])
     found, late = simulated(spark, case, asked, arrivals)
     expected = coincidence_tables(timely(case, late), **asked.words)
     assert found.schema == expected.schema

@@ -78,6 +78,29 @@ def test_a_silent_side_is_named_once(
         assert all("right has had no rows" in each and "right_clock" in each for each in words)
 
 
+def test_one_silent_stream_of_three_is_named_with_its_cure(
+    clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "coincide")
+    watcher = Watcher()
+    names = dict.fromkeys("abc", "delay")
+    watcher.names["x"] = Watched(
+        "sequence_streams", names, names, waits=True, cure="clock={{'{}': heartbeats}}"
+    )
+    late = dict.fromkeys(("a", "b", "c", "a_ahead", "b_ahead", "c_ahead"), 0)
+    for now, counts, words in (
+        (0, (1, 1, 1), []),
+        (61, (1, 0, 1), ["b has had no rows for 61 s, so rows of a and c wait. Give clock={'b': heartb"]),
+        (62, (0, 0, 1), []),
+    ):  # fmt: skip
+        clock[0] = float(now)
+        rows = {f"x_{name}": {"rows": count} for name, count in zip("abc", counts, strict=True)}
+        watcher.take("a", {**rows, "x_late": late})
+        told = said(caplog)
+        assert len(told) == len(words)
+        assert all(word in each for word, each in zip(words, told, strict=True))
+
+
 def test_late_rows_are_named_once_a_run(
     clock: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -169,7 +169,8 @@ def test_a_slice_that_is_too_large_is_joined_in_parts(most: tuple[int, int]) -> 
     schemas = sides[0].schema, sides[1].schema
     plan, models = room.plan.finer(count), (INTERVALS, INTERVALS)
     tasks = [
-        PackTask(side, schemas[i], models[i], plan, np.arange(count)) for i, side in enumerate(SIDES)
+        PackTask(side, schemas[i], models[i], plan, np.arange(count))
+        for i, side in enumerate(("left", "right"))
     ]
     parts = list(divided(packs, tasks, count))
     assert packs == ([], [])
