@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from coincide.engine.join.pair_arguments import GivenWindow
 from coincide.engine.sequences.arguments import (
     ColumnsOfAll,
+    DurationsOfAll,
     KeysOfAll,
     SequenceEmit,
     SequenceHow,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_plugin.operators.sequences import Frames
-
-DurationsOfAll = Duration | Mapping[str, Duration]
 
 
 @documented(sequence_tables, sequences)

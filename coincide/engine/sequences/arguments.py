@@ -50,6 +50,7 @@ TimesOfAll = GivenTimes | Mapping[str, GivenTimes]
 ColumnsOfAll = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 WidthOrWindows = Duration | Mapping[tuple[str, str], GivenWindow]
 KeysOfAll = str | Sequence[str | Sequence[str]]
+DurationsOfAll = Duration | Mapping[str, Duration]
 
 
 Tuples = Literal["sequence", "set"]

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from coincide.engine.events.ticks import length_words
 from coincide.engine.events.timestamp_names import timestamp_names, warn_of_ends
 from coincide.engine.events.timestamps import longest_matches
-from coincide.engine.sequences.arguments import Streams
+from coincide.engine.sequences.arguments import DurationsOfAll, Streams
 from coincide.engine.sequences.tables import SequenceArguments
 from coincide.model.errors import ConditionError, argument, brief, several
 from coincide.model.remembered import remembered
@@ -66,7 +66,6 @@ from spark_plugin.ways.streaming.watching import Watched, watch
 _log = logging.getLogger("coincide")
 _TOLD_OTHERWISE = ("streams", "windows", "probability")
 """Fields of questions that settings tell otherwise, or that may change at a restart."""
-DurationsOfAll = Duration | Mapping[str, Duration]
 
 
 @dataclass(frozen=True, kw_only=True)
