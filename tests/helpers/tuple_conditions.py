@@ -23,7 +23,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Said:
-    """A number, or a condition, in SQL; and what it is of the values of events."""
+    """A number, or a condition, in SQL; and what the values of events make of it."""
 
     sql: str
     of: Callable[[Values], Any]

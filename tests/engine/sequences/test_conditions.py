@@ -122,7 +122,7 @@ def test_two_streams_give_the_pairs_of_a_join(seed: int) -> None:
 
 
 def test_a_set_may_be_part_of_one_that_is_larger_by_two_events() -> None:
-    # Of a and b alone it holds, and of all four, but not of three.
+    # It holds for a and b alone, and for all four, but not for three.
     streams = {name: {"t": [0], "v": [1]} for name in "abcd"}
     where = "c_v = d_v OR (c_v IS NULL AND d_v IS NULL)"
     asked: dict[str, Any] = {"at_least": 2, "time": "t", "where": where}
