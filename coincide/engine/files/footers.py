@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,8 @@ def _text(value: str | bytes) -> str:
 
 
 _THREADS = 16
+_RUNS = 8
+"""Shares of the files for each thread, so that none waits long for the last one."""
 
 
 def parsed_footers(files: ParquetFiles) -> list[pq.FileMetaData]:
@@ -179,8 +182,12 @@ def read_footers(
             stamp = stamp_of(files.filesystem, path, digest)
             return _footer(metadata, ranged, needed, files.names, stamp)
 
+    # Several at once where they are many: to hand over one takes a thread as long as to read it.
+    step = -(-len(files.paths) // (_RUNS * _THREADS)) or 1
+    runs = [files.paths[start : start + step] for start in range(0, len(files.paths), step)]
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = _sharing_schemas(pool.map(footer, files.paths))
+        read = pool.map(lambda run: list(map(footer, run)), runs)
+        found = _sharing_schemas(chain.from_iterable(read))
     if all(lacks_name(needed, each.schema.names) for each in found):
         return _sharing_schemas(replace(each, schema=with_name(each.schema)) for each in found)
     return found
