@@ -31,7 +31,7 @@ CASES: dict[str, tuple[Load, Load, dict[Emit, float]]] = {
 """A load, that of quick runs, and the bars."""
 BY_SPARK = "Coincide, rows by Spark"
 GROWTH = (1_000_000, 4_000_000)
-"""Events a side, of which the time for each row is to stay within a fifth."""
+"""Events a side: the time for each row is to stay within a fifth."""
 _GROUP_ROWS = 1 << 18
 
 
