@@ -96,7 +96,7 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
         traced = _traced(_with_cached_data(frame), columns, needed)
         if traced is None or not _reads_plainly(spark):
             return None
-        paths, stored = _files(spark, traced[0]), dict(zip(needed, traced[1], strict=True))
+        paths, stored = _files(spark, *traced), dict(zip(needed, traced[1], strict=True))
         return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
     except SPARK_ERRORS:  # a release of Spark with other classes, or without a setting
         return None
@@ -151,14 +151,16 @@ def _place(column: Any, below: Any) -> int:
     return place
 
 
-def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
+def _files(spark: SparkSession, relation: Any, stored: Sequence[str]) -> tuple[str, ...] | None:
     for part in ("fileFormat", "location"):
         if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
     options = relation.options()
     if options.size() > int(options.contains("path")):
         return None
-    if relation.partitionSchema().length() or relation.bucketSpec().isDefined():
+    # What the names of folders say is no column of a file.
+    of_folders = {name.lower() for name in relation.partitionSchema().fieldNames()}
+    if of_folders & {name.lower() for name in stored} or relation.bucketSpec().isDefined():
         return None
     sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
     # One answer for all files, which may be thousands; what ends a line is encoded in them.

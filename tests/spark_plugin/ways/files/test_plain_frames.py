@@ -210,7 +210,11 @@ def test_options_partitions_and_doubles_are_no_plain_reads(
     part = tmp_path / "parts" / "day=1"
     part.mkdir(parents=True)
     shutil.copy(path, part / "a.parquet")
-    assert plain_read(spark.read.parquet(str(part.parent))) is None
+    whole = spark.read.parquet(str(part.parent))
+    assert plain_read(whole, ["id", "day"]) is None
+    assert plain_read(whole.withColumnRenamed("day", "other"), ["id", "other"]) is None
+    assert plain_read(whole, ["id", "min_time"]) == (str(part / "a.parquet"),)
+    assert plain_read(whole.where("day = 1"), ["id"]) is None
     assert plain_read(spark.read.parquet(str(part))) == (str(part / "a.parquet"),)
     assert plain_read(spark.read.format("json").load(path)) is None
     odd = tmp_path / "odd"
