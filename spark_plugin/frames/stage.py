@@ -15,9 +15,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.backends import RESOURCE
+from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.time_columns import LACKING
 from coincide.engine.reports.metrics import merged, of_all, of_one_run
 from coincide.model.errors import BackendError, ConditionError
 from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.counting import CountingTask, TellingTask
 
 _log = logging.getLogger("coincide")
@@ -121,6 +124,22 @@ def observed_numbers(observation: Observation) -> dict[str, Any] | None:
     except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
         _log.debug("nothing observed: %s", error)
         return None
+
+
+def counted_rows(events: EventFrame) -> SideCounts | None:
+    """What the rows of a side were, as counted while they were used; None if that is not known."""
+    observation = events.observation
+    if not isinstance(observation, Observation):  # a name is for the progress of a stream
+        return None
+    found = observed_numbers(observation)
+    if found is None:
+        return None
+    too_long = found.get("too_long") or 0
+    return SideCounts(
+        found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0,
+        too_long, (events.longest_match or 0) if too_long else 0,
+        {why: count for why in LACKING if (count := found.get(why))},
+    )  # fmt: skip
 
 
 @contextmanager

@@ -30,8 +30,6 @@ from spark_plugin.tasks.wire import (
 
 COUNTS = "counts"
 """Column next to packs that tells in a row of its own what the rows of a task were."""
-_ROWS = 1 << 20
-"""What is read at once, about."""
 _BYTES = 64 << 20
 """What is cut at once."""
 
@@ -56,6 +54,8 @@ class FilePackTask:
     layout : WireLayout
     keeps_unmatched : bool
         Whether rows that match nothing go on.
+    at_once : int
+        Rows that are read at once, about, or one row group.
     up_to : int or None
         The longest events that go on, ticks.
     has_keys, has_salt, counts : bool
@@ -68,6 +68,7 @@ class FilePackTask:
     deals: tuple[Parts, ...]
     layout: WireLayout
     keeps_unmatched: bool
+    at_once: int
     up_to: int | None
     has_keys: bool
     has_salt: bool
@@ -91,7 +92,7 @@ class FilePackTask:
         """Events on the wire, some row groups after the others; what rows were is added up."""
         names = self.tables.columns(self._side)
         rows = np.cumsum(parts.places.rows)
-        runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // _ROWS)) + 1)
+        runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // self.at_once)) + 1)
         for run in runs:
             if not run.size:
                 continue

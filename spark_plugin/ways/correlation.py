@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, Observation
 from coincide.engine.backends import check_task_devices
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.keys import names_of
-from coincide.engine.events.time_columns import LACKING
 from coincide.engine.join.arguments import JoinArguments, MirroredArguments
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.engine.reports.emptiness import NoPairs
@@ -40,8 +39,8 @@ from spark_plugin.frames.stage import (
     Counted,
     Stage,
     counted_by_tasks,
+    counted_rows,
     gpu_profile,
-    observed_numbers,
 )
 from spark_plugin.frames.statistics import JobStatistics
 from spark_plugin.tasks.slice_plan import SlicePlan
@@ -150,19 +149,7 @@ class Correlation:
 
     def _rows(self, side: int) -> SideCounts | None:
         """What was counted of a side while it was joined."""
-        events = self.evidence.sides[side]
-        observation = events.observation
-        if not isinstance(observation, Observation):  # a name is for the progress of a stream
-            return None
-        found = observed_numbers(observation)
-        if found is None:
-            return None
-        too_long = found.get("too_long") or 0
-        return SideCounts(
-            found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0,
-            too_long, (events.longest_match or 0) if too_long else 0,
-            {why: count for why in LACKING if (count := found.get(why))},
-        )  # fmt: skip
+        return counted_rows(self.evidence.sides[side])
 
     def close(self) -> None:
         """Let go of what was broadcast, which else stays; `dataframe` can be computed no longer."""

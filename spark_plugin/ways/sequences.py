@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -12,7 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import types as T
 
+from coincide.engine.backends import check_task_devices
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.events.timestamps import longest_matches
 from coincide.engine.join.spec import check_output_names
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.sequences.arguments import LinkArguments, Places, Streams
@@ -43,7 +45,7 @@ from spark_plugin.frames.output_columns import (
     wire_schema,
 )
 from spark_plugin.frames.queries import queries_logged
-from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile, observed_numbers
+from spark_plugin.frames.stage import Stage, counted_by_tasks, counted_rows, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import Room
@@ -63,7 +65,7 @@ from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, WireLayout, wire_layout
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
-from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
+from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, files_of, packs_of_files
 from spark_plugin.ways.join_sides import check_payload, event_frames, known_schema
 from spark_plugin.ways.limits import LIMITS
 
@@ -138,10 +140,24 @@ class TuplesPlan:
         self._streams, self._question = streams, question
         self._reader = _FrameReader(streams)
         self._job: TuplesJob = job_of(question, self._reader)
+        check_task_devices(streams.options)
         self._sent = _sent_of(streams, self._reader)
         check_payload([each.frame for each in self._sent])
+        self._sent = list(map(self._with_longest, self._sent))
         self._spark = self._sent[0].frame.spark
         check_workers(self._spark)
+
+    def _with_longest(self, sent: _Sent) -> _Sent:
+        """A stream that counts the events longer than any link of theirs can be."""
+        longest = [
+            longest_matches(spec.widest, [self._reader.frames[k].times for k in pair])[which]
+            for pair, spec in self._reader.specs.items()
+            for which, k in enumerate(pair)
+            if k in sent.places
+        ]
+        # None: no length is too long for some link.
+        most = None if None in longest else max(each for each in longest if each is not None)
+        return replace(sent, frame=replace(sent.frame, longest_match=most))
 
     def _reaches(self, measured: list[SideStatistics] | None) -> list[Reach] | None:
         """How far the events of each stream that is sent reach; None where only a planning job tells."""
@@ -311,6 +327,7 @@ class PlannedTuples(TuplesPlan):
         streams, options = self._streams, self._streams.options
         columns = self._columns()
         names = tuple(column.name for column in columns)
+        _ = self._files  # once, not in each thread
         packs, sent = zip(
             *at_once(self._spark, [partial(self._packed, i) for i in range(len(self._sent))]),
             strict=True,
@@ -333,9 +350,12 @@ class PlannedTuples(TuplesPlan):
         """Packs of one stream, each of a slice."""
         plan = self._plans[number]
         frame, is_anchor = self._observed(number), self._is_anchor(number)
+        given = self._files[number]
+        # Rows that tasks read themselves are counted there.
         rows, layout, schema = self._on_the_wire(
-            frame, is_anchor=is_anchor, has_keys=plan.needs_keys, is_salted=True
-        )
+            frame if given is None else replace(frame, observation=None),
+            is_anchor=is_anchor, has_keys=plan.needs_keys, is_salted=True,
+        )  # fmt: skip
         # The RAPIDS Accelerator takes no binaries into Python.
         as_numbers = is_accelerated(self._spark)
         task = StreamPackTask(
@@ -343,7 +363,7 @@ class PlannedTuples(TuplesPlan):
             as_numbers=as_numbers, number=number, is_anchor=is_anchor,
         )  # fmt: skip
         kind = "array<bigint>" if as_numbers else "binary"
-        columns, given = f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}", self._files[number]
+        columns = f"{LABEL} bigint, {STREAM} bigint, {EVENTS} {kind}"
         if given is None:
             packs = rows.mapInArrow(task, columns)
         else:
@@ -359,15 +379,20 @@ class PlannedTuples(TuplesPlan):
     def _files(self) -> list[FileSide | None]:
         """What tasks read themselves of what is sent."""
         found: list[FileSide | None] = []
-        for each in self._sent:
+        whole = [
+            replace(f, payload=list(dict.fromkeys([*f.payload, *f.tested])), tested=[])
+            for f in (each.frame for each in self._sent)
+        ]
+        files = list(map(files_of, whole))
+        number = {place: i for i, each in enumerate(self._sent) for place in each.places}
+        for i, each in enumerate(self._sent):
             place = each.places[0]
             other = place + 1 if place + 1 < len(self._streams) else place - 1
-            link = self._streams.link(place, other, next(iter(self._windows)))
+            j = number[other]
+            link = self._streams.link(place, other, self._window(place, other))
+            link = replace(link, left_columns=whole[i].payload, right_columns=(), needs=((), ()))
+            given = file_sides((whole[i], whole[j]), link, [files[i], files[j]])[0]
             payload, tested = each.frame.payload, each.frame.tested
-            needed = list(dict.fromkeys([*payload, *tested]))
-            link = replace(link, left_columns=needed, right_columns=(), needs=((), ()))
-            frame = replace(each.frame, payload=needed, tested=[])
-            given = file_sides((frame, self._reader.frames[other]), link)[0]
             if given is not None:
                 tables = replace(given.tables, payload=(payload, []), tested=(tested, []))
                 given = replace(given, tables=tables)
@@ -376,10 +401,11 @@ class PlannedTuples(TuplesPlan):
         # Tasks of all streams must hash keys alike.
         return [None] * len(found) if is_keyed and not all(found) else found
 
-    @property
-    def _windows(self) -> Iterable[Within]:
-        windows = self._question.windows
-        return windows.values() if isinstance(windows, dict) else windows
+    def _window(self, place: int, other: int) -> Within:
+        """The window of a stream with its neighbor."""
+        windows, first = self._question.windows, min(place, other)
+        window = windows[first, first + 1] if isinstance(windows, dict) else windows[first]
+        return window if place == first else window.mirrored()
 
     def _observed(self, number: int) -> EventFrame:
         """A stream, whose rows are counted on their way if no job has counted them."""
@@ -428,11 +454,7 @@ class PlannedTuples(TuplesPlan):
         """What the rows of a stream were."""
         if self._statistics is not None:
             return self._statistics[number].counts
-        observation = self._sent[number].frame.observation
-        found = observed_numbers(observation) if isinstance(observation, Observation) else None
-        if found is None:
-            return None
-        return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)
+        return counted_rows(self._sent[number].frame)
 
 
 def _keeps_unmatched(question: Question) -> bool:

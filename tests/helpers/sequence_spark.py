@@ -93,3 +93,15 @@ def frames_of(spark: SparkSession, case: Case) -> list[DataFrame]:
 def rows_of(found: pa.Table) -> Counter[tuple[Any, ...]]:
     """The rows in no order."""
     return Counter(tuple(row.values()) for row in found.to_pylist())
+
+
+def certain_rows(case: Case, asked: Asked, found: pa.Table) -> Counter[tuple[Any, ...]]:
+    """The rows; of the best sequences what is the same of all that are as good."""
+    if asked.words.get("emit") != "best":
+        return rows_of(found)
+    last = [
+        case.rows[-1][number // 10]["law"] for number in found[f"{case.names[-1]}_id"].to_pylist()
+    ]
+    done = pa.array([law[0][0] + law[-1][1] for law in last], pa.int64())
+    names = [*case.by, f"{case.names[0]}_id", "probability"]
+    return rows_of(found.select(names).append_column("done", done))

@@ -163,8 +163,9 @@ class CoincidenceJob(TuplesJob):
         doubted = 0
         for i, other in enumerate(others):
             larger = (*members, other)
+            judge = self._judge(larger)
             for grown, own in self._grown(members, other, part, origins, is_part):
-                holds, _, more = self._judge(larger).verdicts(grown)
+                holds, _, more = judge.verdicts(grown)
                 doubted += more
                 is_part[own if holds is None else own[holds]] = True
                 # What no condition is on is in a larger set only if it is in one of one event more.

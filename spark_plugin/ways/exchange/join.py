@@ -65,9 +65,11 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
 
     def packs(i: int) -> tuple[DataFrame, pa.Schema]:
         side, of_side = sides[i], layout.only(sides[i].side)
-        salted = is_salted and side.side == "left"
+        salted, given = is_salted and side.side == "left", files[i]
+        # Rows that tasks read themselves are counted there.
         rows = wire_rows(
-            side, of_side, spec.keeps_unmatched, job.stage.raise_invalid, place=keys
+            side if given is None else replace(side, observation=None),
+            of_side, spec.keeps_unmatched, job.stage.raise_invalid, place=keys,
         )  # fmt: skip
         salt = [f"{salt_of(side, layout)} AS {SALT}"] if salted else []
         rows = rows.selectExpr(*of_side.columns, *keys, *salt)
@@ -80,7 +82,7 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
             as_numbers=as_numbers,
         )  # fmt: skip
         kind = "array<bigint>" if as_numbers else "binary"
-        columns, given = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} {kind}", files[i]
+        columns = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} {kind}"
         if given is None:
             return rows.mapInArrow(task, columns), schema
         keeps = spec.keeps_unmatched and side.side == "left"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -35,6 +36,11 @@ from spark_plugin.tasks.wire import WireLayout
 _log = logging.getLogger("coincide")
 _TASK_ROWS = 1 << 22
 """Rows that a task reads, at most about."""
+_AT_ONCE, _BYTES = 1 << 20, 64 << 20
+"""Rows and bytes that a task reads at once, or one row group."""
+_STAMPS = T.TimestampType, T.TimestampNTZType
+Files = tuple[PlannedFiles, list[Footer]]
+"""The files of a side, and their footers."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,13 @@ class FileSide:
     files: PlannedFiles
     tables: TablePlan
     footers: list[Footer]
+
+    @property
+    def at_once(self) -> int:
+        """Rows that a task reads at once, about."""
+        rows = sum(int(footer.rows.sum()) for footer in self.footers)
+        size = sum(footer.bytes for footer in self.footers)
+        return max(1, min(_AT_ONCE, int(_BYTES * rows / max(size, 1.0))))
 
     def deals(self, tasks: int) -> tuple[Parts, ...]:
         """All row groups, dealt in their order to tasks of about as many rows each."""
@@ -59,13 +72,16 @@ class FileSide:
 
 
 def file_sides(
-    sides: tuple[EventFrame, EventFrame], arguments: PairArguments
+    sides: tuple[EventFrame, EventFrame],
+    arguments: PairArguments,
+    found: Sequence[Files | None] | None = None,
 ) -> list[FileSide | None]:
     """What tasks read themselves of both sides; None of one whose rows come through Spark."""
+    # `found`: their files, if they were looked for.
     nothing: list[FileSide | None] = [None, None]
     if is_accelerated(sides[0].spark) or arguments.is_one_stream:
         return nothing
-    found = [_files_of(side) for side in sides]
+    found = [files_of(side) for side in sides] if found is None else found
     # Tasks of both sides must hash keys alike.
     if not any(found) or (sides[0].by and not all(found)):
         return nothing
@@ -96,20 +112,21 @@ def _schema_of(side: EventFrame) -> pa.Schema:
     return arrow_schema(T.StructType(fields))
 
 
-def _files_of(side: EventFrame) -> tuple[PlannedFiles, list[Footer]] | None:
+def files_of(side: EventFrame) -> Files | None:
     """The files that a side only reads, where PyArrow reads what Spark does."""
     read = plain_read(side.plain, side.needed)
     if read is None:
         return None
     try:
         files = replace(find_files(side.called, read.paths), names=read.names)
-        footers = read_footers(files, side.needed, side.needed)
+        stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
+        footers = read_footers(files, stamps, side.needed)
         schemas = file_schemas(files, footers)
         check_present(side.called, schemas, side.needed)
         check_alike(side.called, schemas, side.needed)
         for path, footer in zip(files.paths, footers, strict=True):
             check_readable(f"{side.called}: {path}", footer, side.needed)
-        refuse_beyond_microseconds(files, footers, side.needed, "read it by another way")
+        refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
         _check_types(side, footers[0])
     except CoincideError as closed:  # Spark reads it, and says what is wrong
         _log.debug("correlate: Spark reads the files of %s: %s", side.called, closed)
@@ -143,7 +160,8 @@ def packs_of_files(
     deals = given.deals(parallelism(spark))
     task = FilePackTask(
         pack, given.files, given.tables, deals, layout, keeps_unmatched=keeps_unmatched,
-        up_to=side.up_to, has_keys=has_keys, has_salt=has_salt, counts=side.observation is not None,
+        at_once=given.at_once, up_to=side.up_to, has_keys=has_keys, has_salt=has_salt,
+        counts=side.observation is not None,
     )  # fmt: skip
     numbers = spark.range(0, len(deals), 1, len(deals))
     if side.observation is None:

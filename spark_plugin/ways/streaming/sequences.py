@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 
 from coincide.engine.events.ticks import length_words
 from coincide.engine.events.timestamp_names import timestamp_names, warn_of_ends
-from coincide.engine.events.timestamps import longest_matches
 from coincide.engine.sequences.arguments import DurationsOfAll, Streams
 from coincide.engine.sequences.tables import SequenceArguments
 from coincide.model.errors import ConditionError, argument, brief, several
@@ -307,17 +306,8 @@ class StreamedTuples(TuplesPlan):
 
     def _observed(self, number: int) -> EventFrame:
         """A stream whose rows are counted on their way."""
-        sent = self._sent[number]
-        longest = [
-            longest_matches(spec.widest, [self._reader.frames[k].times for k in pair])[which]
-            for pair, spec in self._reader.specs.items()
-            for which, k in enumerate(pair)
-            if k in sent.places
-        ]
-        # None: no length is too long for some link.
-        most = None if None in longest else max(each for each in longest if each is not None)
         called = f"{self.asked.name}_{self.names[number]}"
-        return replace(sent.frame, observation=called, longest_match=most)
+        return replace(self._sent[number].frame, observation=called)
 
     @remembered
     def packers(self) -> list[PlacedPackTask]:

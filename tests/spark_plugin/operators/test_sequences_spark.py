@@ -25,11 +25,10 @@ from coincide import (
     sequences,
     spark_errors_as_ours,
 )
-from tests.helpers.sequence_cases import Case
 from tests.helpers.sequence_spark import (
-    Asked,
     asked_of_coincidences,
     asked_of_sequences,
+    certain_rows,
     frames_of,
     rows_of,
 )
@@ -38,22 +37,13 @@ from tests.helpers.tuple_conditions import drawn_condition, with_values
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
 
 
-def certain(case: Case, asked: Asked, expected: pa.Table) -> list[str]:
-    """The columns that have but one answer: any of equally good sequences may be the best."""
-    if asked.words.get("emit") != "best":
-        return expected.column_names
-    has_chance = asked.words["prefer"] == "probability"
-    return [*case.by, f"{case.names[0]}_id", *(["probability"] if has_chance else [])]
-
-
 @pytest.mark.parametrize("seed", range(24))
 def test_sequences_are_those_of_tables(spark: SparkSession, seed: int) -> None:
     case, asked = asked_of_sequences(random.Random(seed))
     expected = sequence_tables(case.tables, **asked.words)
     found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
-    names = certain(case, asked, expected)
-    assert rows_of(found.select(names)) == rows_of(expected.select(names))
+    assert certain_rows(case, asked, found) == certain_rows(case, asked, expected)
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -76,8 +66,7 @@ def test_sequences_that_meet_a_condition_are_those_of_tables(
     expected = sequence_tables(case.tables, **asked.words)
     found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
-    names = certain(case, asked, expected)
-    assert rows_of(found.select(names)) == rows_of(expected.select(names))
+    assert certain_rows(case, asked, found) == certain_rows(case, asked, expected)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -219,6 +208,12 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
             lambda: sequences([frame, copy], **two, options=CorrelateOptions(way="broadcast")),
             ConditionError, "an exchange .found way='broadcast'.",
         ),
+        "several GPUs": (
+            lambda: sequences(
+                [frame, copy], **two, backend="gpu", options=CorrelateOptions(devices="all")
+            ),
+            ConditionError, "devices",
+        ),
         "other keys": (
             lambda: sequences([frame, frame], **two, by=[("id", "other")]),
             ConditionError, "the same keys at all its places .found other ones for a and b",
@@ -247,7 +242,8 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["a table", "a stream", "a broadcast", "other keys", "no column", "no such column", "no boolean",
+    ["a table", "a stream", "a broadcast", "several GPUs", "other keys", "no column",
+     "no such column", "no boolean",
      "one twice", "all excluded", "case alone"],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_when_planned(spark: SparkSession, name: str) -> None:
@@ -282,3 +278,22 @@ def test_a_source_with_longer_events_than_were_planned_is_an_error(spark: SparkS
     found = sequences([growing, other], [(0, 5)], 0.1, options=CorrelateOptions(invalid="drop"))
     with pytest.raises(Exception, match="current_timestamp"), spark_errors_as_ours():
         found.collect()
+
+
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_events_longer_than_any_match_are_counted(spark: SparkSession, is_measured: bool) -> None:
+    schema = "id long, min_time long, max_time long"
+    rows = [[(1, 0, 3), (2, 0, 900)], [(3, 2, 4)], [(4, 3, 5), (5, None, None)]]
+    frames = [spark.createDataFrame(each, schema) for each in rows]
+    names = "id", "min_time", "max_time"
+    tables = [
+        pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in each]) for each in rows
+    ]
+    asked: dict[str, Any] = {"windows": [(0, 5), (0, 5)], "confidence": 0.6}
+    reports = SequenceReport(), SequenceReport()
+    options = CorrelateOptions(invalid="drop" if is_measured else "raise")
+    sequences(frames, **asked, options=options, report=reports[0]).collect()
+    sequence_tables(tables, **asked, report=reports[1])
+    told, expected = (report.summary().streams for report in reports)
+    assert told == expected
+    assert told["a"].too_long == 1

@@ -24,7 +24,12 @@ from coincide import (
     spark_errors_as_ours,
 )
 from spark_plugin.ways.streaming.arguments import STATE_STORE
-from tests.helpers.sequence_spark import asked_of_coincidences, asked_of_sequences, rows_of
+from tests.helpers.sequence_spark import (
+    asked_of_coincidences,
+    asked_of_sequences,
+    certain_rows,
+    rows_of,
+)
 from tests.helpers.spark_streams import (
     BEGIN,
     MANY,
@@ -48,12 +53,7 @@ def check_sequences(spark: SparkSession, seed: int) -> tuple[int, int]:
     expected = sequence_tables(timely(case, late), **asked.words)
     assert found.schema == expected.schema
     rows = found.num_rows
-    if asked.words.get("emit") == "best":  # any of equal ones
-        chosen = [*case.by, f"{case.names[0]}_id"]
-        if asked.words["prefer"] == "probability":
-            chosen.append("probability")
-        found, expected = found.select(chosen), expected.select(chosen)
-    assert rows_of(found) == rows_of(expected)
+    assert certain_rows(case, asked, found) == certain_rows(case, asked, expected)
     return rows, sum(map(len, late.values()))
 
 

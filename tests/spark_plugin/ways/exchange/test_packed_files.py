@@ -19,6 +19,7 @@ from coincide import (
     DataError,
     DroppedRowsWarning,
     JoinReport,
+    SequenceReport,
     Spatial,
     Temporal,
     causality,
@@ -29,6 +30,8 @@ from coincide import (
     sequences,
     spark_errors_as_ours,
 )
+from spark_plugin.ways import limits
+from spark_plugin.ways.limits import PlannerLimits
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
 
@@ -158,19 +161,43 @@ def test_renamed_columns_are_read_as_files_call_them(spark: SparkSession, tmp_pa
     assert rows_of(found.toArrow()) == rows_of(expected)
 
 
-def test_a_report_counts_the_rows_that_tasks_read(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sides of any size are exchanged without a planning job, so that tasks count their rows."""
+    few = PlannerLimits(small_bytes=0, both_bytes=0, large_bytes=1, least_large=1 << 40)
+    monkeypatch.setattr(limits, "LIMITS", few)
+
+
+@pytest.mark.usefixtures("all_are_large")
+@pytest.mark.parametrize("operator", ["correlate", "causality", "sequences"])
+def test_a_report_counts_the_rows_that_tasks_read(
+    spark: SparkSession, tmp_path: Path, operator: str
+) -> None:
     frames, tables = both(spark, tmp_path)
-    reports = JoinReport(), JoinReport()
-    # Cells take no planning job, so tasks count.
-    options = CorrelateOptions(way="exchange", slices=3)
-    found = correlate(*frames, **WITHIN, by="text", options=options, report=reports[0])
-    rows = found.toArrow().num_rows
-    correlate_tables(*tables, **WITHIN, by="text", report=reports[1])
-    told, expected = (report.summary() for report in reports)
-    assert told.left == expected.left
-    assert told.right == expected.right
-    assert told.counters is not None
-    assert told.counters.pairs == rows
+    kind: Any = SequenceReport if operator == "sequences" else JoinReport
+    reports = kind(), kind()
+    if operator == "sequences":
+        asked: dict[str, Any] = {"windows": [(-20, 60)], "confidence": 0.6, "by": "text"}
+        found = sequences(frames, **asked, report=reports[0])
+        expected = sequence_tables(tables, **asked, report=reports[1])
+    elif operator == "causality":
+        condition = CausalityCondition([Temporal(0, 200), Spatial(2)])
+        asked = {"cause_time": "max_time", "cause_place": ("x", "y")}
+        found = causality(*frames, condition, **asked, report=reports[0])
+        expected = causality_tables(*tables, condition, **asked, report=reports[1])
+    else:
+        asked = {"within": (-20, 60), "confidence": 0.6, "by": "text"}
+        found = correlate(*frames, **asked, report=reports[0])
+        expected = correlate_tables(*tables, **asked, report=reports[1])
+    assert "rows" not in str(reports[0])  # no job has counted
+    assert reads_of_spark(found) == 0
+    assert rows_of(found.toArrow()) == rows_of(expected)
+    told, wanted = (report.summary() for report in reports)
+    if operator == "sequences":
+        assert told.streams == wanted.streams
+    else:
+        assert (told.left, told.right) == (wanted.left, wanted.right)
+        assert told.counters.pairs == expected.num_rows
 
 
 def test_invalid_rows_are_an_error_or_are_dropped(spark: SparkSession, tmp_path: Path) -> None:
