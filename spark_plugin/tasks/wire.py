@@ -117,6 +117,11 @@ def on_the_wire(name: str, column: pa.Array, wire: pa.DataType) -> pa.Array:
         try:
             return column.cast(carried_type(column.type)).view(pa.int64())
         except pa.ArrowInvalid as error:
+            if column.type.unit in ("s", "ms"):
+                raise DataError(
+                    f"the column {name!r} has times beyond those that microseconds count in 64 bits, as"
+                    " Spark does. Remove such rows."
+                ) from error
             raise DataError(
                 f"the column {name!r} has times finer than Spark's microseconds. Round them."
             ) from error

@@ -390,7 +390,8 @@ class PlannedTuples(TuplesPlan):
             other = place + 1 if place + 1 < len(self._streams) else place - 1
             j = number[other]
             link = self._streams.link(place, other, self._window(place, other))
-            link = replace(link, left_columns=whole[i].payload, right_columns=(), needs=((), ()))
+            columns = {"left_columns": whole[i].payload, "right_columns": whole[j].payload}
+            link = replace(link, **columns, needs=((), ()))  # type: ignore[arg-type]
             given = file_sides((whole[i], whole[j]), link, [files[i], files[j]])[0]
             payload, tested = each.frame.payload, each.frame.tested
             if given is not None:

@@ -90,15 +90,20 @@ def file_sides(
         for side, given in zip(sides, found, strict=True)
     ]
     schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
-    tables = plan_tables(schemas[0], schemas[1], arguments)
+    try:
+        tables = plan_tables(schemas[0], schemas[1], arguments)
+    except CoincideError as closed:  # types of keys that are one to Spark, and two to Arrow
+        _log.debug("correlate: Spark reads the files: %s", closed)
+        return nothing
     if tables.tick != sides[0].times.scales[0].tick:
         return nothing
-    return [
+    planned = [
         None
         if given is None or not _are_needed(side, tables, i)
         else FileSide(replace(given[0], schema=schemas[i]), tables, given[1])
         for i, (side, given) in enumerate(zip(sides, found, strict=True))
     ]
+    return nothing if sides[0].by and not all(planned) else planned
 
 
 def _are_needed(side: EventFrame, tables: TablePlan, number: int) -> bool:
@@ -123,6 +128,8 @@ def files_of(side: EventFrame) -> Files | None:
         footers = read_footers(files, stamps, side.needed)
         schemas = file_schemas(files, footers)
         check_present(side.called, schemas, side.needed)
+        if not set(side.needed) <= set(footers[0].schema.names):
+            raise NotDirect("a column is called otherwise in the files, or is in none.")
         check_alike(side.called, schemas, side.needed)
         for path, footer in zip(files.paths, footers, strict=True):
             check_readable(f"{side.called}: {path}", footer, side.needed)

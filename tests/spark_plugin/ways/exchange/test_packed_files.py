@@ -22,6 +22,7 @@ from coincide import (
     SequenceReport,
     Spatial,
     Temporal,
+    TimingCondition,
     causality,
     causality_tables,
     correlate,
@@ -29,8 +30,12 @@ from coincide import (
     sequence_tables,
     sequences,
     spark_errors_as_ours,
+    within,
 )
+from coincide.engine.join.arguments import JoinArguments
 from spark_plugin.ways import limits
+from spark_plugin.ways.exchange.packed_files import file_sides
+from spark_plugin.ways.join_sides import event_frames
 from spark_plugin.ways.limits import PlannerLimits
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
@@ -252,3 +257,40 @@ def test_sequences_of_files(
     found = sequences([*frames, frames[0]], **asked, options=options)
     assert reads_of_spark(found) == 0
     assert rows_of(found.toArrow()) == rows_of(sequence_tables([*tables, tables[0]], **asked))
+
+
+def test_what_spark_alone_understands_goes_through_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    times = {"ms": pa.array([5], pa.timestamp("ms")), "us": pa.array([5_000], pa.timestamp("us"))}
+    left, right = (
+        stored(spark, tmp_path / unit, pa.table({"id": [i], "t": [i], "k": key}))
+        for i, (unit, key) in enumerate(times.items())
+    )
+    asked: dict[str, Any] = {"left_time": "t", "right_time": "t", "within": (0, 5)}
+    exact = CorrelateOptions(way="exchange", slices=2)
+    # Keys of one type to Spark, and of two to Arrow.
+    found = correlate(left, right, **asked, by="k", options=exact)
+    assert rows_of(found.toArrow().select(["left_id", "right_id"])) == Counter([(0, 1)])
+    by_step = sequences([left, right], [(0, 5)], time="t", by="k").toArrow()
+    assert rows_of(by_step.select(["a_id", "b_id"])) == Counter([(0, 1)])
+    # Columns that a reader's schema calls otherwise, or has beside those of the files.
+    schema = "ID bigint, t bigint, note string"
+    read = spark.read.schema(schema).parquet(str(tmp_path / "ms"))
+    found = correlate(read, right, **asked, left_columns=["ID", "note"], options=exact)
+    assert rows_of(found.toArrow()) == Counter([(0, None, 1)])
+
+
+def test_a_task_reads_rows_of_few_bytes_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"id": range(40), "t": range(40), "doc": ["x" * 4_000_000] * 40})
+    frame = stored(spark, tmp_path / "docs", table, use_dictionary=False)
+    asked: dict[str, Any] = {"left_time": "t", "right_time": "t", "within": (0, 0)}
+    arguments = JoinArguments(
+        TimingCondition(within(0, 0), 1.0), left_time="t", right_time="t",
+        left_columns=["id", "doc"], right_columns=["id"],
+    )  # fmt: skip
+    side, _ = file_sides(event_frames((frame, frame.alias("other")), arguments), arguments)
+    assert side is not None
+    assert side.at_once < 20
+    found = correlate(frame, frame.alias("other"), **asked, left_columns=["doc"], options=EXCHANGE)
+    assert found.selectExpr("sum(length(left_doc))").head()[0] == 160_000_000
