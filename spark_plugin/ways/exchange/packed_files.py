@@ -129,7 +129,7 @@ def files_of(side: EventFrame) -> Files | None:
         schemas = file_schemas(files, footers)
         check_present(side.called, schemas, side.needed)
         if not set(side.needed) <= set(footers[0].schema.names):
-            raise NotDirect("a column is called otherwise in the files, or is in none.")
+            raise NotDirect("files have no column of this name.")
         check_alike(side.called, schemas, side.needed)
         for path, footer in zip(files.paths, footers, strict=True):
             check_readable(f"{side.called}: {path}", footer, side.needed)

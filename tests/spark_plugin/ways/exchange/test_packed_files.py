@@ -274,7 +274,7 @@ def test_what_spark_alone_understands_goes_through_spark(
     assert rows_of(found.toArrow().select(["left_id", "right_id"])) == Counter([(0, 1)])
     by_step = sequences([left, right], [(0, 5)], time="t", by="k").toArrow()
     assert rows_of(by_step.select(["a_id", "b_id"])) == Counter([(0, 1)])
-    # Columns that a reader's schema calls otherwise, or has beside those of the files.
+    # Columns that a schema of the reader calls differently, or has in addition.
     schema = "ID bigint, t bigint, note string"
     read = spark.read.schema(schema).parquet(str(tmp_path / "ms"))
     found = correlate(read, right, **asked, left_columns=["ID", "note"], options=exact)
