@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coincide.engine.join.pair_arguments import GivenWindow
 from coincide.engine.sequences.arguments import (
+    CheckTable,
     ColumnsOfAll,
     DurationsOfAll,
     KeysOfAll,
@@ -15,14 +16,9 @@ from coincide.engine.sequences.arguments import (
     SequencePrefer,
     TimesOfAll,
     WidthOrWindows,
-    checked_least,
-    closed_window,
-    streams_of,
-    windows_between,
-    windows_of,
 )
-from coincide.engine.sequences.coincidences import CoincidenceArguments, coincidence_tables
-from coincide.engine.sequences.tables import SequenceArguments, sequence_tables
+from coincide.engine.sequences.coincidences import coincidence_arguments, coincidence_tables
+from coincide.engine.sequences.tables import sequence_arguments, sequence_tables
 from coincide.model.condition import Confidence
 from coincide.model.docstrings import documented
 from coincide.model.options import Backend, CorrelateOptions
@@ -129,21 +125,11 @@ def sequence_streams(
         operator="sequence_streams", tables="sequences", delay=delay, longest=longest, ahead=ahead,
         clock=clock, slice_length=slice_length, key_buckets=key_buckets, name=name,
     )  # fmt: skip
-    streams = streams_of(
-        dataframes,
-        names,
-        time,
-        by,
-        columns,
-        confidence,
-        backend,
-        options,
+    question = sequence_arguments(
+        dataframes, windows, confidence, total=total, names=names, time=time, by=by,
+        columns=columns, how=how, emit=emit, probability=probability,
+        link_probability=link_probability, prefer=prefer, backend=backend, options=options,
         check=_check("sequence_tables"),
-    )
-    question = SequenceArguments(
-        streams=streams, windows=windows_of(windows, streams),
-        total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
-        probability=probability, link_probability=link_probability, prefer=prefer,
     )  # fmt: skip
     return find_in_streams(question, asked)
 
@@ -214,18 +200,15 @@ def coincidence_streams(
         operator="coincidence_streams", tables="coincidences", delay=delay, longest=longest,
         ahead=ahead, clock=clock, slice_length=slice_length, key_buckets=key_buckets, name=name,
     )  # fmt: skip
-    streams = streams_of(
-        dataframes, names, time, by, columns, confidence, backend, options,
-        check=_check("coincidence_tables"), tuples="set",
-    )  # fmt: skip
-    question = CoincidenceArguments(
-        streams=streams, windows=windows_between(within, streams),
-        at_least=checked_least(at_least, streams), probability=probability,
+    question = coincidence_arguments(
+        dataframes, within, confidence, at_least=at_least, names=names, time=time, by=by,
+        columns=columns, probability=probability, backend=backend, options=options,
+        check=_check("coincidence_tables"),
     )  # fmt: skip
     return find_in_streams(question, asked)
 
 
-def _check(tables: str) -> Callable[[object, str], None]:
+def _check(tables: str) -> CheckTable:
     """What refuses all but DataFrames; `tables` takes tables."""
     from spark_plugin.frames.keyed_rows import must_be_frame
 

@@ -8,24 +8,18 @@ from typing import TYPE_CHECKING
 from coincide.engine.join.pair_arguments import GivenWindow
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.sequences.arguments import (
+    CheckTable,
     ColumnsOfAll,
     KeysOfAll,
     SequenceEmit,
     SequenceHow,
     SequencePrefer,
-    Streams,
     TimesOfAll,
-    Tuples,
     WidthOrWindows,
-    checked_least,
-    closed_window,
-    streams_of,
-    windows_between,
-    windows_of,
 )
-from coincide.engine.sequences.coincidences import CoincidenceArguments, coincidence_tables
+from coincide.engine.sequences.coincidences import coincidence_arguments, coincidence_tables
 from coincide.engine.sequences.reports import SequenceReport
-from coincide.engine.sequences.tables import SequenceArguments, sequence_tables
+from coincide.engine.sequences.tables import sequence_arguments, sequence_tables
 from coincide.model.condition import Confidence
 from coincide.model.docstrings import documented
 from coincide.model.options import Backend, CorrelateOptions
@@ -108,13 +102,11 @@ def sequences(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
         About rows that a planning job has seen; else by the summary of `report`.
     """
-    streams = _streams(
-        dataframes, names, time, by, columns, confidence, backend, options, where, "sequence"
-    )
-    arguments = SequenceArguments(
-        streams=streams, windows=windows_of(windows, streams),
-        total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
-        probability=probability, link_probability=link_probability, prefer=prefer,
+    arguments = sequence_arguments(
+        dataframes, windows, confidence, total=total, names=names, time=time, by=by,
+        columns=columns, how=how, emit=emit, probability=probability,
+        link_probability=link_probability, where=where, prefer=prefer, backend=backend,
+        options=options, check=_check("sequence"),
     )  # fmt: skip
     return _planned(arguments, report)
 
@@ -178,40 +170,20 @@ def coincidences(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
         About rows that a planning job has seen; else by the summary of `report`.
     """
-    streams = _streams(
-        dataframes, names, time, by, columns, confidence, backend, options, where, "set"
-    )
-    arguments = CoincidenceArguments(
-        streams=streams, windows=windows_between(within, streams),
-        at_least=checked_least(at_least, streams), probability=probability,
+    arguments = coincidence_arguments(
+        dataframes, within, confidence, at_least=at_least, names=names, time=time, by=by,
+        columns=columns, probability=probability, where=where, backend=backend, options=options,
+        check=_check("coincidence"),
     )  # fmt: skip
     return _planned(arguments, report)
 
 
-def _streams(
-    dataframes: Frames,
-    names: Sequence[str] | None,
-    time: TimesOfAll,
-    by: KeysOfAll,
-    columns: ColumnsOfAll,
-    confidence: Confidence | None,
-    backend: Backend,
-    options: CorrelateOptions,
-    where: GivenWhere,
-    tuples: Tuples,
-) -> Streams:
-    """What was given of all streams, checked."""
+def _check(what: str) -> CheckTable:
+    """What refuses all but static DataFrames, to find `what`."""
     from spark_plugin.frames.keyed_rows import check_frame
 
-    what = "sequence" if tuples == "sequence" else "coincidence"
-
-    def check(given: object, name: str) -> None:
-        why = f"and later rows may end what it begins. Use {what}_streams."
-        check_frame(given, name, f"{what}_tables", why)
-
-    return streams_of(
-        dataframes, names, time, by, columns, confidence, backend, options, where, check, tuples
-    )
+    why = f"and later rows may end what it begins. Use {what}_streams."
+    return lambda given, name: check_frame(given, name, f"{what}_tables", why)
 
 
 def _planned(question: Question, report: SequenceReport | None) -> DataFrame:

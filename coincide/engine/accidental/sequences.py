@@ -52,6 +52,10 @@ class AccidentalSequences(AccidentalPairs):
         return {"sequences": self.found, "accidental_sequences": expected, **values}
 
 
+_OWN = "tables", "check"
+"""Arguments of the question that are none of `**arguments`."""
+
+
 @documented(sequence_tables)
 def accidental_sequence_tables(
     tables: Sequence[Any] | Mapping[str, Any],
@@ -154,7 +158,7 @@ def _checked(words: Mapping[str, Any]) -> Mapping[str, Any]:
             f"{argument('report')} belongs to {call('sequence_tables')}; the counts are what comes back"
             f" here. Remove {argument('report')}."
         )
-    known = [each for each in inspect.signature(sequence_arguments).parameters if each != "tables"]
+    known = [each for each in inspect.signature(sequence_arguments).parameters if each not in _OWN]
     for word in words:
         if word not in known:
             raise ConditionError(

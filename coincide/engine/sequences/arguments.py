@@ -210,6 +210,10 @@ def are_exact_times(times: Sequence[GivenTimes]) -> bool:
     return all(timestamp_names("time", each).is_exact for each in times)
 
 
+CheckTable = Callable[[object, str], None]
+"""Refuses what cannot be a table of that name."""
+
+
 def check_table(given: object, name: str) -> None:
     """Refuse what is no table."""
     if not offers_arrow(given):
@@ -226,7 +230,7 @@ def streams_of(
     backend: Backend,
     options: CorrelateOptions,
     where: GivenWhere = None,
-    check: Callable[[object, str], None] = check_table,
+    check: CheckTable = check_table,
     tuples: Tuples = "sequence",
 ) -> Streams:
     """What was given of all streams, checked; `tuples` is what events of them make."""
@@ -263,7 +267,7 @@ def streams_of(
 def _named(
     tables: Sequence[Any] | Mapping[str, Any],
     names: Sequence[str] | None,
-    check: Callable[[object, str], None],
+    check: CheckTable,
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     if isinstance(tables, Mapping) and names is None:
         names, given = tuple(tables), tuple(tables.values())

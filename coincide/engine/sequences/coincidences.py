@@ -14,6 +14,7 @@ import pyarrow as pa
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
+    CheckTable,
     ColumnsOfAll,
     KeysOfAll,
     Places,
@@ -21,6 +22,7 @@ from coincide.engine.sequences.arguments import (
     TimesOfAll,
     WidthOrWindows,
     check_apart,
+    check_table,
     checked_least,
     streams_of,
     windows_between,
@@ -339,14 +341,37 @@ def coincidence_tables(
     [{'N_id': 0, 'E_id': 0, 'S_id': 0, 'streams': 3}, {'N_id': 1, 'E_id': None, 'S_id': 1, 'streams': 2}]
     """
     SequenceReport.check(report)
-    streams = streams_of(
-        tables, names, time, by, columns, confidence, backend, options, where, tuples="set"
-    )
-    arguments = CoincidenceArguments(
-        streams=streams, windows=windows_between(within, streams),
-        at_least=checked_least(at_least, streams), probability=probability,
+    arguments = coincidence_arguments(
+        tables, within, confidence, at_least=at_least, names=names, time=time, by=by,
+        columns=columns, probability=probability, where=where, backend=backend, options=options,
     )  # fmt: skip
     job = CoincidenceJob(arguments)
     found = job.run()
     SequenceReport.tell(job.summary(), report)
     return found
+
+
+def coincidence_arguments(
+    tables: Sequence[Any] | Mapping[str, Any],
+    within: WidthOrWindows,
+    confidence: Confidence | None,
+    *,
+    at_least: int | None,
+    names: Sequence[str] | None,
+    time: TimesOfAll,
+    by: KeysOfAll,
+    columns: ColumnsOfAll,
+    probability: bool,
+    backend: Backend,
+    options: CorrelateOptions,
+    where: GivenWhere = None,
+    check: CheckTable = check_table,
+) -> CoincidenceArguments:
+    """What `coincidence_tables` is asked, checked, of what passes as a table."""
+    streams = streams_of(
+        tables, names, time, by, columns, confidence, backend, options, where, check, tuples="set"
+    )
+    return CoincidenceArguments(
+        streams=streams, windows=windows_between(within, streams),
+        at_least=checked_least(at_least, streams), probability=probability,
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.room import Expected, PairLimit, check_most, fixed_bytes
 from coincide.engine.sequences.arguments import (
+    CheckTable,
     ColumnsOfAll,
     KeysOfAll,
     SequenceEmit,
@@ -24,6 +25,7 @@ from coincide.engine.sequences.arguments import (
     Streams,
     TimesOfAll,
     check_question,
+    check_table,
     closed_window,
     streams_of,
     windows_of,
@@ -470,9 +472,12 @@ def sequence_arguments(
     prefer: SequencePrefer = "probability",
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
+    check: CheckTable = check_table,
 ) -> SequenceArguments:
-    """What `sequence_tables` is asked, checked."""
-    streams = streams_of(tables, names, time, by, columns, confidence, backend, options, where)
+    """What `sequence_tables` is asked, checked, of what passes as a table."""
+    streams = streams_of(
+        tables, names, time, by, columns, confidence, backend, options, where, check
+    )
     return SequenceArguments(
         streams=streams, windows=windows_of(windows, streams),
         total=None if total is None else closed_window(total, "total"), how=how, emit=emit,
