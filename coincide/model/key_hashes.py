@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from coincide.model.compiled import compiled
+
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0xD6E8FEB86659FD93))
+_BEGIN, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+"""Those of FNV-1a, 64 bits."""
 
 
 def mixed(values: np.ndarray) -> np.ndarray:
@@ -31,8 +34,20 @@ def _numbers(key: pa.Array) -> np.ndarray:
     """Numbers that are equal where values are, and seldom else."""
     if pa.types.is_integer(key.type):
         return key.fill_null(0).to_numpy()
-    encoded = key.dictionary_encode(null_encoding="encode")
-    # Each different text once.
-    texts = encoded.dictionary.to_pylist()
-    codes = np.array([zlib.crc32(str(text).encode()) for text in texts] or [0], np.int64)
-    return codes[encoded.indices.to_numpy()]
+    is_bytes = pa.types.is_binary(key.type) or pa.types.is_large_binary(key.type)
+    is_bytes = is_bytes or pa.types.is_fixed_size_binary(key.type)
+    texts = (key if is_bytes else key.cast(pa.large_string())).cast(pa.large_binary())
+    _, ends, data = texts.buffers()
+    offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    found = np.empty(len(texts), np.uint64)
+    _hash(offsets, np.frombuffer(data or b"", np.uint8), found)
+    return np.where(key.is_null().to_numpy(zero_copy_only=False), -1, found.view(np.int64))
+
+
+@compiled
+def _hash(offsets, data, found):
+    for i in range(found.size):
+        bits = _BEGIN
+        for place in range(offsets[i], offsets[i + 1]):
+            bits = (bits ^ np.uint64(data[place])) * _PRIME
+        found[i] = bits

@@ -108,15 +108,22 @@ def _check_shapes(
     sides: tuple[Side, Side], planned: tuple[tuple[int, int], tuple[int, int]]
 ) -> None:
     """Refuse events that may have matches in slices to which the plan has not brought them."""
-    for name, side, (smallest, largest) in zip(SIDES, sides, planned, strict=True):
-        shapes = side.shapes if side.matchable is None else side.shapes[side.matchable]
-        if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
-            continue
-        what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
-        raise DataError(
-            f"{name}: a timestamp is {what} ticks, and none was when the join was planned."
-            f" {CHANGED} Or declare the longest length with {argument(f'{name}_longest')}."
-        )
+    for name, side, shapes in zip(SIDES, sides, planned, strict=True):
+        cure = f" Or declare the longest length with {argument(f'{name}_longest')}."
+        check_shapes(name, side, shapes, cure)
+
+
+def check_shapes(name: str, side: Side, planned: tuple[int, int], cure: str = "") -> None:
+    """The same of one side; `cure` is what else may help."""
+    smallest, largest = planned
+    shapes = side.shapes if side.matchable is None else side.shapes[side.matchable]
+    if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
+        return
+    what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
+    raise DataError(
+        f"{name}: a timestamp is {what} ticks, and none was when the join was planned."
+        f" {CHANGED}{cure}"
+    )
 
 
 Packed = tuple[list[pa.Buffer], list[pa.Buffer]]

@@ -58,8 +58,8 @@ class FilePackTask:
         Rows that are read at once, about, or one row group.
     up_to : int or None
         The longest events that go on, ticks.
-    has_keys, has_salt, counts : bool
-        Whether hashes of keys, what deals rows to several slices, and counts are needed.
+    has_salt, counts : bool
+        Whether what deals rows to several slices, and counts are needed.
     """
 
     pack: PackTask
@@ -70,7 +70,6 @@ class FilePackTask:
     keeps_unmatched: bool
     at_once: int
     up_to: int | None
-    has_keys: bool
     has_salt: bool
     counts: bool
 
@@ -132,7 +131,7 @@ class FilePackTask:
             words = wires if called is None else called[self._side]
             for wire, array, word in zip(wires, arrays, words, strict=True):
                 columns[wire] = on_the_wire(word, array, schema.field(wire).type)
-        if self.has_keys:
+        if self.pack.plan.needs_keys:
             columns[KEY_HASH] = pa.array(hashes_of([columns[name] for name in layout.keys]))
         if self.has_salt:
             group, row = (each.to_numpy() for each in side.identity)

@@ -18,12 +18,11 @@ from coincide.engine.sequences.job import TuplesJob
 from coincide.engine.sequences.links import Links, Reader, Stream, in_order_of, links_of, order_of
 from coincide.engine.sequences.tables import SequenceArguments, SequenceJob
 from coincide.model.condition import Within
-from coincide.model.errors import DataError
 from coincide.model.ordering import stable_order
 from coincide.model.units import Tick
 from spark_plugin.tasks.blobs import blob_of, unpacked
 from spark_plugin.tasks.counting import Answer, CountingTask
-from spark_plugin.tasks.exchange import CHANGED, Room, divided
+from spark_plugin.tasks.exchange import Room, check_shapes, divided
 from spark_plugin.tasks.packing import EVENTS, STREAM, PackTask, runs_of, taken
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.slice_plan import Places as EventPlaces
@@ -46,7 +45,7 @@ def job_of(question: Question, reader: Reader) -> TuplesJob:
 
 
 @dataclass(frozen=True)
-class StreamPackTask(PackTask):
+class SentPackTask(PackTask):
     """Packs the rows of one of several streams by slice: its own one, and those of events it reaches."""
 
     plan: CellPlan
@@ -96,18 +95,15 @@ class SentStream:
 
     Parameters
     ----------
-    task : StreamPackTask
+    task : SentPackTask
         What packs it.
     layout : WireLayout
-    shapes : (int, int)
-        The least and the greatest shape that its events may have by plan.
     name : str
         What messages call it.
     """
 
-    task: StreamPackTask
+    task: SentPackTask
     layout: WireLayout
-    shapes: tuple[int, int]
     name: str
 
     def events(self, packs: Sequence[pa.Buffer]) -> tuple[Side, np.ndarray | None]:
@@ -117,19 +113,10 @@ class SentStream:
             schema = schema.append(pa.field(IS_OWN, pa.bool_()))
         table = unpacked(packs) if packs else schema.empty_table()
         side = read_side(table, self.layout, "left", self.task.model)
-        self._check(side)
+        check_shapes(self.name, side, self.task.plan.reach.right)
         if not self.task.is_anchor:
             return side, None
         return side, one_array(table.column(IS_OWN)).to_numpy(zero_copy_only=False)
-
-    def _check(self, side: Side) -> None:
-        """Refuse events that reach slices to which the plan has not brought them."""
-        shapes = side.shapes if side.matchable is None else side.shapes[side.matchable]
-        if shapes.size and (shapes.min() < self.shapes[0] or shapes.max() > self.shapes[1]):
-            raise DataError(
-                f"{self.name}: a timestamp is {shapes.max()} ticks long, and none was when the search"
-                f" was planned. {CHANGED}"
-            )
 
 
 @dataclass(frozen=True)
@@ -238,7 +225,7 @@ class SequenceTask(CountingTask):
         count = self.room.parts(packs)
         return [packs] if count == 1 else divided(packs, self._finer(count), count)
 
-    def _finer(self, count: int) -> list[StreamPackTask]:
+    def _finer(self, count: int) -> list[SentPackTask]:
         """What divides a slice again, each stream by its own reach."""
         tasks = []
         for each in self.sent:

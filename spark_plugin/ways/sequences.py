@@ -55,9 +55,9 @@ from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.sequences import (
     LINKS,
     Question,
+    SentPackTask,
     SentStream,
     SequenceTask,
-    StreamPackTask,
     StreamPlace,
     job_of,
 )
@@ -141,11 +141,17 @@ class TuplesPlan:
         self._reader = _FrameReader(streams)
         self._job: TuplesJob = job_of(question, self._reader)
         check_task_devices(streams.options)
-        self._sent = _sent_of(streams, self._reader)
-        check_payload([each.frame for each in self._sent])
+        self._sent = _sent_of(question, self._reader)
+        for k, frame in self._reader.frames.items():
+            check_payload([replace(frame, payload=list(streams.columns[k]))])
         self._sent = list(map(self._with_longest, self._sent))
         self._spark = self._sent[0].frame.spark
         check_workers(self._spark)
+
+    @remembered
+    def _number(self) -> dict[int, int]:
+        """By place of the question the number of what is sent."""
+        return {place: i for i, each in enumerate(self._sent) for place in each.places}
 
     def _with_longest(self, sent: _Sent) -> _Sent:
         """A stream that counts the events longer than any link of theirs can be."""
@@ -165,7 +171,6 @@ class TuplesPlan:
         if measured is not None:
             seen = [(each.shortest, each.longest) for each in measured]
             lengths = [known or own for known, own in zip(lengths, seen, strict=True)]
-        number = {place: i for i, each in enumerate(self._sent) for place in each.places}
         reaches = []
         for i, each in enumerate(self._sent):
             ends = []
@@ -175,7 +180,7 @@ class TuplesPlan:
                 for anchor, window in self._job.near(place).items():
                     spec, left = (
                         self._reader.between(anchor, place, window),
-                        lengths[number[anchor]],
+                        lengths[self._number[anchor]],
                     )
                     if left is not None and right is not None:
                         reach: Reach | None = Reach.of(spec.pairs, left, right, spec.largest_useful)
@@ -358,7 +363,7 @@ class PlannedTuples(TuplesPlan):
         )  # fmt: skip
         # The RAPIDS Accelerator takes no binaries into Python.
         as_numbers = is_accelerated(self._spark)
-        task = StreamPackTask(
+        task = SentPackTask(
             "left", schema, frame.times.model, plan, partition_labels(plan.count),
             as_numbers=as_numbers, number=number, is_anchor=is_anchor,
         )  # fmt: skip
@@ -370,10 +375,9 @@ class PlannedTuples(TuplesPlan):
             keeps = is_anchor and _keeps_unmatched(self._question)
             packs = packs_of_files(
                 self._spark, frame, given, task, layout, columns,
-                keeps_unmatched=keeps, has_keys=plan.needs_keys, has_salt=keeps,
+                keeps_unmatched=keeps, has_salt=keeps,
             )  # fmt: skip
-        told = SentStream(task=task, layout=layout, shapes=plan.reach.right, name=frame.called)
-        return packs, told
+        return packs, SentStream(task=task, layout=layout, name=frame.called)
 
     @remembered
     def _files(self) -> list[FileSide | None]:
@@ -384,11 +388,10 @@ class PlannedTuples(TuplesPlan):
             for f in (each.frame for each in self._sent)
         ]
         files = list(map(files_of, whole))
-        number = {place: i for i, each in enumerate(self._sent) for place in each.places}
         for i, each in enumerate(self._sent):
             place = each.places[0]
             other = place + 1 if place + 1 < len(self._streams) else place - 1
-            j = number[other]
+            j = self._number[other]
             link = self._streams.link(place, other, self._window(place, other))
             columns = {"left_columns": whole[i].payload, "right_columns": whole[j].payload}
             link = replace(link, **columns, needs=((), ()))  # type: ignore[arg-type]
@@ -471,8 +474,9 @@ def _check_options(options: CorrelateOptions) -> None:
         )
 
 
-def _sent_of(streams: Streams, reader: _FrameReader) -> list[_Sent]:
-    """The streams that are sent, each with all columns of its places."""
+def _sent_of(question: Question, reader: _FrameReader) -> list[_Sent]:
+    """The streams that are sent, each with all columns of its places that the output has."""
+    streams = question.streams
     first = {j: i for i, j in reversed(streams.twins)}
     places: dict[int, list[int]] = {}
     for k in range(len(streams)):
@@ -487,7 +491,7 @@ def _sent_of(streams: Streams, reader: _FrameReader) -> list[_Sent]:
                 f"on Spark one DataFrame has the same keys at all its places (found other ones for"
                 f" {called}). Rename the columns of one of them, so that it is a DataFrame of its own."
             )
-        columns = [name for k in own for name in streams.columns[k]]
+        columns = [name for k in own if k in question.told for name in streams.columns[k]]
         tested = [name for k in own for name in streams.tested[k]]
         frame = replace(
             reader.frames[own[0]], payload=list(dict.fromkeys(columns)),

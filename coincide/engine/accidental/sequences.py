@@ -53,7 +53,7 @@ class AccidentalSequences(AccidentalPairs):
 
 
 _OWN = "tables", "check"
-"""Arguments of the question that are none of `**arguments`."""
+"""Arguments of the question that have a place of their own here, or none."""
 
 
 @documented(sequence_tables)

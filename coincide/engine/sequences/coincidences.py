@@ -367,7 +367,7 @@ def coincidence_arguments(
     where: GivenWhere = None,
     check: CheckTable = check_table,
 ) -> CoincidenceArguments:
-    """What `coincidence_tables` is asked, checked, of what passes as a table."""
+    """What `coincidence_tables` is asked, checked; `check` refuses what is no table."""
     streams = streams_of(
         tables, names, time, by, columns, confidence, backend, options, where, check, tuples="set"
     )

@@ -474,7 +474,7 @@ def sequence_arguments(
     options: CorrelateOptions = CorrelateOptions(),
     check: CheckTable = check_table,
 ) -> SequenceArguments:
-    """What `sequence_tables` is asked, checked, of what passes as a table."""
+    """What `sequence_tables` is asked, checked; `check` refuses what is no table."""
     streams = streams_of(
         tables, names, time, by, columns, confidence, backend, options, where, check
     )

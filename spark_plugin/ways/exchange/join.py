@@ -88,7 +88,7 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
         keeps = spec.keeps_unmatched and side.side == "left"
         found = packs_of_files(
             spark, side, given, task, of_side, columns,
-            keeps_unmatched=keeps, has_keys=plan.needs_keys, has_salt=salted,
+            keeps_unmatched=keeps, has_salt=salted,
         )  # fmt: skip
         return found, schema
 

@@ -160,14 +160,13 @@ def packs_of_files(
     columns: str,
     *,
     keeps_unmatched: bool,
-    has_keys: bool,
     has_salt: bool,
 ) -> DataFrame:
     """Packs of a side, whose tasks read its files; its rows are counted on their way if it is observed."""
     deals = given.deals(parallelism(spark))
     task = FilePackTask(
         pack, given.files, given.tables, deals, layout, keeps_unmatched=keeps_unmatched,
-        at_once=given.at_once, up_to=side.up_to, has_keys=has_keys, has_salt=has_salt,
+        at_once=given.at_once, up_to=side.up_to, has_salt=has_salt,
         counts=side.observation is not None,
     )  # fmt: skip
     numbers = spark.range(0, len(deals), 1, len(deals))

@@ -26,7 +26,7 @@ from spark_plugin.tasks.grid import Grid
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.samples import Reach
 from spark_plugin.tasks.sequence_streams import ClosedTuplesTask, PlacedPackTask
-from spark_plugin.tasks.sequences import Question, SentStream, StreamPackTask
+from spark_plugin.tasks.sequences import Question, SentPackTask, SentStream
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import WireLayout
 from spark_plugin.ways.exchange.join import ROOM
@@ -235,12 +235,11 @@ class StreamedTuples(TuplesPlan):
 
     def _useful(self) -> list[int]:
         """The largest shape that an event of each stream that is sent can have in a tuple."""
-        number = {place: i for i, each in enumerate(self._sent) for place in each.places}
         found = [0] * len(self._sent)
-        for place, i in number.items():
+        for place, i in self._number.items():
             for anchor, window in self._job.near(place).items():
                 useful = self._reader.between(anchor, place, window).largest_useful
-                for each, own in zip((number[anchor], i), useful, strict=True):
+                for each, own in zip((self._number[anchor], i), useful, strict=True):
                     found[each] = max(found[each], own)
         return found
 
@@ -310,9 +309,14 @@ class StreamedTuples(TuplesPlan):
         return replace(self._sent[number].frame, observation=called)
 
     @remembered
+    def _bare(self) -> list[tuple[PlacedPackTask, WireLayout]]:
+        """What packs the rows of each stream that is sent, and their columns."""
+        return [self.rows(number)[1:] for number in range(len(self._sent))]
+
+    @remembered
     def packers(self) -> list[PlacedPackTask]:
         """What packs the rows of each stream that is sent."""
-        return [self.rows(number)[1] for number in range(len(self._sent))]
+        return [task for task, _ in self._bare]
 
     @remembered
     def _settings(self) -> bytes:
@@ -376,15 +380,12 @@ class StreamedTuples(TuplesPlan):
         plans = [CellPlan(1, grid.reach, needs_keys=False, span=span) for grid in self.grids]
         sent = []
         for number, (each, plan) in enumerate(zip(self._sent, plans, strict=True)):
-            _, task, layout = self.rows(number)
-            finer = StreamPackTask(
+            task, layout = self._bare[number]
+            finer = SentPackTask(
                 "left", task.schema, task.model, plan, partition_labels(1), number=number,
                 is_anchor=task.is_anchor,
             )  # fmt: skip
-            told_of = SentStream(
-                task=finer, layout=layout, shapes=plan.reach.right, name=each.frame.called
-            )
-            sent.append(told_of)
+            sent.append(SentStream(task=finer, layout=layout, name=each.frame.called))
         return self._task(
             ClosedTuplesTask, self._columns(), sent=tuple(sent),
             room=Room(plans[0], ROOM * options.slice_rows, ROOM * options.slice_bytes),
