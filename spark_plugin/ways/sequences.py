@@ -141,9 +141,8 @@ class TuplesPlan:
         self._reader = _FrameReader(streams)
         self._job: TuplesJob = job_of(question, self._reader)
         check_task_devices(streams.options)
-        self._sent = _sent_of(question, self._reader)
-        for k, frame in self._reader.frames.items():
-            check_payload([replace(frame, payload=list(streams.columns[k]))])
+        self._sent = _sent_of(streams, self._reader)
+        check_payload([each.frame for each in self._sent])
         self._sent = list(map(self._with_longest, self._sent))
         self._spark = self._sent[0].frame.spark
         check_workers(self._spark)
@@ -474,9 +473,8 @@ def _check_options(options: CorrelateOptions) -> None:
         )
 
 
-def _sent_of(question: Question, reader: _FrameReader) -> list[_Sent]:
-    """The streams that are sent, each with all columns of its places that the output has."""
-    streams = question.streams
+def _sent_of(streams: Streams, reader: _FrameReader) -> list[_Sent]:
+    """The streams that are sent, each with all columns of its places."""
     first = {j: i for i, j in reversed(streams.twins)}
     places: dict[int, list[int]] = {}
     for k in range(len(streams)):
@@ -491,7 +489,7 @@ def _sent_of(question: Question, reader: _FrameReader) -> list[_Sent]:
                 f"on Spark one DataFrame has the same keys at all its places (found other ones for"
                 f" {called}). Rename the columns of one of them, so that it is a DataFrame of its own."
             )
-        columns = [name for k in own if k in question.told for name in streams.columns[k]]
+        columns = [name for k in own for name in streams.columns[k]]
         tested = [name for k in own for name in streams.tested[k]]
         frame = replace(
             reader.frames[own[0]], payload=list(dict.fromkeys(columns)),
