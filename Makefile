@@ -95,10 +95,10 @@ clean: ## Remove what building and testing left; .venv stays
 $(PRODUCT): pyproject.toml requirements.lock
 	@scripts/make-venv.sh $(VENV)
 	@echo "Installing Coincide into $(VENV); the first time this takes half a minute, or twice that by pip"
-	@scripts/install.sh $(VENV) -e ".[explore]"
+	@scripts/install.sh $(VENV) -e ".[spark,explore]"
 	@touch $@
 
 $(DEVELOPMENT): $(PRODUCT)
 	@echo "Installing what developers need into $(VENV); the first time this takes a minute or two"
-	@scripts/install.sh $(VENV) -e ".[explore,dev,bench,docs]"
+	@scripts/install.sh $(VENV) -e ".[spark,explore,dev,bench,docs]"
 	@touch $@
