@@ -26,6 +26,9 @@ BESIDE = (
     "MANIFEST.in",
     "README.md",
     "CHANGELOG.md",
+    "CITATION.cff",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
     "CONTRIBUTING.md",
     "LICENSE",
 )

@@ -18,6 +18,7 @@ from tests.helpers.places import ROOT, repository_files
 TOP_LEVEL = (
     *("coincide", "cpu_fallback", "spark_plugin", "bench", "tests", "docs", "scripts"),
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", ".ci/run"),
+    *("CITATION.cff", "CODE_OF_CONDUCT.md", "SECURITY.md"),
     *("pyproject.toml", "requirements.lock", "environment.yml", "mkdocs.yml", "conda", "examples"),
 )
 EXECUTABLE = (
