@@ -142,7 +142,7 @@ def steps(
     begun = time.perf_counter()
     packages = [f"{wheel}[spark]", f"pyspark=={spark}.*"] if spark else [str(wheel)]
     install = (UV, "pip", "install", "--quiet", "--system-certs", "--python", str(python))
-    # PySpark's sources are large, and nobody asks for them again.
+    # PySpark's sources are large, and are not needed again.
     cache = ("--cache-dir", str(folder / "cache")) if spark else ()
     run(folder, *install, *cache, *packages)
     taken = time.perf_counter() - begun
