@@ -110,5 +110,5 @@ def test_how_to_install_gpu_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("coincide.command_line.doctor.distribution", none)
+    monkeypatch.setattr("coincide.model.extras.distribution", none)
     assert "in the folder of Coincide's sources" in how_to_install("gpu")

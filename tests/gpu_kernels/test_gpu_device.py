@@ -231,7 +231,7 @@ def test_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "problem", MISSING)
     monkeypatch.setattr(packages, "is_installed", lambda module: module == "numpy")
     with pytest.raises(
-        BackendError, match=r"CuPy and Numba-CUDA are missing. Install Coincide with"
+        BackendError, match=r"CuPy and Numba-CUDA are missing\. Use pip install 'coincide\[gpu\]'"
     ):
         load_backend("gpu")
     assert load_backend("auto") is cpu_fallback
