@@ -27,6 +27,7 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import correlate_tables
 from coincide.model.condition import TimingCondition, within
 from coincide.model.errors import BackendError, brief
+from coincide.model.extras import SPARK, require
 from coincide.model.options import check_choice
 
 WINDOW_SECONDS = (0, 3)
@@ -117,6 +118,13 @@ _LO, _HI = (f"{seconds}s" for seconds in WINDOW_SECONDS)
 def run(rows: int, seed: int, keep: str | None, engine: str, debug: bool) -> None:
     """Make the sample, join it, and print what was found."""
     check_choice("--engine", engine, ENGINES)
+    if engine == "spark":
+        try:
+            require(SPARK, "pyspark", "pandas")
+        except BackendError as error:
+            raise Problem(
+                f"{error} Or join in this process: coincide demo --engine local."
+            ) from None
     if seed < 0:
         raise Problem(f"--seed must not be negative (found {brief(seed)}).")
     console = Console(highlight=False)

@@ -185,3 +185,10 @@ def test_the_extra_of_all_holds_the_others() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (line,) = extras["optional-dependencies"]["all"]
     assert Requirement(line).extras == {"spark", "explore", "gpu"}
+
+
+def test_the_demo_without_spark_names_the_other_engine(commands: Path, tmp_path: Path) -> None:
+    done = coincide(commands, tmp_path, "demo", "--rows", "500")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"coincide: {NO_SPARK}")
+    assert done.stderr.endswith("Or join in this process: coincide demo --engine local.\n")
