@@ -15,10 +15,11 @@ from coincide.engine.join.timing import JoinSpec
 from coincide.engine.sequences.arguments import Places
 from coincide.engine.sequences.coincidences import CoincidenceArguments, CoincidenceJob
 from coincide.engine.sequences.job import TuplesJob
-from coincide.engine.sequences.links import Links, Reader, Stream, in_order_of, links_of, order_of
+from coincide.engine.sequences.links import Reader, Stream, in_order_of, links_of, order_of
 from coincide.engine.sequences.tables import SequenceArguments, SequenceJob
 from coincide.model.condition import Within
 from coincide.model.ordering import stable_order
+from coincide.model.sequences.making import Links
 from coincide.model.units import Tick
 from spark_plugin.tasks.blobs import blob_of, unpacked
 from spark_plugin.tasks.counting import Answer, CountingTask

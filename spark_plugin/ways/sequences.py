@@ -19,7 +19,7 @@ from coincide.engine.join.spec import check_output_names
 from coincide.engine.join.timing import JoinSpec
 from coincide.engine.sequences.arguments import LinkArguments, Places, Streams
 from coincide.engine.sequences.job import TuplesJob
-from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.links import Reader
 from coincide.engine.sequences.reports import SequenceSummary
 from coincide.engine.sequences.tables import SequenceArguments
 from coincide.engine.sequences.walk import Sizes
@@ -27,6 +27,7 @@ from coincide.model.condition import Within
 from coincide.model.errors import ConditionError, argument, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.remembered import remembered
+from coincide.model.sequences.making import Links
 from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.jobs import at_once
@@ -44,6 +45,7 @@ from spark_plugin.frames.output_columns import (
     metrics_name,
     wire_schema,
 )
+from spark_plugin.frames.plain_files import files_of
 from spark_plugin.frames.queries import queries_logged
 from spark_plugin.frames.stage import Stage, counted_by_tasks, counted_rows, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
@@ -65,7 +67,7 @@ from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, WireLayout, wire_layout
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
-from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, files_of, packs_of_files
+from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
 from spark_plugin.ways.join_sides import check_payload, event_frames, known_schema
 from spark_plugin.ways.limits import LIMITS
 
