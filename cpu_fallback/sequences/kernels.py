@@ -35,20 +35,44 @@ def grow(place, links, rows, known, parents, new_rows, new_known):
     so far. ``new_rows`` and ``new_known`` have one more of each, and `parents` says which tuple grew.
     """
     begins, ends, targets, chances = links
-    k = 0
+    n, m, k = rows.shape[0], known.shape[0], 0
     for i in range(rows.shape[1]):
         last = rows[place, i]
-        for link in range(begins[last], ends[last]):
-            for each in range(rows.shape[0]):
-                new_rows[each, k] = rows[each, i]
-            new_rows[rows.shape[0], k] = targets[link]
-            for each in range(known.shape[0]):
-                new_known[each, k] = known[each, i]
-            if chances.size:
-                new_known[known.shape[0], k] = chances[link]
-            if parents.size:
-                parents[k] = i
-            k += 1
+        begin, size = begins[last], ends[last] - begins[last]
+        for each in range(n):
+            _fill(new_rows, each, k, size, rows[each, i])
+        _copy(new_rows, n, k, size, targets, begin)
+        for each in range(m):
+            _fill(new_known, each, k, size, known[each, i])
+        if chances.size:
+            _copy(new_known, m, k, size, chances, begin)
+        if parents.size:
+            for j in range(k, k + size):
+                parents[j] = i
+        k += size
+
+
+@compiled(forceinline=True)
+def _fill(table, each, k, size, value):
+    for j in range(k, k + size):
+        table[each, j] = value
+
+
+@compiled(forceinline=True)
+def _copy(table, each, k, size, values, begin):
+    for j in range(size):
+        table[each, k + j] = values[begin + j]
+
+
+@compiled
+def keep(holds, given, kept):
+    """Move those columns of a table, shape (n, tuples), together for which something holds."""
+    for each in range(given.shape[0]):
+        k = 0
+        for i in range(holds.size):
+            if k < kept.shape[1]:
+                kept[each, k] = given[each, i]
+            k += holds[i]
 
 
 @compiled(allocates=True)

@@ -8,10 +8,18 @@ import numpy as np
 
 from coincide.model.remembered import remembered
 from coincide.model.sequences.deciding import NO
-from coincide.model.sequences.making import Decision, Made, Step, StreamEvents, Tests, Tuples
+from coincide.model.sequences.making import (
+    Decision,
+    Demands,
+    Made,
+    Step,
+    StreamEvents,
+    Tuples,
+    ends_and_laws,
+)
 from coincide.model.sequences.wholes import CHAIN, chain_work
 from coincide.model.templates.template import Buckets
-from cpu_fallback.sequences.kernels import grow, judge
+from cpu_fallback.sequences.kernels import grow, judge, keep
 
 
 class TupleMaker:
@@ -24,7 +32,7 @@ class TupleMaker:
         self,
         part: Tuples,
         steps: Sequence[Step],
-        decision: Decision | Tests | None,
+        decision: Decision | Demands | None,
         *,
         tells: bool = False,
     ) -> Made:
@@ -33,30 +41,33 @@ class TupleMaker:
         for step in steps:
             part, own = _grown(part, step, tells)
             parents = None if parents is None else parents[own]
-            if step.tests is not None:
-                part, parents = _where(self._met(part, step.tests), part, parents)
+            if step.demands is not None:
+                part, parents = _where(self._met(part, step.demands), part, parents)
         tried = part.size
-        if decision is None or isinstance(decision, Tests):
-            holds = None if decision is None else self._met(part, decision)
-            return Made(*_where(holds, part, parents), None, None, tried)
+        if decision is None or isinstance(decision, Demands):
+            if decision is not None:
+                part, parents = _where(self._met(part, decision), part, parents)
+            return Made(part, parents, None, None, tried)
         out, verdicts = self._decided(part, decision)
-        places = _places(verdicts != NO)
-        part, parents = _some(places, part, parents)
-        if places is not None:
-            out, verdicts = out[places], verdicts[places]
+        if not decision.keeps_chances:
+            part = Tuples(part.rows, part.chances[:0])
+        holds = verdicts != NO
+        if not holds.all():
+            part, parents = _where(holds, part, parents)
+            out, verdicts = out[holds], verdicts[holds]
         return Made(part, parents, out, verdicts, tried)
 
-    def _met(self, part: Tuples, tests: Tests) -> np.ndarray:
-        """Tuples that meet tests: bool array."""
+    def _met(self, part: Tuples, demands: Demands) -> np.ndarray:
+        """Tuples that meet demands: bool array."""
         rows, found = part.rows, np.ones(part.size, bool)
-        last = len(tests.streams) - 1
-        new, row = self._events[tests.streams[last]], rows[last]
-        for place, lo, hi in tests.windows:
-            before = self._events[tests.streams[place]]
+        last = len(demands.streams) - 1
+        new, row = self._events[demands.streams[last]], rows[last]
+        for place, lo, hi in demands.windows:
+            before = self._events[demands.streams[place]]
             found &= new.first[row] - before.last[rows[place]] <= hi
             found &= new.last[row] - before.first[rows[place]] >= lo
-        for place in tests.others:
-            before = self._events[tests.streams[place]]
+        for place in demands.others:
+            before = self._events[demands.streams[place]]
             assert before.numbers is not None
             assert new.numbers is not None
             found &= before.numbers[rows[place]] != new.numbers[row]
@@ -80,15 +91,11 @@ class TupleMaker:
 
     @remembered
     def _streams(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the events of each stream begin in the last edges and laws of all; and these."""
-        ends = [each.last for each in self._events]
-        begins = np.cumsum([0, *(each.size for each in ends[:-1])])
-        laws = [each.laws for each in self._events]
-        return begins, np.concatenate(ends), np.concatenate(laws)  # type: ignore[arg-type]
+        return ends_and_laws(self._events)
 
 
 def _grown(part: Tuples, step: Step, tells: bool) -> tuple[Tuples, np.ndarray]:
-    """Tuples with each event to which a link leads; if asked, of which each grew."""
+    """Tuples with each event to which a link leads; and if asked, the parent of each."""
     links, last = step.links, part.rows[step.place]
     size = int((links.ends[last] - links.begins[last]).sum())
     known = part.chances.shape[0] + (links.chances is not None)
@@ -102,20 +109,14 @@ def _grown(part: Tuples, step: Step, tells: bool) -> tuple[Tuples, np.ndarray]:
     return grown, parents
 
 
-def _places(holds: np.ndarray | None) -> np.ndarray | None:
-    """Where something holds; None: everywhere."""
-    return None if holds is None or holds.all() else np.flatnonzero(holds)
-
-
-def _some(
-    places: np.ndarray | None, part: Tuples, parents: np.ndarray | None
-) -> tuple[Tuples, np.ndarray | None]:
-    if places is None:
-        return part, parents
-    return part.of(places), None if parents is None else parents[places]
-
-
 def _where(
-    holds: np.ndarray | None, part: Tuples, parents: np.ndarray | None
+    holds: np.ndarray, part: Tuples, parents: np.ndarray | None
 ) -> tuple[Tuples, np.ndarray | None]:
-    return _some(_places(holds), part, parents)
+    """Tuples for which something holds: a bool array."""
+    size = int(np.count_nonzero(holds))
+    if size == part.size:
+        return part, parents
+    kept = [np.empty((len(each), size), each.dtype) for each in (part.rows, part.chances)]
+    for given, out in zip((part.rows, part.chances), kept, strict=True):
+        keep(holds, given, out)
+    return Tuples(*kept), None if parents is None else parents[holds]

@@ -43,7 +43,7 @@ from coincide.model.counters import offsets_of, runs_of_about
 from coincide.model.errors import ConditionError
 from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
-from coincide.model.sequences.making import Decision, Links, Made, Step, Tests, Tuples
+from coincide.model.sequences.making import Decision, Demands, Links, Made, Step, Tuples
 from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole
 
 _CURE = "Narrow the width, raise the confidence, or name more keys"
@@ -184,7 +184,7 @@ class CoincidenceJob(TuplesJob):
         self,
         members: tuple[int, ...],
         other: int,
-        decision: Decision | Tests | None,
+        decision: Decision | Demands | None,
         part: Tuples,
         origins: np.ndarray,
         is_part: np.ndarray,
@@ -208,11 +208,11 @@ class CoincidenceJob(TuplesJob):
             self._links[pair] = self._links[right, left].mirrored(size)
         return self._links[pair]
 
-    def _near(self, members: tuple[int, ...]) -> Tests:
+    def _near(self, members: tuple[int, ...]) -> Demands:
         """That the last event of a set may be near all others, which are near each other."""
         *others, last = members
         windows = [(k, *self._window(other, last)) for k, other in enumerate(others)]
-        return Tests(members, tuple(windows))
+        return Demands(members, tuple(windows))
 
     def _window(self, left: int, right: int) -> tuple[int, int]:
         """The window on the time from an event of one stream to that of another, ticks."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from coincide.engine.events.sides import Side
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.sequences.walk import Found, Judge
-from coincide.model.sequences.making import Decision, Made, Tests
+from coincide.model.sequences.making import Decision, Demands, Made
 
 Meets = Callable[[np.ndarray], np.ndarray]
 """From the rows of tuples to which of them meet a condition: bool array."""
@@ -52,7 +52,7 @@ class ConditionJudge(Judge):
         return self.judge.keeps_chances
 
     @property
-    def decision(self) -> Decision | Tests | None:
+    def decision(self) -> Decision | Demands | None:
         """As in `Judge`."""
         return self.judge.decision
 

@@ -36,7 +36,7 @@ from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Walk
 from coincide.model.condition import Confidence, TimingCondition, Window, Within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions
-from coincide.model.sequences.making import Step, Tests, Tuples
+from coincide.model.sequences.making import Demands, Step, Tuples
 from coincide.model.sequences.wholes import CHAIN, TRIANGLE, Whole
 
 T = TypeVar("T")
@@ -219,10 +219,10 @@ class SequenceJob(TuplesJob):
         size = tuples * fixed_bytes(self.schema.types)
         limit.expect(Expected(tuples, tuples, size), is_last=True)
 
-    def _different(self, last: int) -> Tests | None:
-        """That an event of this stream is none that the tuple has already."""
+    def _different(self, last: int) -> Demands | None:
+        """What tells the last event from those that the tuple has; None if no stream is at two places."""
         others = tuple(own for own, other in self.streams.twins if other == last)
-        return Tests(tuple(range(last + 1)), others=others) if others else None
+        return Demands(tuple(range(last + 1)), others=others) if others else None
 
     def _judge(self) -> Judge:
         return self._tested(self._judge_of_times(), range(len(self.streams)))
@@ -232,7 +232,7 @@ class SequenceJob(TuplesJob):
         streams, keeps = tuple(range(n)), arguments.link_probability
         if self._are_instants:
             total = self._total
-            return ExactJudge(None if total is None else Tests(streams, ((0, *total),)), keeps)
+            return ExactJudge(None if total is None else Demands(streams, ((0, *total),)), keeps)
         windows = [(window.lo, window.hi) for window in self._steps]
         if self._total is not None:
             windows.append(self._total)

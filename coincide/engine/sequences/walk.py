@@ -21,10 +21,10 @@ from coincide.model.sequences.deciding import NO, UNKNOWN, YES
 from coincide.model.sequences.laws import Laws
 from coincide.model.sequences.making import (
     Decision,
+    Demands,
     Made,
     Step,
     StreamEvents,
-    Tests,
     TupleMaker,
     Tuples,
 )
@@ -43,7 +43,7 @@ class ResilientMaker(Resilient[TupleMaker]):
         self,
         part: Tuples,
         steps: Sequence[Step],
-        decision: Decision | Tests | None,
+        decision: Decision | Demands | None,
         *,
         tells: bool = False,
     ) -> Made:
@@ -77,7 +77,7 @@ class Found:
     tried, doubted : int
         Tuples that links made, and those that floats could not decide.
     parents : int64 array, shape (tuples,), or None
-        Of which tuple each grew, where that was asked for.
+        The tuple from which each grew, where that was asked for.
     """
 
     tuples: Tuples
@@ -121,11 +121,11 @@ class Judge(ABC):
 
     @property
     @abstractmethod
-    def decision(self) -> Decision | Tests | None:
+    def decision(self) -> Decision | Demands | None:
         """What a maker decides."""
 
     def found(self, made: Made) -> Found:
-        """Those that qualify, of what a maker decided."""
+        """What qualifies among what a maker decided."""
         tuples = made.tuples
         if not self.keeps_chances:
             tuples = Tuples(tuples.rows, tuples.chances[:0])
@@ -176,7 +176,7 @@ class Walk:
     def are_all(self) -> bool:
         """Whether every tuple that links make qualifies."""
         is_told = isinstance(self._judge, ExactJudge) and self._judge.decision is None
-        return is_told and all(step.tests is None for step in self._steps)
+        return is_told and all(step.demands is None for step in self._steps)
 
     @property
     def ways(self) -> np.ndarray:
@@ -232,15 +232,15 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class ExactJudge(Judge):
-    """Tuples of exact times: links hold, and so do the tests that are asked of the whole."""
+    """Tuples of exact times: links hold, and so do the demands on the whole."""
 
-    tests: Tests | None
+    demands: Demands | None
     keeps_chances: bool = False
 
     @property
-    def decision(self) -> Tests | None:
+    def decision(self) -> Demands | None:
         """As in `Judge`."""
-        return self.tests
+        return self.demands
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,12 +249,12 @@ class WholeJudge(Judge):
 
     whole: Whole
     streams: tuple[int, ...]
-    events: Sequence[StreamEvents]  # of all streams
+    events: Sequence[StreamEvents]  # Those of all streams
     laws: Laws
     confidence: float
     wants: bool
     keeps_chances: bool = False
-    has_steps: bool = True  # the links of a tuple are the steps of the whole
+    has_steps: bool = True  # The links of a tuple are the steps of the whole
 
     @remembered
     def decision(self) -> Decision:
@@ -264,7 +264,7 @@ class WholeJudge(Judge):
         at_least = self.confidence - DECISION_SLACK
         return Decision(
             self.whole, self.streams, edges, at_least, doubt(self.whole.kind, edges), self.wants,
-            self.has_steps,
+            self.has_steps, self.keeps_chances,
         )  # fmt: skip
 
     def found(self, made: Made) -> Found:

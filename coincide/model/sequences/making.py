@@ -90,7 +90,7 @@ class Tuples:
 
 @dataclass(frozen=True, eq=False)
 class StreamEvents:
-    """The events of one stream, as tests and decisions on tuples need them.
+    """The events of one stream, as demands and decisions on tuples need them.
 
     Parameters
     ----------
@@ -108,8 +108,17 @@ class StreamEvents:
     laws: np.ndarray | None
 
 
+def ends_and_laws(
+    events: Sequence[StreamEvents],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the events of each stream begin in the last edges and the laws of all; and these."""
+    ends, laws = ([getattr(each, name) for each in events] for name in ("last", "laws"))
+    begins = np.cumsum([0, *(each.size for each in ends[:-1])])
+    return begins, np.concatenate(ends), np.concatenate(laws)
+
+
 @dataclass(frozen=True)
-class Tests:
+class Demands:
     """What the last event of a tuple must meet with those before, wherever in its timestamp each is.
 
     Parameters
@@ -133,7 +142,7 @@ class Step:
 
     links: Links
     place: int
-    tests: Tests | None = None
+    demands: Demands | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +164,8 @@ class Decision:
         Whether each probability is asked for.
     has_steps : bool
         Whether the links of a tuple are the steps of the whole.
+    keeps_chances : bool
+        Whether those of links are asked for, once tuples are decided.
     """
 
     whole: Whole
@@ -164,6 +175,7 @@ class Decision:
     doubt: float
     wants: bool
     has_steps: bool
+    keeps_chances: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +186,7 @@ class Made:
     ----------
     tuples : Tuples
     parents : int64 array, shape (tuples,), or None
-        Of which tuple each grew, if that was asked for.
+        The tuple from which each grew, if that was asked for.
     probability : float64 array, shape (tuples,), or None
         NaN for one that bounds decided. None without a decision.
     verdicts : int8 array, shape (tuples,), or None
@@ -199,7 +211,7 @@ class TupleMaker(Protocol):
         self,
         part: Tuples,
         steps: Sequence[Step],
-        decision: Decision | Tests | None,
+        decision: Decision | Demands | None,
         *,
         tells: bool = False,
     ) -> Made:
