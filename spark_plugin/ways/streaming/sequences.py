@@ -198,6 +198,8 @@ class StreamedTuples(TuplesPlan):
     def __init__(self, question: Question, asked: TupleStreamArguments) -> None:
         streams = asked.declared(question.streams)
         warn_of_ends(streams.names, [timestamp_names("time", time) for time in streams.times])
+        # As it was given: what it is compiled to is another thing in each release.
+        self._where = None if streams.where is None else str(streams.where)
         super().__init__(replace(question, streams=streams))
         self.asked, self._tick = asked, self._job.tick
         self._nanoseconds = check_tick(self._tick)
@@ -341,6 +343,7 @@ class StreamedTuples(TuplesPlan):
                 for anchor, (lo, hi) in self._job.near(k).items()
             ],
             "confidence": self._streams.confidence,
+            "where": self._where,
             "sent": [each.places for each in self._sent],
             "slice_length": f"{self.grids[0].ticks} {unit}",
             "slice_end": self.grids[0].beyond,
