@@ -200,20 +200,21 @@ class _Growing:
             )  # fmt: skip
         if not decision.keeps_chances:
             self._known = take((0, size), np.float64)
-        return self.keep(flags, out, verdicts)
+        verdicts, *kept = self.keep(flags, verdicts, *([out] if decision.wants else []))
+        return [verdicts.astype(np.int8), *kept]
 
-    def _fetched(self, tried: int, out: Any = None, verdicts: Any = None) -> Made:
-        tells = self._tells
-        found = [self._rows, self._known, self._parents, *([] if out is None else [out, verdicts])]
+    def _fetched(self, tried: int, verdicts: Any = None, out: Any = None) -> Made:
+        given = self._rows, self._known, self._parents, verdicts, out
         with current().fetching() as fetch:
-            here = [_result(each.size, each.dtype) for each in found]
-            for there, result in zip(found, here, strict=True):
-                fetch(there.reshape(-1), result)
-        rows, known, parents, *more = here
+            here = [None if each is None else _result(each.size, each.dtype) for each in given]
+            for there, result in zip(given, here, strict=True):
+                if result is not None:
+                    fetch(there.reshape(-1), result)
+        rows, known, parents, verdicts, out = here
+        assert rows is not None
+        assert known is not None
         tuples = Tuples(rows.reshape(self._rows.shape), known.reshape(self._known.shape))
-        if not more:
-            return Made(tuples, parents if tells else None, None, None, tried)
-        return Made(tuples, parents if tells else None, more[0], more[1].astype(np.int8), tried)
+        return Made(tuples, parents if self._tells else None, out, verdicts, tried)
 
 
 def _sent(array: np.ndarray) -> Any:

@@ -54,8 +54,9 @@ class TupleMaker:
         holds = verdicts != NO
         if not holds.all():
             part, parents = _where(holds, part, parents)
-            out, verdicts = out[holds], verdicts[holds]
-        return Made(part, parents, out, verdicts, tried)
+            verdicts = verdicts[holds]
+            out = out[holds] if decision.wants else out
+        return Made(part, parents, out if decision.wants else None, verdicts, tried)
 
     def _met(self, part: Tuples, demands: Demands) -> np.ndarray:
         """Tuples that meet demands: bool array."""

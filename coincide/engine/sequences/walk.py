@@ -270,18 +270,15 @@ class WholeJudge(Judge):
     def found(self, made: Made) -> Found:
         """As in `Judge`."""
         assert made.verdicts is not None
-        assert made.probability is not None
         unknown = np.flatnonzero(made.verdicts == UNKNOWN)
-        found = replace(super().found(made), doubted=unknown.size)
-        if self.wants:
-            found = replace(found, chance=made.probability)
+        found = replace(super().found(made), chance=made.probability, doubted=unknown.size)
         if not unknown.size:
             return found
         self._settle(made.tuples.rows[:, unknown], unknown, made.probability, made.verdicts)
         return found.where(made.verdicts == YES)
 
     def _settle(
-        self, rows: np.ndarray, places: np.ndarray, out: np.ndarray, verdicts: np.ndarray
+        self, rows: np.ndarray, places: np.ndarray, out: np.ndarray | None, verdicts: np.ndarray
     ) -> None:
         """Decide by exact numbers: once for all tuples that are alike but for when they are."""
         ends, laws = (
@@ -296,6 +293,7 @@ class WholeJudge(Judge):
         n = laws.shape[1]
         exact = [self.whole.exact(kind[:n], kind[n:], self.laws) for kind in kinds.tolist()]
         least = Fraction(self.confidence) - Fraction(DECISION_SLACK)
-        out[places] = np.array([float(each) for each in exact])[which.reshape(-1)]
+        if out is not None:
+            out[places] = np.array([float(each) for each in exact])[which.reshape(-1)]
         qualifies = np.array([each >= least for each in exact])[which.reshape(-1)]
         verdicts[places] = np.where(qualifies, YES, NO)

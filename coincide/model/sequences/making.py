@@ -188,7 +188,7 @@ class Made:
     parents : int64 array, shape (tuples,), or None
         The tuple from which each grew, if that was asked for.
     probability : float64 array, shape (tuples,), or None
-        NaN for one that bounds decided. None without a decision.
+        None if no decision wants it.
     verdicts : int8 array, shape (tuples,), or None
         ``YES`` or ``UNKNOWN`` (`coincide.model.sequences.deciding`). None without a decision.
     tried : int
