@@ -90,14 +90,8 @@ class FilePackTask:
     def _tables(self, parts: Parts, tally: list[SideCounts]) -> Iterator[pa.Table]:
         """Events on the wire, some row groups after the others; what rows were is added up."""
         names = self.tables.columns(self._side)
-        rows = np.cumsum(parts.places.rows)
-        runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // self.at_once)) + 1)
-        for run in runs:
-            if not run.size:
-                continue
-            table = self.files.read(
-                parts.take(run), names, threads=False, is_numbered=self.has_salt
-            )
+        for run in parts.in_runs(self.at_once):
+            table = self.files.read(run, names, threads=False, is_numbered=self.has_salt)
             side, counts = self.tables.read(self._side, table)
             tally[0] += counts
             kept = self._kept(side)

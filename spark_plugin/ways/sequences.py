@@ -44,6 +44,7 @@ from spark_plugin.frames.output_columns import (
     metrics_name,
     wire_schema,
 )
+from spark_plugin.frames.plain_files import files_of
 from spark_plugin.frames.queries import queries_logged
 from spark_plugin.frames.stage import Stage, counted_by_tasks, counted_rows, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
@@ -65,7 +66,7 @@ from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, WireLayout, wire_layout
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
-from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, files_of, packs_of_files
+from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
 from spark_plugin.ways.join_sides import check_payload, event_frames, known_schema
 from spark_plugin.ways.limits import LIMITS
 

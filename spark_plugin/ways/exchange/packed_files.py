@@ -5,42 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from coincide.engine.events.schemas import plain_schema, with_like_keys
-from coincide.engine.files.common_schema import check_alike, check_present
-from coincide.engine.files.finding import find_files
-from coincide.engine.files.footers import Footer, file_schemas, read_footers
-from coincide.engine.files.planning import NotDirect, check_readable
+from coincide.engine.events.schemas import with_like_keys
+from coincide.engine.files.footers import Footer
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts, places_of
+from coincide.engine.files.slices import Parts
 from coincide.engine.join.join import TablePlan, plan_tables
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import CoincideError
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
-from spark_plugin.frames.columns import arrow_schema, field_of, spark_type
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.plain_reads import plain_read
+from spark_plugin.frames.plain_files import Files, deals_of, files_of, rows_at_once, spark_schema
 from spark_plugin.tasks.packed_files import COUNTS, FilePackTask, names_of_counts
 from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.wire import WireLayout
 
 _log = logging.getLogger("coincide")
-_TASK_ROWS = 1 << 22
-"""Rows that a task reads, at most about."""
-_AT_ONCE, _BYTES = 1 << 20, 64 << 20
-"""Rows and bytes that a task reads at once, or one row group."""
-_STAMPS = T.TimestampType, T.TimestampNTZType
-Files = tuple[PlannedFiles, list[Footer]]
-"""The files of a side, and their footers."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +38,11 @@ class FileSide:
     @property
     def at_once(self) -> int:
         """Rows that a task reads at once, about."""
-        rows = sum(int(footer.rows.sum()) for footer in self.footers)
-        size = sum(footer.bytes for footer in self.footers)
-        return max(1, min(_AT_ONCE, int(_BYTES * rows / max(size, 1.0))))
+        return rows_at_once(self.footers)
 
     def deals(self, tasks: int) -> tuple[Parts, ...]:
         """All row groups, dealt in their order to tasks of about as many rows each."""
-        places = places_of(self.footers)
-        total = int(places.rows.sum())
-        count = max(1, min(len(places), max(tasks, -(-total // _TASK_ROWS))))
-        ends = np.cumsum(places.rows)
-        dealt = np.minimum((ends - places.rows) * count // max(total, 1), count - 1)
-        edges = np.searchsorted(dealt, np.arange(count + 1))
-        return tuple(
-            Parts.whole(places.take(np.arange(first, last))) for first, last in pairwise(edges)
-        )
+        return deals_of(self.footers, tasks)
 
 
 def file_sides(
@@ -86,7 +60,7 @@ def file_sides(
     if not any(found) or (sides[0].by and not all(found)):
         return nothing
     own = [
-        _schema_of(side) if given is None else given[0].schema
+        spark_schema(side, side.needed) if given is None else given[0].schema
         for side, given in zip(sides, found, strict=True)
     ]
     schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
@@ -110,45 +84,6 @@ def _are_needed(side: EventFrame, tables: TablePlan, number: int) -> bool:
     """Whether the columns of a plan of files are those that tasks need."""
     of_plan = tables.by[number], tables.payload[number], tables.tested[number]
     return of_plan == (side.by, side.payload, side.tested)
-
-
-def _schema_of(side: EventFrame) -> pa.Schema:
-    fields = [field_of(side.plain, side.called, name) for name in side.needed]
-    return arrow_schema(T.StructType(fields))
-
-
-def files_of(side: EventFrame) -> Files | None:
-    """The files that a side only reads, where PyArrow reads what Spark does."""
-    read = plain_read(side.plain, side.needed)
-    if read is None:
-        return None
-    try:
-        files = replace(find_files(side.called, read.paths), names=read.names)
-        stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
-        footers = read_footers(files, stamps, side.needed)
-        schemas = file_schemas(files, footers)
-        check_present(side.called, schemas, side.needed)
-        if not set(side.needed) <= set(footers[0].schema.names):
-            raise NotDirect("files have no column of this name.")
-        check_alike(side.called, schemas, side.needed)
-        for path, footer in zip(files.paths, footers, strict=True):
-            check_readable(f"{side.called}: {path}", footer, side.needed)
-        refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
-        _check_types(side, footers[0])
-    except CoincideError as closed:  # Spark reads it, and says what is wrong
-        _log.debug("correlate: Spark reads the files of %s: %s", side.called, closed)
-        return None
-    return PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers
-
-
-def _check_types(side: EventFrame, footer: Footer) -> None:
-    """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
-    for name in side.needed:
-        own, of_file = side.kind_of(name), spark_type(name, footer.schema.field(name).type)
-        if own != of_file:
-            raise NotDirect(
-                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored."
-            )
 
 
 def packs_of_files(
