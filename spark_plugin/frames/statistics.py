@@ -280,10 +280,8 @@ _MOST_READ = 1 << 25
 """Rows of all files together that the driver reads: of more, a query has many machines look."""
 _SAMPLED = 1 << 13
 """Rows of a side of files that are in its sample, at most about."""
-_WEIGHED = 64 << 20
-"""Bytes of row groups that are read whole, about, to tell how long texts are."""
-_MOST_WEIGHED = 8
-"""Most of these row groups."""
+_WEIGHED, _WEIGHED_ROWS = 16, 1 << 10
+"""Row groups, and rows of each, that tell how long texts are."""
 
 
 def _of_files(streams: Sequence[EventFrame]) -> list[SideStatistics] | None:
@@ -401,11 +399,14 @@ def _own_bytes(events: EventFrame, files: PlannedFiles, footers: Sequence[Footer
     places = places_of(footers)
     if not len(places):
         return 0.0
-    size = sum(footer.bytes for footer in footers) / len(places)
-    count = min(len(places), _MOST_WEIGHED, 1 + int(_WEIGHED / max(size, 1.0)))
-    some = places.take(np.linspace(0, len(places) - 1, count).astype(np.int64))
-    table = files.read(Parts.whole(some), list(dict.fromkeys(names)), threads=True)
-    return sum(table.column(name).nbytes for name in names) / max(1, table.num_rows)
+    some = np.linspace(0, len(places) - 1, min(len(places), _WEIGHED)).astype(np.int64)
+    read = list(dict.fromkeys(names))
+    first = [
+        next(files.batches(places.take(some[i : i + 1]), read, _WEIGHED_ROWS))
+        for i in range(some.size)
+    ]
+    size = sum(table.column(name).nbytes for table in first for name in names)
+    return size / sum(table.num_rows for table in first)
 
 
 def _has_own_size(events: EventFrame, name: str) -> bool:
