@@ -17,7 +17,7 @@ from coincide.engine.files.finding import local_files
 from coincide.engine.files.footers import Footer, file_schemas, read_footers
 from coincide.engine.files.planning import NotDirect, check_readable
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts, places_of
+from coincide.engine.files.slices import Parts, Places
 from coincide.model.errors import CoincideError
 from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
 from spark_plugin.frames.columns import arrow_schema, field_of, spark_type
@@ -50,7 +50,9 @@ def _found(side: EventFrame) -> Files | None:
     try:
         files = replace(local_files(side.called, read.paths), names=read.names)
         stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
-        footers = read_footers(files, stamps, side.needed)
+        times = [scale.column.name for scale in side.times.scales]
+        ranged = list(dict.fromkeys([*stamps, *times]))
+        footers = read_footers(files, ranged, side.needed)
         schemas = file_schemas(files, footers)
         check_present(side.called, schemas, side.needed)
         if not set(side.needed) <= set(footers[0].schema.names):
@@ -94,9 +96,8 @@ def rows_at_once(footers: Sequence[Footer]) -> int:
     return max(1, min(_AT_ONCE, int(_BYTES * rows / max(size, 1.0))))
 
 
-def deals_of(footers: Sequence[Footer], tasks: int) -> tuple[Parts, ...]:
-    """All row groups, dealt in their order to tasks of about as many rows each."""
-    places = places_of(footers)
+def deals_of(places: Places, tasks: int) -> tuple[Parts, ...]:
+    """Row groups, dealt in their order to tasks of about as many rows each."""
     total = int(places.rows.sum())
     count = max(1, min(len(places), max(tasks, -(-total // _TASK_ROWS))))
     ends = np.cumsum(places.rows)

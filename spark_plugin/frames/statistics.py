@@ -284,15 +284,20 @@ _WEIGHED, _WEIGHED_ROWS = 16, 1 << 10
 """Row groups, and rows of each, that tell how long texts are."""
 
 
-def _of_files(streams: Sequence[EventFrame]) -> list[SideStatistics] | None:
-    """The statistics of streams that all only read files of not too many rows; None of others."""
-    spark = streams[0].spark
-    if is_accelerated(spark):
-        return None
-    found = [files_of(events) for events in streams]
+def are_read_here(streams: Sequence[EventFrame]) -> bool:
+    """Whether no query is needed: all streams only read files, of not too many rows."""
+    if is_accelerated(streams[0].spark):
+        return False
     # Keys are hashed in another way than by a query, so it is all streams or none.
-    if not all(found) or sum(rows_of(footers) for _, footers in filter(None, found)) > _MOST_READ:
+    found = [files_of(events) for events in streams]
+    return all(found) and sum(rows_of(each[1]) for each in found if each) <= _MOST_READ
+
+
+def _of_files(streams: Sequence[EventFrame]) -> list[SideStatistics] | None:
+    """The statistics of streams that are read here; None of others."""
+    if not are_read_here(streams):
         return None
+    spark, found = streams[0].spark, [files_of(events) for events in streams]
     _log.info(
         "correlate: the driver reads the times of %s", " and ".join(e.called for e in streams)
     )
@@ -335,7 +340,7 @@ def _of_side_of_files(
     # About as Spark deals row groups to partitions.
     runs = [
         (number, run)
-        for number, parts in enumerate(deals_of(footers, tasks))
+        for number, parts in enumerate(deals_of(places_of(footers), tasks))
         for run in parts.in_runs(_ROWS_AT_ONCE)
     ]
     with ThreadPoolExecutor(all_cores()) as pool:

@@ -182,7 +182,7 @@ class PlannedFiles:
         return table
 
     def batches(self, places: Places, names: Sequence[str], rows: int) -> Iterator[pa.Table]:
-        """Some columns of row groups, file by file, at most so many rows at once."""
+        """Some columns of row groups, file by file, at most `rows` rows at once."""
         wanted = pa.schema([(name, plain_type(self.schema.field(name).type)) for name in names])
         for file in np.unique(places.file).tolist():
             groups = np.sort(places.index[places.file == file]).tolist()
