@@ -13,11 +13,11 @@ from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.files.common_schema import check_alike, check_present
-from coincide.engine.files.finding import find_files
+from coincide.engine.files.finding import local_files
 from coincide.engine.files.footers import Footer, file_schemas, read_footers
 from coincide.engine.files.planning import NotDirect, check_readable
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts, places_of
+from coincide.engine.files.slices import Parts, Places
 from coincide.model.errors import CoincideError
 from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
 from spark_plugin.frames.columns import arrow_schema, field_of, spark_type
@@ -48,9 +48,11 @@ def _found(side: EventFrame) -> Files | None:
     if read is None:
         return None
     try:
-        files = replace(find_files(side.called, read.paths), names=read.names)
+        files = replace(local_files(side.called, read.paths), names=read.names)
         stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
-        footers = read_footers(files, stamps, side.needed)
+        times = [scale.column.name for scale in side.times.scales]
+        ranged = list(dict.fromkeys([*stamps, *times]))
+        footers = read_footers(files, ranged, side.needed)
         schemas = file_schemas(files, footers)
         check_present(side.called, schemas, side.needed)
         if not set(side.needed) <= set(footers[0].schema.names):
@@ -82,16 +84,20 @@ def spark_schema(side: EventFrame, names: Sequence[str]) -> pa.Schema:
     return arrow_schema(T.StructType(fields))
 
 
+def rows_of(footers: Sequence[Footer]) -> int:
+    """How many rows files have."""
+    return sum(int(footer.rows.sum()) for footer in footers)
+
+
 def rows_at_once(footers: Sequence[Footer]) -> int:
     """Rows of files that are read at once, about."""
-    rows = sum(int(footer.rows.sum()) for footer in footers)
+    rows = rows_of(footers)
     size = sum(footer.bytes for footer in footers)
     return max(1, min(_AT_ONCE, int(_BYTES * rows / max(size, 1.0))))
 
 
-def deals_of(footers: Sequence[Footer], tasks: int) -> tuple[Parts, ...]:
-    """All row groups, dealt in their order to tasks of about as many rows each."""
-    places = places_of(footers)
+def deals_of(places: Places, tasks: int) -> tuple[Parts, ...]:
+    """Row groups, dealt in their order to tasks of about as many rows each."""
     total = int(places.rows.sum())
     count = max(1, min(len(places), max(tasks, -(-total // _TASK_ROWS))))
     ends = np.cumsum(places.rows)
@@ -100,10 +106,3 @@ def deals_of(footers: Sequence[Footer], tasks: int) -> tuple[Parts, ...]:
     return tuple(
         Parts.whole(places.take(np.arange(first, last))) for first, last in pairwise(edges)
     )
-
-
-def runs_at_once(parts: Parts, at_once: int) -> list[Parts]:
-    """Row groups in runs of about as many rows."""
-    rows = np.cumsum(parts.places.rows)
-    runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // at_once)) + 1)
-    return [parts.take(run) for run in runs if run.size]

@@ -9,7 +9,7 @@ The plan is a few arrays, with one entry a row group or a slice, and goes whole 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -213,6 +213,12 @@ class Parts:
     def take(self, index: np.ndarray) -> Parts:
         """Some of them."""
         return Parts(self.places.take(index), self.start[index], self.stop[index])
+
+    def in_runs(self, rows: int) -> Iterator[Parts]:
+        """Runs of them, each of row groups of about as many rows, or of one."""
+        ends = np.cumsum(self.places.rows)
+        edges = np.flatnonzero(np.diff(ends // rows)) + 1
+        return (self.take(run) for run in np.split(np.arange(ends.size), edges) if run.size)
 
     @property
     def are_whole(self) -> bool:
