@@ -11,7 +11,7 @@ DEVELOPMENT := $(VENV)/.coincide-development
 CLASSES := .cache/spark-classes.jsa
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids gpu counted lint docs notebooks dist conda bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids gpu counted lint docs notebooks dist conda release bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,10 @@ dist: $(DEVELOPMENT) ## Build the wheel and the source archive into dist/, and c
 conda: $(DEVELOPMENT) ## Build the conda package into build/conda, from the channel that COINCIDE_CONDA_CHANNEL names
 	@$(PYTHON) scripts/build_conda.py
 
+# Twine looks at archives alone, so checksums come last.
+release: dist conda docs ## Build all of a release into dist/, check it in empty environments, and write checksums
+	@$(PYTHON) scripts/check_release.py $(ARGS)
+
 bench: $(DEVELOPMENT) ## Run the benchmarks; ARGS go to them
 	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)
 
@@ -95,10 +99,10 @@ clean: ## Remove what building and testing left; .venv stays
 $(PRODUCT): pyproject.toml requirements.lock
 	@scripts/make-venv.sh $(VENV)
 	@echo "Installing Coincide into $(VENV); the first time this takes half a minute, or twice that by pip"
-	@scripts/install.sh $(VENV) -e ".[explore]"
+	@scripts/install.sh $(VENV) -e ".[spark,explore]"
 	@touch $@
 
 $(DEVELOPMENT): $(PRODUCT)
 	@echo "Installing what developers need into $(VENV); the first time this takes a minute or two"
-	@scripts/install.sh $(VENV) -e ".[explore,dev,bench,docs]"
+	@scripts/install.sh $(VENV) -e ".[spark,explore,dev,bench,docs]"
 	@touch $@

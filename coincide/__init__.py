@@ -1,7 +1,9 @@
 """Joins event streams whose clocks cannot be trusted. Every public name of Coincide is found here.
 
 Names are loaded when first used: `import coincide` needs neither Spark nor a GPU, nor does what is done
-without them. ``__init__.pyi`` lists the names, for type checkers and for this module.
+without them. Where PySpark is missing, a name of Spark says so when it is used, and
+``from coincide import *`` skips it. ``__init__.pyi`` lists the names, for type checkers and for this
+module.
 """
 
 import ast
@@ -19,13 +21,26 @@ def _homes() -> dict[str, str]:
 
 
 _HOMES = _homes()
-__all__ = sorted([*_HOMES, "__version__"])
+_OF_SPARK = {name for name, home in _HOMES.items() if home.startswith("spark_plugin.")}
+
+
+def _usable() -> list[str]:
+    """The names that can be loaded here."""
+    from importlib.util import find_spec
+
+    hidden = set() if find_spec("pyspark") else _OF_SPARK
+    return sorted([*(_HOMES.keys() - hidden), "__version__"])
+
+
+__all__ = _usable()
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         found: Any = _version()
     elif name in _HOMES:
+        if name in _OF_SPARK:
+            _require_spark()
         found = getattr(import_module(_HOMES[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -40,6 +55,12 @@ def _version() -> str:
         return version("coincide")
     except PackageNotFoundError:  # run from its sources, such as a zip archive of them
         return "unknown"
+
+
+def _require_spark() -> None:
+    from coincide.model.extras import SPARK, require
+
+    require(SPARK, "pyspark", "pandas")
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+    "SECURITY.md": "security.md",
 }
 """Pages of the repository's root, and what they are called on the site."""
 NAMED = re.compile(r"(?<![\[\w/`])`((?:docs/)?[\w/-]+\.md)`(?!\])")
@@ -32,6 +35,12 @@ PICTURE = re.compile(
 """A drawing, dark and light."""
 CLAIMS = re.compile(r"^<!-- claims: ([\w -]+) -->$", re.MULTILINE)
 """Where a page wants what papers say next to what experiments have found."""
+
+
+LEVELS: dict[str, list[str]] = tomllib.loads(
+    (ROOT / "docs" / "reference" / "levels.toml").read_text("utf-8")
+)
+"""The public names by how firm they are."""
 
 
 @event_priority(100)  # before mkdocs-jupyter looks for notebooks
@@ -56,7 +65,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     here = page.file.src_uri
     ups = "../" * here.count("/")
     for source, name in PAGES.items():
-        markdown = re.sub(rf"\]\((?:\.\./)+{source}(#[\w-]+)?\)", rf"]({ups}{name}\1)", markdown)
+        markdown = re.sub(rf"\]\((?:\.\./)*{source}(#[\w-]+)?\)", rf"]({ups}{name}\1)", markdown)
     if here == PAGES["README.md"]:
         page.meta["hide"] = ["navigation"]  # it has one entry; code takes its room
     if here in PAGES.values():
@@ -65,6 +74,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     markdown = PICTURE.sub(r'<img src="\2#only-light"\3><img src="\1#only-dark"\3>', markdown)
     markdown = markdown.replace("../bench/results/", f"{ups}results/")
     markdown = markdown.replace("[bench/results](../bench/results)", "`bench/results`")
+    markdown = markdown.replace("<!-- levels -->", levels())
     markdown = CLAIMS.sub(lambda found: claims(found[1].split(), ups), markdown)
     if here == PAGES["CHANGELOG.md"]:
         return markdown  # speaks of pages as they were
@@ -90,6 +100,23 @@ def claims(experiments: list[str], ups: str) -> str:
             lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     runs = ", ".join(f"[`run {name}`]({ups}results/{name}.json)" for name in experiments)
     return "\n".join([*lines, "", f"Measured by {runs}."])
+
+
+def levels() -> str:
+    """A table of how firm each public name is, from docs/reference/levels.toml."""
+    told = {
+        "core": "changes with a deprecation only: what worked does so for a minor version, with a warning",
+        "provisional": "may change in a minor version; the changelog says how",
+        "experimental": "may change or go in any version",
+    }
+    lines = ["| level | a name of this level | names |", "|---|---|---|"]
+    for level, names in LEVELS.items():
+        cells = [
+            f"`{name}`" if name.startswith("__") else f"[`{name}`][coincide.{name}]"
+            for name in sorted(names, key=str.lower)
+        ]
+        lines.append(f"| *{level}* | {told[level]} | {', '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _executed(notebook: Path) -> Path:

@@ -9,9 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, distribution, version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from coincide.model.extras import EXPLORE, SPARK, Extra, how_to_install, is_there
 from gpu_kernels.device.packages import version_problem
 from spark_plugin.cluster.rapids import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.cluster.session import Java, active_session, java_or_fault
@@ -25,16 +26,7 @@ _OLDEST_DRIVER = 580
 """The least driver of CUDA 13, for which the GPU packages are built."""
 
 
-def install_gpu_packages() -> str:
-    """How to install what a GPU needs: with an installed Coincide, however it came, or from sources."""
-    try:
-        distribution("coincide")
-    except PackageNotFoundError:
-        return "pip install '.[gpu]' in the folder of Coincide's sources"
-    return "pip install 'coincide[gpu]'"
-
-
-_GPU_PACKAGES = install_gpu_packages()
+_GPU_PACKAGES = how_to_install("gpu")
 
 
 @dataclass(frozen=True)
@@ -51,14 +43,17 @@ def run(gpu: bool = False) -> int:
     """Print what is here; 0 if joins run, on the CPU or as asked on the GPU, else 1."""
     if gpu:
         return _prove_gpu()
-    findings = _print([check() for check in CHECKS])
+    findings = _print([check() for check in checks()])
     missing = [finding.name for finding in findings if finding.state == _MISSING]
     has_gpu = any(each.name == "backend gpu" and each.state == _OK for each in findings)
     print()
     if missing:
         print(f"Not ready: {', '.join(missing)}.")
         return 1
-    print("Ready: joins run on the CPU" + (" and on the GPU." if has_gpu else "; no GPU is used."))
+    gpu_words = " and on the GPU" if has_gpu else "; no GPU is used"
+    print(
+        f"Ready: joins run on the CPU{gpu_words}{'' if is_there('pyspark') else ', and no Spark'}."
+    )
     return 0
 
 
@@ -123,19 +118,49 @@ def check_java() -> Finding:
 
 def check_spark() -> Finding:
     """PySpark, which brings Spark."""
+    if not is_there("pyspark"):
+        return _without(SPARK, "Spark")
     home = os.environ.get("SPARK_HOME")
-    return _needed("Spark", "pyspark", "'pyspark>=4.0.1,<4.3'", f"; SPARK_HOME={home}" * bool(home))
+    requirement = f"'{SPARK.requirements['pyspark']}'"
+    return _needed("Spark", "pyspark", requirement, f"; SPARK_HOME={home}" * bool(home))
+
+
+def check_pandas() -> Finding:
+    """pandas, which PySpark asks for."""
+    return _needed("pandas", "pandas", f"'{SPARK.requirements['pandas']}'")
 
 
 def check_protobuf() -> Finding:
     """Protobuf, which workers of Spark's streams import."""
-    module, requirement = "google.protobuf.runtime_version", "'protobuf>=6.33.5,<8'"
-    found, error = _imported(module, "protobuf")
+    found, error = _imported("google.protobuf.runtime_version", "protobuf")
     if error:
+        requirement = SPARK.requirements["google.protobuf"]
         return Finding(
-            "Protobuf", _MISSING, error, f"for streams on Spark, pip install {requirement}"
+            "Protobuf", _MISSING, error, f"for streams on Spark, pip install '{requirement}'"
         )
     return Finding("Protobuf", _OK, found)
+
+
+def check_charts() -> Finding:
+    """Altair and vl-convert, which draw."""
+    found = [_imported(module, *_named(text)) for module, text in EXPLORE.requirements.items()]
+    if any(error for _, error in found):
+        return _without(EXPLORE, "charts")
+    versions = (
+        f"{module} {version}"
+        for module, (version, _) in zip(EXPLORE.requirements, found, strict=True)
+    )
+    return Finding("charts", _OK, ", ".join(versions))
+
+
+def _named(requirement: str) -> tuple[str]:
+    return (requirement.partition(">")[0],)
+
+
+def _without(extra: Extra, name: str) -> Finding:
+    """An extra that is not installed, which is no fault."""
+    advice = f"for {name}, {how_to_install(extra.name)}"
+    return Finding(name, _ABSENT, "not installed", advice)
 
 
 def check_arrow() -> Finding:
@@ -237,21 +262,23 @@ def check_rapids() -> Finding:
     return Finding("RAPIDS", _OK, found, advice)
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
-    check_python,
-    check_java,
-    check_spark,
-    check_worker_python,
-    check_protobuf,
-    check_arrow,
-    check_numba,
-    check_cpu_backend,
-    check_gpu,
-    check_numba_cuda,
-    check_cupy,
-    check_gpu_backend,
-    check_rapids,
-)
+def checks() -> tuple[Callable[[], Finding], ...]:
+    """What `coincide doctor` checks: what only Spark needs, where PySpark is."""
+    of_spark = (check_java, check_worker_python, check_pandas, check_protobuf)
+    return (
+        check_python,
+        check_arrow,
+        check_numba,
+        check_cpu_backend,
+        check_spark,
+        *(of_spark if is_there("pyspark") else ()),
+        check_charts,
+        check_gpu,
+        check_numba_cuda,
+        check_cupy,
+        check_gpu_backend,
+        *((check_rapids,) if is_there("pyspark") else ()),
+    )
 
 
 GPU_CHECKS = (check_gpu, check_numba_cuda, check_cupy, check_gpu_backend)

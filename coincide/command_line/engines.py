@@ -21,6 +21,7 @@ from coincide.engine.files.footers import parsed_footers
 from coincide.engine.files.source import COMPRESSED, Source, reading
 from coincide.engine.room import bytes_words, check_most, free_memory
 from coincide.model.errors import DataError
+from coincide.model.extras import SPARK, require
 from coincide.model.threads import watched
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def _in_process(request: Request, sources: list[Source], progress: Progress) -> 
 
 
 def _on_spark(request: Request, sources: list[Source], progress: Progress) -> Summary:
+    require(SPARK, "pyspark", "pandas")
     with spark_output(request, sources) as output:
         work = request.on_spark(sources)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
@@ -160,6 +162,7 @@ def spark_at_work(
     request: Request, progress: Progress
 ) -> Iterator[tuple[SparkSession, float, float]]:
     """The session of one command, when it was there, and how long that took: seconds."""
+    require(SPARK, "pyspark", "pandas")
     from coincide.command_line.spark import session  # imports pyspark
 
     progress.show("starting Spark")

@@ -33,6 +33,7 @@ from coincide.engine.join.arguments import JoinArguments
 from coincide.engine.join.join import TableJoin
 from coincide.engine.join.text_options import duration, names, worded_join
 from coincide.model.errors import said_of
+from coincide.model.extras import SPARK, require
 from coincide.model.options import check_choice
 from coincide.model.remembered import remembered
 from coincide.model.sides import SIDES
@@ -179,6 +180,7 @@ def _milliseconds(text: str) -> int:
 
 def run(request: StreamRequest) -> Summary:
     """Join until there is no more, or the user has enough; what ended it is no error then."""
+    require(SPARK)
     from coincide.command_line.spark import session  # imports pyspark
     from spark_plugin.ways.streaming.arguments import STATE_STORE
 

@@ -1,4 +1,4 @@
-"""Clusters: connected components of a self-join, by union-find over its pairs, which are not kept."""
+"""Clusters: connected components of a self-join, whose pairs are not kept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from coincide.model.compiled import compiled
 from coincide.model.counters import JoinCounters
 from cpu_fallback.causality.join import CausalityJoin
 from cpu_fallback.causality.kernels import RUN, first_bucket, links_of, new_memory, place
+from cpu_fallback.union_find import connect, connect_pairs, flatten, merge, root_of
 
 _BLOCKS_PER_THREAD = 16
 
@@ -64,20 +65,6 @@ def labels_of_pairs(
     if group is not None:
         labels[group < 0] = -1
     return labels
-
-
-@compiled(allocates=True)
-def connect_pairs(own, others, parent):
-    """Connect the events of pairs; `parent` is by row, and no parent is above its child."""
-    for k in range(own.size):
-        connect(parent, root_of(parent, own[k]), root_of(parent, others[k]))
-
-
-@compiled(allocates=True)
-def flatten(parent):
-    """Make each event the child of its root."""
-    for i in range(parent.size):
-        parent[i] = root_of(parent, i)
 
 
 @compiled(allocates=True)
@@ -148,32 +135,6 @@ def _connect_met(sides, found, spans, parent, tally):
     tally[0] += candidates
     tally[1] += tested
     tally[2] += connected
-
-
-@compiled(allocates=True)
-def root_of(parent, i):
-    """The least position that is known to be connected with i; the way to it is shortened."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-@compiled(allocates=True)
-def connect(parent, a, b):
-    """Connect two roots, which may be one; the root of both."""
-    if a < b:
-        parent[b] = a
-        return a
-    parent[a] = b
-    return b
-
-
-@compiled(allocates=True)
-def merge(parent, other):
-    """Connect in `parent` what is connected in `other`."""
-    for i in range(parent.size):
-        connect(parent, root_of(parent, i), root_of(parent, other[i]))
 
 
 @compiled(allocates=True)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import fft
+from numpy import fft
 
 from coincide.model.clocks.errors import Limits, Line
 from coincide.model.clocks.events import ClockEvents, Streams
@@ -294,12 +294,18 @@ def _pays_transform(streams: Streams, table: Table, events: tuple[int, int]) -> 
     return pairs > _TRANSFORM * table.chunks * size * math.log2(size)
 
 
+def _fast_size(least: int) -> int:
+    """The next size without factors above 5, whose transform is fast."""
+    odd = (3**threes * 5**fives for threes in range(21) for fives in range(15))
+    return min(factor << max(0, (-(-least // factor) - 1).bit_length()) for factor in odd)
+
+
 def _transform(
     counts: np.ndarray, starts: np.ndarray, streams: Streams, table: Table, first: int, last: int
 ) -> None:
     """As `fill_chunks`, of times that are put into bins first: differences are as much less sharp."""
     width, length = table.width, math.ceil(table.chunk / table.width) + 1
-    size = fft.next_fast_len(length + table.bins, real=True)
+    size = _fast_size(length + table.bins)
     for k in range(first, last):
         own = streams.left[starts[k] : starts[k + 1]]
         if not own.size:

@@ -242,14 +242,16 @@ class Groups(NamedTuple):
 
 def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
     """The connected groups of pairs."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
+    from cpu_fallback.union_find import connect_pairs, flatten
 
     lefts, own = np.unique(left, return_inverse=True)
     rights, others = np.unique(right, return_inverse=True)
     n = lefts.size + rights.size
-    links = coo_matrix((np.ones(left.size, np.int8), (own, lefts.size + others)), shape=(n, n))
-    count, labels = connected_components(links, directed=False)
+    parents = np.arange(n)
+    connect_pairs(own, lefts.size + others, parents)
+    flatten(parents)
+    roots, labels = np.unique(parents, return_inverse=True)
+    count = roots.size
     of_pair = labels[own]
     order = np.lexsort((others, own, of_pair))
     places, sizes = np.empty(n, np.int64), np.empty((count, 2), np.int64)
@@ -266,7 +268,7 @@ def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
 def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
     """The pairs of the assignment with the greatest sum of gains."""
     # Where there are several, it is one that follows from the order of the events.
-    from scipy.optimize import linear_sum_assignment
+    from cpu_fallback.join.assignment import greatest_assignment
 
     ordered = gains[groups.order]
     chosen = np.zeros(ordered.size, bool)
@@ -277,11 +279,8 @@ def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
         left, right = groups.left[pairs], groups.right[pairs]
         table = np.zeros(groups.sizes[group])
         table[left, right] = ordered[pairs]
-        matches = np.full(table.shape[0], -1)
-        rows, columns = linear_sum_assignment(table, maximize=True)
-        matches[rows] = columns
         # What is no pair has no gain, and no number either.
-        chosen[pairs] = matches[left] == right
+        chosen[pairs] = greatest_assignment(table)[left] == right
     return groups.order[chosen]
 
 

@@ -13,13 +13,14 @@ import numpy as np
 
 from coincide.model.condition import Window
 from coincide.model.errors import BackendError, argument, option
+from coincide.model.extras import how_to_install
 from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import driver, packages
 from gpu_kernels.device.arrays import is_of_device, is_out_of_memory
 from gpu_kernels.device.turn import TURN, choose, chosen, select, select_here, thread_of
 from gpu_kernels.kernels.simulation import SIMULATED
 
-_INSTALL = "Install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
+_INSTALL = f"Use {how_to_install('gpu')} (docs/gpu-cluster.md says more)"
 _log = logging.getLogger(__name__)
 
 
@@ -111,7 +112,7 @@ def _release_here() -> None:
 def _problem(number: int) -> str | None:
     lacking = None if SIMULATED else packages.problem()
     if lacking is not None:
-        return f"{lacking}: {_INSTALL}"
+        return f"{lacking}. {_INSTALL}"
     absent = None if SIMULATED else driver.problem(driver.load(), number)
     return absent or _first_kernel_problem(number)
 

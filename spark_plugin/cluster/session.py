@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coincide.model.errors import BackendError
+from coincide.model.extras import SPARK, missing
 from spark_plugin.cluster.worker_python import VARIABLE
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def find_java() -> Java:
     found = java_or_fault()
     if isinstance(found, Java):
         return found
-    raise _backend_error(f"Spark needs Java 17 or 21, but {'. '.join(found)}.")
+    raise BackendError(f"Spark needs Java 17 or 21, but {'. '.join(found)}.")
 
 
 def java_or_fault() -> Java | tuple[str, str]:
@@ -106,12 +108,6 @@ def _chosen(home: str) -> Java | tuple[str, str]:
     return f"JAVA_HOME={home} {what}", f"Set it to {other.home}" if other else _GET_JAVA
 
 
-def _backend_error(message: str) -> Exception:
-    from coincide.model.errors import BackendError  # brings Numba, which may be what is missing
-
-    return BackendError(message)
-
-
 def active_session() -> SparkSession | None:
     """The session of this process, if there is one; does not import pyspark to find out."""
     if "pyspark.sql" not in sys.modules:
@@ -128,9 +124,7 @@ def local_session(
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise _backend_error(
-            f"Spark is not installed ({error}). Use pip install 'pyspark>=4.0.1,<4.3'."
-        ) from error
+        raise missing(SPARK, "pyspark", error) from error
     # PySpark would not read the setting of a session that it starts itself.
     os.environ.setdefault(VARIABLE, conf.get("spark.pyspark.python", sys.executable))
     builder = SparkSession.builder.appName(app_name)
@@ -141,15 +135,15 @@ def local_session(
         try:
             return _configured(builder, {**_session_settings(), **conf})
         except ImportError as error:
-            raise _backend_error(
+            raise BackendError(
                 f"a client of Spark Connect lacks packages ({str(error).splitlines()[0]}). Use"
                 " pip install 'pyspark[connect]'."
             ) from error
     if importlib.util.find_spec("pyspark.core") is None:
-        raise _backend_error(
+        raise BackendError(
             "the installed pyspark-client has no Spark of its own. Name a server of Spark"
-            " Connect, as master 'sc://HOST' or in SPARK_REMOTE, or pip install"
-            " 'pyspark>=4.0.1,<4.3'."
+            " Connect, as master 'sc://HOST' or in SPARK_REMOTE, or use pip install"
+            f" '{SPARK.requirements['pyspark']}'."
         )
     if master:
         builder = builder.master(master)

@@ -54,7 +54,7 @@ def test_version():
 
 
 BESIDE_A_JOIN = (
-    *("pyarrow.acero", "pyarrow.dataset", "scipy.sparse", "altair"),
+    *("pyarrow.acero", "pyarrow.dataset", "scipy", "pandas", "altair"),
     *("coincide.engine.causality", "coincide.engine.streams", "coincide.engine.exploration"),
     "coincide.engine.files.csv_input",
 )

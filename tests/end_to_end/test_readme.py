@@ -75,7 +75,7 @@ def test_blocks_that_need_no_spark() -> None:
         ["hot", "oven", "O", 120, 180],
     ]
     assert "# in between 60 and 120, out between 120 and 180" in BORDERS
-    assert rows(found["effects"]) == [[0, 0, 6_000_000, 30.0]]
+    assert rows(found["effects"]) == [[0, 0, 6_000, 30.0]]
 
 
 @pytest.mark.spark

@@ -460,7 +460,7 @@ def test_without_altair_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
     for module in ("drawing", "pages"):
         monkeypatch.delitem(sys.modules, f"coincide.engine.exploration.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(BackendError, match=r"no altair\)\. .* pip install 'coincide\[explore\]'"):
+    with pytest.raises(BackendError, match=r"no altair\)\. Use pip install 'coincide\[explore\]'"):
         found.to_html()
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from coincide import TimingCondition, correlate_tables, within
-from coincide.command_line.doctor import install_gpu_packages
 from coincide.command_line.problems import in_options, report
 from coincide.model.errors import (
     BackendError,
@@ -22,6 +21,7 @@ from coincide.model.errors import (
     with_options,
     worded,
 )
+from coincide.model.extras import how_to_install
 from spark_plugin.ways.files.source import as_source_option
 from tests.helpers.workplace import Workplace, events
 
@@ -105,10 +105,10 @@ def test_what_is_no_table_says_what_makes_one() -> None:
 
 
 def test_how_to_install_gpu_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert install_gpu_packages() == "pip install 'coincide[gpu]'"
+    assert how_to_install("gpu") == "pip install 'coincide[gpu]'"
 
     def none(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("coincide.command_line.doctor.distribution", none)
-    assert "in the folder of Coincide's sources" in install_gpu_packages()
+    assert "in the folder of Coincide's sources" in how_to_install("gpu")

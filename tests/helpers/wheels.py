@@ -8,10 +8,15 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.helpers.places import ROOT
 
@@ -21,6 +26,9 @@ BESIDE = (
     "MANIFEST.in",
     "README.md",
     "CHANGELOG.md",
+    "CITATION.cff",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
     "CONTRIBUTING.md",
     "LICENSE",
 )
@@ -51,6 +59,41 @@ def build(folder: Path) -> Built:
     return Built(wheel, archive, in_wheel, {name.partition("/")[2] for name in members})
 
 
+def base_environment(folder: Path) -> Path:
+    """The commands of an environment with what Coincide alone requires, but not Coincide: by links."""
+    venv.create(folder, with_pip=False)
+    here = site_packages(folder)
+    for found in base_distributions():
+        tops = {
+            path.parts[0]
+            for path in found.files or ()
+            if path.parts[0] not in ("..", "__pycache__")
+        }
+        for top in tops:
+            (here / top).symlink_to(Path(str(found.locate_file(top))))
+    return folder / "bin"
+
+
+def base_distributions() -> list[Distribution]:
+    """The installed distributions that Coincide requires without an extra, and those that they require."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    open_, known = list(project["dependencies"]), dict[str, Distribution]()
+    while open_:
+        requirement = Requirement(open_.pop())
+        marker = requirement.marker
+        name = canonicalize_name(requirement.name)
+        if name not in known and (marker is None or marker.evaluate({"extra": ""})):
+            known[name] = distribution(name)
+            open_ += known[name].requires or []
+    return list(known.values())
+
+
+def site_packages(folder: Path) -> Path:
+    """Where the environment in a folder has its packages."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return folder / "lib" / version / "site-packages"
+
+
 def empty_environment(folder: Path, wheel: Path) -> Path:
     """The commands of an environment with the wheel, and all that is here but this checkout."""
     venv.create(folder, with_pip=False)
@@ -59,11 +102,11 @@ def empty_environment(folder: Path, wheel: Path) -> Path:
         *(sys.executable, "-m", "pip", "--python", str(commands / "python")),
         *("install", "--quiet", "--no-deps", "--no-index", str(wheel)),
     )
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     # A folder that is only on the path has none of its own .pth files read, so not that of an editable
     # installation of this checkout.
-    here = folder / "lib" / version / "site-packages"
-    (here / "beside.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (site_packages(folder) / "beside.pth").write_text(
+        sysconfig.get_path("purelib") + "\n", encoding="utf-8"
+    )
     return commands
 
 

@@ -18,6 +18,7 @@ from tests.helpers.places import ROOT, repository_files
 TOP_LEVEL = (
     *("coincide", "cpu_fallback", "spark_plugin", "bench", "tests", "docs", "scripts"),
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", ".ci/run"),
+    *("CITATION.cff", "CODE_OF_CONDUCT.md", "SECURITY.md"),
     *("pyproject.toml", "requirements.lock", "environment.yml", "mkdocs.yml", "conda", "examples"),
 )
 EXECUTABLE = (
@@ -90,7 +91,9 @@ def test_script_is_executable(script):
     assert os.access(ROOT / script, os.X_OK)
 
 
-@pytest.mark.parametrize("requirement", requirements("explore", "dev", "bench", "docs"), ids=str)
+@pytest.mark.parametrize(
+    "requirement", requirements("spark", "explore", "dev", "bench", "docs"), ids=str
+)
 def test_range_admits_the_locked_version(requirement):
     pins = lock_pins()
     name = canonicalize_name(requirement.name)
@@ -122,7 +125,7 @@ def test_conda_environment_agrees_with_the_lock():
 def test_conda_environment_holds_every_dependency():
     listed = re.findall(r"^  - ([\w-]+)", read("environment.yml"), flags=re.MULTILINE)
     names = {canonicalize_name(CONDA_NAMES.get(name, name)) for name in listed}
-    missing = {canonicalize_name(r.name) for r in requirements("explore")} - names
+    missing = {canonicalize_name(r.name) for r in requirements("spark", "explore")} - names
     assert not missing
 
 
@@ -162,8 +165,8 @@ def test_make_commands_on_a_page_exist(page):
 @pytest.mark.parametrize(
     ("goal", "installed"),
     [
-        ("demo", ["-e .[explore]"]),
-        ("test", ["-e .[explore]", "-e .[explore,dev,bench,docs]"]),
+        ("demo", ["-e .[spark,explore]"]),
+        ("test", ["-e .[spark,explore]", "-e .[spark,explore,dev,bench,docs]"]),
     ],
 )
 def test_make_installs_what_the_goal_needs(goal, installed, tmp_path):

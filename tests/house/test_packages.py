@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import tomllib
@@ -13,7 +14,15 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.helpers.places import ROOT
-from tests.helpers.wheels import PACKAGES, Built, build, empty_environment, run
+from tests.helpers.wheels import (
+    PACKAGES,
+    Built,
+    base_environment,
+    build,
+    empty_environment,
+    run,
+    site_packages,
+)
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CONDA_NAMES = {"cupy-cuda13x": "cupy"}
@@ -88,6 +97,57 @@ def test_the_wheel_runs_away_from_its_sources(
     )
 
 
+def hashes(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("pyspark*/**/*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.slow
+def test_another_pyspark_stays_as_it_is(built: Built, tmp_path: Path) -> None:
+    """As on a cluster that has its own: only the extra asks for one."""
+    folder = tmp_path / "env"
+    commands = base_environment(folder)
+    packages = site_packages(folder)
+    (packages / "pyspark" / "jars").mkdir(parents=True)
+    (packages / "pyspark" / "__init__.py").write_text("__version__ = '99.0'\n")
+    (packages / "pyspark" / "jars" / "spark-core.jar").write_bytes(b"another Spark")
+    for name, version in {"pyspark": "99.0", "pandas": "2.3.3", "protobuf": "7.0.0"}.items():
+        about = packages / f"{name}-{version}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        (about / "INSTALLER").write_text("pip\n")
+        (about / "RECORD").write_text("".join(f"{path},,\n" for path in hashes(packages)))
+    before = hashes(packages)
+    assert len(before) == 5
+
+    # pip sees to what is required, and may fetch nothing.
+    pip = (sys.executable, "-m", "pip", "--python", str(commands / "python"))
+    install = (*pip, "install", "--no-index", "--no-cache-dir")
+    run(*install, str(built.wheel))
+    assert hashes(packages) == before
+    script = f"{SCRIPT}; print(len(coincide.correlate_tables({{'t': [1]}}, {{'t': [2]}},"
+    script += " within=(0, 5), confidence=0.5, left_time='t', right_time='t')))"
+    said = run(str(commands / "python"), "-c", script, cwd=tmp_path).split()
+    assert said[-3:] == [PROJECT["version"], "False", "1"]
+    assert hashes(packages) == before
+
+    refused = subprocess.run(
+        (*install, f"{built.wheel}[spark]"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert refused.returncode != 0
+    assert "No matching distribution found for pyspark" in refused.stderr
+    assert hashes(packages) == before
+
+
 def test_the_recipe_renders() -> None:
     """In a process of its own: the renderer is a library of another language, with threads."""
     code = (
@@ -126,7 +186,13 @@ def test_the_recipe_requires_what_the_project_does() -> None:
     }
     limits = conda_requirements("run_constraints")
     extras = PROJECT["optional-dependencies"]
-    extra = of_project([*extras["gpu"], *extras["explore"]])
+    extra = of_project([*extras["spark"], *extras["explore"], *extras["gpu"]])
+    conda_alone = {
+        "cuda-toolkit",
+        "nvidia-nvjitlink",
+        "numpy",
+    }  # conda's have other names, or are required
+    assert limits.keys() == (extra.keys() - conda_alone) | {"openjdk"}
     for name in limits.keys() - {"openjdk"}:
         assert set(limits[name].split(",")) == {str(each) for each in extra[name].specifier}
 

@@ -21,6 +21,7 @@ import pytest
 import coincide
 from scripts.check_site import check
 from scripts.site_hooks import claims
+from tests.helpers.levels import LEVELS
 from tests.helpers.places import ROOT
 
 if TYPE_CHECKING:
@@ -139,6 +140,19 @@ def browser() -> Iterator[Chrome]:
     started.set_page_load_timeout(60)
     yield started
     started.quit()
+
+
+@pytest.mark.slow
+def test_headings_of_the_reference_show_levels(site: Path) -> None:
+    level_of = {name: level for level, names in LEVELS.items() for name in names}
+    for page in REFERENCE:
+        built = (site / "reference" / page.with_suffix(".html").name).read_text("utf-8")
+        for name in named(page):
+            (heading,) = re.findall(
+                rf'<h\d id="coincide\.{name}" .*?</h\d>', built, flags=re.DOTALL
+            )
+            labels = set(re.findall(r'doc-label"?[^>]*><code>(\w+)', heading)) & LEVELS.keys()
+            assert labels == {level_of[name]}, name
 
 
 @pytest.mark.slow

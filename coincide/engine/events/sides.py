@@ -217,7 +217,7 @@ def _dense(values: pa.Array) -> tuple[np.ndarray, int]:
 def tie_ranks(side: Side) -> np.ndarray:
     """Order of events for ties: max_time, then min_time, then the payload columns as given."""
     times: Sequence[pa.Array] = [pa.array(side.max_time), pa.array(side.min_time)]
-    columns = [*times, *(_sortable(column) for column in side.payload)]
+    columns = [*times, *(key for column in side.payload for key in _sort_keys(column))]
     names = [str(i) for i in range(len(columns))]
     order = pc.sort_indices(
         pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
@@ -247,12 +247,18 @@ def _ranks_of(order: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _sortable(column: pa.Array) -> pa.Array:
-    """Nested columns and intervals have no order: they do not take part in ties."""
+def _sort_keys(column: pa.Array) -> list[pa.Array]:
+    """What a column is ordered by; nothing of nested columns and intervals, which have no order."""
     column = stored(column)
     if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
-        return pa.nulls(len(column), pa.int64())
-    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+        return []
+    if not pa.types.is_floating(column.type):
+        return [column]
+    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+    values = column.to_numpy(zero_copy_only=False)
+    is_below = (values == 0.0) & np.signbit(values)
+    # Arrow takes both zeros for one, and then the first of the rows would come first, whatever task has it.
+    return [column, pa.array(~is_below, pa.int8())] if is_below.any() else [column]
 
 
 def read_side(

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from coincide.engine.files.finding import ParquetFiles
 from coincide.engine.files.publishing import Output
-from coincide.model.errors import BackendError
+from coincide.model.extras import EXPLORE, missing
 from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
 
 try:
     import altair
     import vl_convert
-except ModuleNotFoundError as missing:
-    raise BackendError(
-        f"charts need Altair and vl-convert (found no {missing.name}). Install Coincide with its extra"
-        " explore: pip install 'coincide[explore]'."
-    ) from missing
+except ModuleNotFoundError as error:
+    name = str(error.name).partition(".")[0]
+    if name not in EXPLORE.requirements:
+        raise
+    raise missing(EXPLORE, name) from error
 
 alt = altair
 WIDTH, HEIGHT = 680, 260

@@ -14,6 +14,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from coincide.engine.backends import check_task_devices
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import BackendError, ConditionError, argument, brief, option, said_of
+from coincide.model.extras import SPARK, missing
 from coincide.model.options import (
     OUTPUT_ROWS,
     CorrelateOptions,
@@ -243,7 +244,7 @@ def check_session(operator: str, spark: SparkSession) -> None:
             f"{operator} needs transformWithState for rows, which Spark has since 4.1 (found"
             f" {__version__}). Use pip install 'pyspark>=4.1,<4.3'."
         )
-    _check_protobuf(operator)
+    _check_protobuf()
     store = spark.conf.get(_STORE, None)
     if store != _ROCKS:
         raise ConditionError(
@@ -257,12 +258,9 @@ def check_session(operator: str, spark: SparkSession) -> None:
         )
 
 
-def _check_protobuf(operator: str) -> None:
+def _check_protobuf() -> None:
     """Refuse an interpreter without what Spark's workers of a state import; here, as theirs is this one."""
     try:
         importlib.import_module("google.protobuf.runtime_version")
     except ImportError as error:
-        raise BackendError(
-            f"{operator} needs protobuf, which Spark's workers import (found: {error}). Use pip install"
-            " 'protobuf>=6.33.5,<8'."
-        ) from error
+        raise missing(SPARK, "google.protobuf", error) from error

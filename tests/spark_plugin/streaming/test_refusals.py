@@ -115,5 +115,5 @@ def test_streams_need_what_workers_of_a_state_import(
     events: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "google.protobuf.runtime_version", None)
-    with pytest.raises(BackendError, match=r"needs protobuf.*pip install 'protobuf>="):
+    with pytest.raises(BackendError, match=r"package protobuf.*pip install 'protobuf>="):
         correlate_streams(events, events, **USUAL)

@@ -1,0 +1,139 @@
+"""Coincide alone, without any extra: what works there, and what is said of what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from coincide.model.errors import BackendError
+from coincide.model.extras import EXPLORE, SPARK, Extra, missing, require
+from tests.helpers.places import ROOT
+from tests.helpers.wheels import base_distributions, base_environment, run, site_packages
+
+HEAVY = {"pyspark", "pandas", "scipy", "protobuf", "altair", "cupy-cuda13x", "numba-cuda", "py4j"}
+TABLES = """
+import sys
+import coincide
+from coincide import *
+from coincide import around
+
+left = {"id": ["a", "b", "c"], "at": [0, 100, 200], "amp": [1.0, 2.0, 4.0]}
+right = {"id": ["x", "y", "z"], "at": [3, 104, 195], "amp": [1.0, 2.0, 8.0]}
+sides = {"left_time": around("at", 2), "right_time": around("at", 2)}
+window = {"within": (-10, 10), "confidence": 0.9}
+for more in (
+    {}, {"matching": "optimal"}, {"where": "left_amp = right_amp"},
+    {"emit": "aggregates", "aggregates": {"energy": ("amp", "sum")}},
+):
+    print(correlate_tables(left, right, **window, **sides, **more).num_rows)
+live = stream_tables(**window, **sides, left_delay=0, right_delay=0)
+live.push("left", left)
+print(live.push("right", right).num_rows + live.flush().num_rows)
+hits = [i * 1_000 + i * i % 7 for i in range(400)]
+stamps = {"at": hits}
+found = clock_error_tables(
+    stamps, {"at": [h + 137 for h in hits]}, max_offset=500, left_time="at", right_time="at"
+)
+print(found.num_rows)
+absent = {"pyspark", "pandas", "scipy", "google", "altair"} & set(sys.modules)
+assert not absent, absent
+assert not hasattr(sys.modules["__main__"], "correlate_streams") and "correlate" not in dir(coincide)
+try:
+    coincide.correlate
+except BackendError as error:
+    print(error)
+"""
+NO_SPARK = "Spark needs the package pyspark (found no pyspark). Use pip install "
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with the sources and what these require alone."""
+    folder = tmp_path_factory.mktemp("base") / "env"
+    made = base_environment(folder)
+    (site_packages(folder) / "sources.pth").write_text(f"{ROOT}\n", encoding="utf-8")
+    return made
+
+
+def test_coincide_alone_requires_nothing_heavy() -> None:
+    names = {found.metadata["Name"] for found in base_distributions()}
+    assert {"numba", "numpy", "pyarrow", "rich", "typer"} <= names
+    assert not HEAVY & names
+
+
+def test_tables_and_streams_work_alone(commands: Path, tmp_path: Path) -> None:
+    said = run(str(commands / "python"), "-c", TABLES, cwd=tmp_path).splitlines()
+    assert said[:-1] == ["3", "3", "2", "3", "3", "1"]
+    assert said[-1].startswith(NO_SPARK)
+
+
+CSV = "id,t\n{0},2026-03-02T09:00:00.{1}\n"
+
+
+def coincide(commands: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [commands / "python", "-m", "coincide.command_line", *words],
+        cwd=folder, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+
+def test_the_command_line_works_alone(commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "left.csv").write_text(CSV.format("a", "000Z"), "utf-8")
+    (tmp_path / "right.csv").write_text(CSV.format("b", "400Z"), "utf-8")
+    words = (
+        *("left.csv", "right.csv", "--within", "0s", "1s", "--confidence", "0.9"),
+        *("--left-time", "t", "--right-time", "t"),
+    )
+    done = coincide(commands, tmp_path, "join", *words, "-o", "pairs.parquet")
+    assert (done.returncode, "pairs       1\n" in done.stdout) == (0, True), done.stderr
+
+    on_spark = coincide(
+        commands, tmp_path, "join", *words, "-o", "more.parquet", "--engine", "spark"
+    )
+    assert (on_spark.returncode, on_spark.stdout) == (2, "")
+    assert on_spark.stderr.startswith(f"coincide: {NO_SPARK}")
+    assert not (tmp_path / "more.parquet").exists()
+
+    pages = coincide(commands, tmp_path, "explore", *words, "-o", "page.html")
+    assert pages.returncode == 2
+    assert pages.stderr.startswith(
+        "coincide: charts need the package altair (found no altair). Use pip"
+    )
+
+
+def test_doctor_is_content_with_coincide_alone(commands: Path, tmp_path: Path) -> None:
+    done = coincide(commands, tmp_path, "doctor")
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    spark = next(i for i, line in enumerate(lines) if "  Spark  " in line)
+    assert lines[spark].startswith("none")
+    assert "[spark]'" in lines[spark + 1]
+    assert "Java" not in done.stdout
+    assert lines[-1].endswith("and no Spark.")
+
+
+def test_ranges_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for extra in (SPARK, EXPLORE):
+        listed = project["optional-dependencies"][extra.name]
+        assert sorted(extra.requirements.values()) == sorted(listed)
+
+
+def test_one_package_of_an_extra_is_asked_for_alone_next_to_a_pyspark() -> None:
+    """Else the extra would put its PySpark over that of a cluster."""
+    told = str(missing(SPARK, "pandas"))
+    assert told == (
+        "Spark needs the package pandas (found no pandas). Use pip install 'pandas>=2.2,<3' next to"
+        " your PySpark, or pip install 'coincide[spark]'."
+    )
+
+
+def test_what_is_there_is_not_missed() -> None:
+    require(SPARK)
+    other = Extra("other", "tests need", {"pandas": "pandas>=2", "no_such.module": "no-such>=1"})
+    require(other, "pandas")
+    with pytest.raises(BackendError, match=r"package no-such \(found no no_such\)\. Use pip"):
+        require(other)
