@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -119,6 +120,10 @@ class SentStream:
         return side, one_array(table.column(IS_OWN)).to_numpy(zero_copy_only=False)
 
 
+Gathered = Sequence[tuple[Side, "np.ndarray | None"]]
+"""The events of each stream that is sent, and with which of them tuples may begin; None: with all."""
+
+
 @dataclass(frozen=True)
 class StreamPlace:
     """Where a stream of a question is: the number of what is sent, and which of its columns it has.
@@ -139,7 +144,7 @@ class SliceReader(Reader):
         question: Question,
         specs: Mapping[Places, JoinSpec],
         tick: Tick,
-        streams: Sequence[tuple[Side, np.ndarray | None]],
+        streams: Gathered,
         places: Sequence[StreamPlace],
     ) -> None:
         super().__init__(question.streams)
@@ -174,17 +179,19 @@ class SliceReader(Reader):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequenceTask(CountingTask):
-    """Gathers the packs of each slice of a partition, mostly one, and answers a question of its streams."""
+class TuplesTask(CountingTask):
+    """Answers a question of streams, some of whose events it gathers at once."""
 
     question: Question
     specs: Mapping[Places, JoinSpec]
     tick: Tick
-    sent: tuple[SentStream, ...]
     places: tuple[StreamPlace, ...]
     names: tuple[str, ...]
-    room: Room
     metrics: str | None = None
+
+    @abstractmethod
+    def gathered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Gathered]:
+        """Events of all streams, of which each tuple is in one part."""
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -192,10 +199,9 @@ class SequenceTask(CountingTask):
         return "tried", "doubted", "found", *(f"{LINKS}_{i}_{j}" for i, j in self.specs)
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
-        """The rows of all slices."""
+        """The rows of all parts."""
         told, schema = dict.fromkeys(self.counted, 0), None
-        for packs in self._slices(batches):
-            streams = [each.events(own) for each, own in zip(self.sent, packs, strict=True)]
+        for streams in self.gathered(batches):
             reader = SliceReader(self.question, self.specs, self.tick, streams, self.places)
             job = job_of(self.question, reader)
             for batch in job.batches():
@@ -208,6 +214,19 @@ class SequenceTask(CountingTask):
             schema = job.schema
         if schema is not None:
             yield [pa.nulls(1, kind) for kind in schema.types], told
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceTask(TuplesTask):
+    """Gathers the packs of each slice of a partition, mostly one."""
+
+    sent: tuple[SentStream, ...]
+    room: Room
+
+    def gathered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Gathered]:
+        """As in `TuplesTask`."""
+        for packs in self._slices(batches):
+            yield [each.events(own) for each, own in zip(self.sent, packs, strict=True)]
 
     def _slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[list[pa.Buffer]]]:
         """The packs of each slice, or of a part of one, by stream."""

@@ -1,15 +1,15 @@
-"""Sequences and coincidences of DataFrames: one exchange brings what may belong together to one task."""
+"""Sequences and coincidences of DataFrames: an exchange of all streams, or a broadcast of all but one."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import types as T
 
 from coincide.engine.backends import check_task_devices
@@ -24,7 +24,7 @@ from coincide.engine.sequences.reports import SequenceSummary
 from coincide.engine.sequences.tables import SequenceArguments
 from coincide.engine.sequences.walk import Sizes
 from coincide.model.condition import Within
-from coincide.model.errors import ConditionError, argument, several
+from coincide.model.errors import ConditionError, Words, argument, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.remembered import remembered
 from coincide.model.units import TIME_LIMIT
@@ -48,6 +48,7 @@ from spark_plugin.frames.queries import queries_logged
 from spark_plugin.frames.stage import Stage, counted_by_tasks, counted_rows, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
 from spark_plugin.frames.wire_rows import wire_rows
+from spark_plugin.tasks.broadcast_sequences import SmallStream, SpreadTask
 from spark_plugin.tasks.exchange import Room
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packing import EVENTS, STREAM
@@ -59,10 +60,13 @@ from spark_plugin.tasks.sequences import (
     SentStream,
     SequenceTask,
     StreamPlace,
+    TuplesTask,
     job_of,
 )
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, WireLayout, wire_layout
+from spark_plugin.ways.broadcast.join import near_events
+from spark_plugin.ways.broadcast.spread import SentFrame, SpreadChoice, SpreadPlan, shipped
 from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
 from spark_plugin.ways.exchange.join import ROOM, salt_of
 from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, files_of, packs_of_files
@@ -70,7 +74,7 @@ from spark_plugin.ways.join_sides import check_payload, event_frames, known_sche
 from spark_plugin.ways.limits import LIMITS
 
 _log = logging.getLogger("coincide")
-Task = TypeVar("Task", bound=SequenceTask)
+Task = TypeVar("Task", bound=TuplesTask)
 _BATCH_TUPLES = 1 << 16
 """Tuples of an output batch: small ones let the JVM read one while the worker fills the next."""
 
@@ -236,18 +240,20 @@ class TuplesPlan:
         return any(place in self._job.anchors for place in self._sent[number].places)
 
     def _on_the_wire(
-        self, frame: EventFrame, *, is_anchor: bool, has_keys: bool, is_salted: bool
+        self,
+        frame: EventFrame,
+        *,
+        is_anchor: bool,
+        has_keys: bool,
+        is_salted: bool,
+        near: Column | None = None,
     ) -> tuple[DataFrame, WireLayout, pa.Schema]:
         """Rows of a stream that are to be packed, their columns, and what is packed of them."""
-        shareable, tested = (
-            [frames.crosses_as_int64(frame.kind_of(name)) for name in names]
-            for names in (frame.payload, frame.tested)
-        )
-        layout = wire_layout(len(frame.by), shareable, [], tested=(tested, []))
+        layout = _layout_of(frame)
         keeps = is_anchor and _keeps_unmatched(self._question)
         keys = (KEY_HASH,) if has_keys else ()
         is_strict = self._streams.options.invalid == "raise"
-        rows = wire_rows(frame, layout, keeps, is_strict, place=keys)
+        rows = wire_rows(frame, layout, keeps, is_strict, place=keys, near=near)
         salt = [f"{salt_of(frame, layout)} AS {SALT}"] if keeps and is_salted else []
         rows = rows.selectExpr(*layout.columns, *keys, *salt)
         return rows, layout, arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
@@ -276,26 +282,86 @@ class PlannedTuples(TuplesPlan):
         _check_options(question.streams.options)
         super().__init__(question)
         with queries_logged():
-            self._statistics = self._measured()
-            self._plans = self._planned()
-            _log.info("sequences: %s", self.why)
+            self._statistics: list[SideStatistics] | None = None
+            self._choice = SpreadChoice(self._candidates(), question.streams.options, LIMITS)
+            self._choice.check()
+            self._spread = self._spread_plan()
+            plan = self._spread
+            self._plans = [] if plan else self._planned()
+            _log.info("sequences: %s: %s", self.way, Words(self.why))
             observable = not is_accelerated(self._spark)
             self._observation = Observation() if observe and observable else None
-            self.dataframe = self._joined()
+            self._links = self._links_of_small(plan) if plan and self._observation else {}
+            self.dataframe = self._spread_out(plan) if plan else self._joined()
+        if plan:  # what was sent: a report would keep it
+            self._spread = plan.without_events()
+
+    @property
+    def way(self) -> str:
+        """How events meet."""
+        return "broadcast" if self._spread else "exchange"
 
     @property
     def why(self) -> str:
-        """The plan in words."""
-        plan = self._plans[0]
+        """The plan in words, marked for messages."""
         told = "no planning job" if self._statistics is None else "rows were counted"
-        return f"{several(plan.count, 'slice')} of cells in time, {told}"
+        if self._spread is not None:
+            return f"{self._spread.describe(self._candidates())}, {told}"
+        slices = f"{several(self._plans[0].count, 'slice')} of cells in time, {told}"
+        refused = self._choice.refused
+        return f"{slices}; no broadcast, since {refused}" if refused else slices
+
+    def _candidates(self) -> list[SentFrame]:
+        """The streams that are sent, and which of them may stay in their partitions."""
+        names = self._streams.names
+        found = []
+        for each in self._sent:
+            why = self._question.why_whole(each.places[0])
+            if len(each.places) > 1:
+                called = ", ".join(names[k] for k in each.places)
+                why = f"one DataFrame is {called}, and two events of it make one row"
+            found.append(SentFrame(each.frame, why))
+        return found
+
+    def _spread_plan(self) -> SpreadPlan | None:
+        """Which stream stays in its partitions, if one does."""
+        plan = self._choice.by_estimates()
+        if plan is not None:
+            return plan
+        self._statistics = self._measured()
+        if self._statistics is None:
+            return None
+        return self._choice.by_rows(self._statistics, self._reach_between)
+
+    def _reach_between(self, number: int, other: int) -> Reach:
+        """How far events of one stream that is sent are from those of another, lengths as counted."""
+        assert self._statistics is not None
+        lengths = [
+            lengths_of(self._sent[k].frame.times)
+            or (self._statistics[k].shortest, self._statistics[k].longest)
+            for k in (number, other)
+        ]
+        specs = self._joins(number, other)
+        own, others = lengths
+        found = [Reach.of(spec.pairs, own, others, spec.largest_useful) for spec in specs]
+        first, last = zip(*((reach.first, reach.last) for reach in found), strict=True)
+        return Reach(min(first), max(last), own, others)
+
+    def _joins(self, number: int, other: int) -> list[JoinSpec]:
+        """What events of two streams that are sent must meet to be in one tuple, by their places."""
+        return [
+            self._reader.between(i, j, self._job.between(i, j))
+            for i in self._sent[number].places
+            for j in self._sent[other].places
+        ]
 
     def _measured(self) -> list[SideStatistics] | None:
         """What reading all streams shows; None where that is known without it."""
         sent, options = [each.frame for each in self._sent], self._streams.options
         known = [estimate_of_rows(frame) for frame in sent]
         is_known = all(known) or any(frame.is_computed for frame in sent)
-        if options.invalid == "raise" and is_known and self._reaches(None) is not None:
+        is_enough = options.invalid == "raise" and is_known and not self._choice.is_asked
+        if is_enough and self._reaches(None) is not None:
             return None
         found = measure_streams(sent)
         if options.invalid == "raise":
@@ -327,10 +393,73 @@ class PlannedTuples(TuplesPlan):
         )
         return slices_for(rows, size, options, LIMITS, tasks)
 
-    def _joined(self) -> DataFrame:
-        streams, options = self._streams, self._streams.options
-        columns = self._columns()
+    def _stage(self, columns: Sequence[OutputColumn]) -> Stage:
         names = tuple(column.name for column in columns)
+        return Stage(
+            raise_invalid=self._streams.options.invalid == "raise",
+            profile=gpu_profile(self._spark, self._streams.backend),
+            metrics=None if self._observation is None else metrics_name(names),
+            observation=self._observation,
+        )
+
+    def _spread_out(self, plan: SpreadPlan) -> DataFrame:
+        """What tasks find that get rows of one stream as they are, and all events of the others."""
+        columns, large, options = self._columns(), plan.large, self._streams.options
+        stage, small = self._stage(columns), {}
+        for number, found in plan.small.items():
+            frame = self._sent[number].frame
+            layout = _layout_of(frame)
+            small[number] = SmallStream(
+                rows=shipped(found.events, frame, layout), layout=layout,
+                model=frame.times.model, joins=tuple(self._joins(number, large)),
+            )  # fmt: skip
+        frame = self._observed(large)
+        rows, layout, _ = self._on_the_wire(
+            frame, is_anchor=self._is_anchor(large), has_keys=False, is_salted=False,
+            near=self._near(plan),
+        )  # fmt: skip
+        task = self._task(
+            SpreadTask, columns, metrics=stage.metrics, large=large, layout=layout,
+            model=frame.times.model, small=small, slice_rows=options.slice_rows,
+            slice_bytes=options.slice_bytes,
+        )  # fmt: skip
+        return decoded(stage.run(rows, task, wire_schema(columns)), columns)
+
+    def _near(self, plan: SpreadPlan) -> Column | None:
+        """Which rows of the stream that stays are near the events of one small stream; None: all may be."""
+        if _keeps_unmatched(self._question):
+            return None
+        spec, frame = self._joins(plan.fewest, plan.large)[0], self._sent[plan.large].frame
+        return near_events(plan.small[plan.fewest].events, frame, spec, is_left=True)
+
+    def _links_of_small(self, plan: SpreadPlan) -> dict[Places, int]:
+        """How many links there are between small streams: each task makes them for itself."""
+        found = {}
+        for pair, spec in self._job.joins.items():
+            numbers = [self._number[place] for place in pair]
+            if all(number in plan.small for number in numbers):
+                left, right = (plan.small[number].events for number in numbers)
+                pairing = spec.but(backend="cpu").pairing(left, right)
+                found[pair] = int(pairing.join.offsets[-1])
+        return found
+
+    def _links_told(self, numbers: Mapping[str, int]) -> dict[Places, int]:
+        """The links between two streams each, but for those of which tasks may not see all."""
+        found = {(i, j): numbers[f"{LINKS}_{i}_{j}"] for i, j in self._reader.specs}
+        plan = self._spread
+        if plan is None:
+            return found
+        sees_all = _keeps_unmatched(self._question) or is_accelerated(self._spark)
+        near = {plan.large, plan.fewest}
+        return {
+            pair: self._links.get(pair, count)
+            for pair, count in found.items()
+            if pair in self._links or sees_all or {self._number[k] for k in pair} == near
+        }
+
+    def _joined(self) -> DataFrame:
+        options = self._streams.options
+        columns = self._columns()
         _ = self._files  # once, not in each thread
         packs, sent = zip(
             *at_once(self._spark, [partial(self._packed, i) for i in range(len(self._sent))]),
@@ -338,12 +467,7 @@ class PlannedTuples(TuplesPlan):
         )
         plan = self._plans[0]
         rows = reduce(DataFrame.unionAll, packs).repartition(plan.count, LABEL)
-        stage = Stage(
-            raise_invalid=options.invalid == "raise",
-            profile=gpu_profile(self._spark, streams.backend),
-            metrics=None if self._observation is None else metrics_name(names),
-            observation=self._observation,
-        )
+        stage = self._stage(columns)
         task = self._task(
             SequenceTask, columns, sent=sent, metrics=stage.metrics,
             room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
@@ -432,9 +556,8 @@ class PlannedTuples(TuplesPlan):
             return self.known
         numbers = found.numbers
         names = self._streams.names
-        links = {
-            f"{names[i]} to {names[j]}": numbers[f"{LINKS}_{i}_{j}"] for i, j in self._reader.specs
-        }
+        told = self._links_told(numbers).items()
+        links = {f"{names[i]} to {names[j]}": count for (i, j), count in told}
         sizes = Sizes(numbers["tried"], numbers["doubted"], numbers["found"])
         return self._summary(links, sizes, is_whole=found.runs == 1)
 
@@ -444,20 +567,31 @@ class PlannedTuples(TuplesPlan):
         tried, doubted, found = sizes or (None, None, None)
         counts: dict[str, SideCounts] = {}
         for i, each in enumerate(self._sent):
-            rows = self._rows(i) if is_whole or self._statistics is not None else None
+            rows = self._rows(i, is_whole=is_whole)
             counts |= {self._streams.names[k]: rows for k in each.places if rows is not None}
         names = [name for name in self._streams.names if name in counts]
         return SequenceSummary(
             {name: counts[name] for name in names}, links, tried, doubted, found, None,
             self._job.tick, may_be_none=_keeps_unmatched(self._question),
-            has_condition=self._streams.where is not None,
+            has_condition=self._streams.where is not None, way=self.way, why=self.why,
         )  # fmt: skip
 
-    def _rows(self, number: int) -> SideCounts | None:
-        """What the rows of a stream were."""
+    def _rows(self, number: int, *, is_whole: bool) -> SideCounts | None:
+        """What the rows of a stream were; None if that is not known."""
+        if self._spread is not None and number in self._spread.small:
+            return self._spread.small[number].statistics.counts
         if self._statistics is not None:
             return self._statistics[number].counts
-        return counted_rows(self._sent[number].frame)
+        return counted_rows(self._sent[number].frame) if is_whole else None
+
+
+def _layout_of(frame: EventFrame) -> WireLayout:
+    """The columns of the wire in which the events of a stream go to tasks."""
+    shareable, tested = (
+        [frames.crosses_as_int64(frame.kind_of(name)) for name in names]
+        for names in (frame.payload, frame.tested)
+    )
+    return wire_layout(len(frame.by), shareable, [], tested=(tested, []))
 
 
 def _keeps_unmatched(question: Question) -> bool:
@@ -466,10 +600,10 @@ def _keeps_unmatched(question: Question) -> bool:
 
 def _check_options(options: CorrelateOptions) -> None:
     """Refuse ways that only two sides have."""
-    if options.way not in ("auto", "exchange"):
+    if options.way not in ("auto", "broadcast", "exchange"):
         raise ConditionError(
-            f"streams in a row are joined by an exchange (found {argument('way', options.way)}). Remove"
-            f" {argument('way')}."
+            f"streams in a row meet by an exchange, or by a broadcast of all but one (found"
+            f" {argument('way', options.way)}). Write {argument('way', 'broadcast')}, or remove it."
         )
 
 
