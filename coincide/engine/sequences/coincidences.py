@@ -70,10 +70,7 @@ class CoincidenceArguments:
         """Why a row takes more events of a stream than its own one; nothing if it takes no other."""
         if self.at_least == len(self.streams):
             return ""
-        return (
-            f"{argument('at_least', self.at_least)} also tells of sets without an event of"
-            f" {self.streams.names[place]}"
-        )
+        return f"{argument('at_least', self.at_least)} also tells of sets without an event of each stream"
 
     @property
     def told(self) -> range:

@@ -96,9 +96,8 @@ class SpreadChoice:
             return
         why = "; ".join(dict.fromkeys(each.why_not for each in self._sent))
         raise ConditionError(
-            f"{argument('way', 'broadcast')} leaves one stream in its partitions, which has all that a"
-            f" row takes of it in one of them, and here none has (found that {why}). Remove"
-            f" {argument('way')}, so that an exchange brings them together."
+            f"{argument('way', 'broadcast')} leaves one stream in its partitions, and here each has to"
+            f" come together (found that {why}). Remove {argument('way')}, and an exchange does that."
         )
 
     @property
