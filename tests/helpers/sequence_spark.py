@@ -11,9 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions
+from coincide.model.options import Way
 from tests.helpers.sequence_cases import Case, drawn_case
-
-_WHOLE = CorrelateOptions()
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,25 @@ def drawn_on_spark(rng: random.Random, *, is_apart: bool) -> Case:
     return drawn_case(rng, rng.choice([40, 120]), is_apart=is_apart, until=until)
 
 
-def drawn_options(rng: random.Random) -> CorrelateOptions:
-    """Slices, and the room that they have."""
+def drawn_options(rng: random.Random, case: Case, words: dict[str, Any]) -> CorrelateOptions:
+    """A way, slices, and the room that they have."""
+    ways: list[Way] = ["auto", "exchange"]
+    if can_stay(case, words):
+        ways += ["broadcast", "broadcast"]
     return CorrelateOptions(
         slices=rng.choice([None, 1, 2, 5, 9]), slice_rows=rng.choice([2, 8, 1 << 20]),
-        batch_pairs=rng.choice([1, 3, None]),
+        batch_pairs=rng.choice([1, 3, None]), way=rng.choice(ways),
     )  # fmt: skip
+
+
+def can_stay(case: Case, words: dict[str, Any]) -> bool:
+    """Whether one stream can stay in its partitions: every row has one event of it, and needs no other."""
+    tables = [id(table) for table in case.tables]
+    alone = [k for k, table in enumerate(tables) if tables.count(table) == 1]
+    if len(set(tables)) == 1 or words.get("at_least", len(tables)) < len(tables):
+        return False
+    tells_of_firsts = words.get("how") == "anti" or words.get("emit") in ("counts", "best")
+    return 0 in alone if tells_of_firsts else bool(alone)
 
 
 def asked_of_sequences(rng: random.Random) -> tuple[Case, Asked]:
@@ -66,7 +78,7 @@ def asked_of_sequences(rng: random.Random) -> tuple[Case, Asked]:
         words["emit"] = form
         if form == "best":
             words |= {"prefer": rng.choice(["probability", "first", "last"]), "probability": True}
-    return case, Asked(words, drawn_options(rng))
+    return case, Asked(words, drawn_options(rng, case, words))
 
 
 def asked_of_coincidences(rng: random.Random) -> tuple[Case, Asked]:
@@ -81,7 +93,9 @@ def asked_of_coincidences(rng: random.Random) -> tuple[Case, Asked]:
         "time": case.times, "by": case.by, "at_least": rng.randint(2, len(case.names)),
         "probability": rng.random() < 0.5,
     }  # fmt: skip
-    return case, Asked(words, drawn_options(rng))
+    if rng.random() < 0.5:
+        words["at_least"] = len(case.names)
+    return case, Asked(words, drawn_options(rng, case, words))
 
 
 def frames_of(spark: SparkSession, case: Case) -> list[DataFrame]:

@@ -205,8 +205,8 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
             "b is a streaming.*Use sequence_streams",
         ),
         "a broadcast": (
-            lambda: sequences([frame, copy], **two, options=CorrelateOptions(way="broadcast")),
-            ConditionError, "an exchange .found way='broadcast'.",
+            lambda: sequences([frame, copy], **two, options=CorrelateOptions(way="broadcast-left")),
+            ConditionError, "all but one .found way='broadcast-left'.",
         ),
         "several GPUs": (
             lambda: sequences(
@@ -275,7 +275,8 @@ def test_a_source_with_longer_events_than_were_planned_is_an_error(spark: SparkS
     schema = "CAST(unix_micros(current_timestamp()) % 1000000007 AS long)"
     growing = spark.range(1).selectExpr("id", "0L AS min_time", f"{schema} AS max_time")
     other = spark.range(1).selectExpr("id", "0L AS min_time", "5L AS max_time")
-    found = sequences([growing, other], [(0, 5)], 0.1, options=CorrelateOptions(invalid="drop"))
+    options = CorrelateOptions(invalid="drop", way="exchange")
+    found = sequences([growing, other], [(0, 5)], 0.1, options=options)
     with pytest.raises(Exception, match="current_timestamp"), spark_errors_as_ours():
         found.collect()
 
