@@ -82,8 +82,8 @@ def sequences(
         ``slices`` and ``slice_rows`` say how many tasks there are, and ``way`` how events meet: ``"auto"``,
         ``"broadcast"`` or ``"exchange"``.
     report : SequenceReport, optional
-        Receives which way was taken, what the rows were and, once the DataFrame was computed, what was found.
-        Links near the end of a slice of an exchange count in two.
+        Receives which way was taken, what the rows were and, once the DataFrame was computed, what was
+        found. Links near the end of a slice of an exchange count in two.
 
     Returns
     -------
@@ -134,8 +134,8 @@ def coincidences(
     """Find sets of events of DataFrames within a width of each other: `coincidence_tables` on Spark.
 
     One exchange brings to each task the events of a stretch of time, and those near it. The task
-    whose stretch has the first member of a set, in the order of the streams, gives it. Sets of all streams,
-    of which all but one are small, take a broadcast of the small ones.
+    whose stretch has the first member of a set, in the order of the streams, gives it. If sets have
+    an event of each stream, and all streams but one are small, these go to every worker instead.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ def coincidences(
         As in `coincide.coincidence_tables`. Each task refuses more sets than ``max_pairs`` of its own.
         ``way`` is one of those of `sequences`.
     report : SequenceReport, optional
-        Receives which way was taken, what the rows were and, once the DataFrame was computed, what was found.
-        Links near the end of a slice of an exchange count in two.
+        Receives which way was taken, what the rows were and, once the DataFrame was computed, what was
+        found. Links near the end of a slice of an exchange count in two.
 
     Returns
     -------

@@ -191,7 +191,7 @@ class TuplesTask(CountingTask):
 
     @abstractmethod
     def gathered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Gathered]:
-        """Events of all streams, of which each tuple is in one part."""
+        """Events of all streams, part by part: each tuple is in one of these."""
 
     @property
     def counted(self) -> tuple[str, ...]:

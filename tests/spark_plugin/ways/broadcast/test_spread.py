@@ -258,7 +258,7 @@ def test_invalid_rows_are_refused_or_dropped(spark: SparkSession) -> None:
     right = spark.createDataFrame(
         pa.table({"id": [3, 4, 5, 6], "min_time": [1, 2, 9, 9], "max_time": [2, 2, 9, 9]})
     )
-    # Of those that are collected, when it is planned; of those that stay, when they are read.
+    # Streams that are collected are looked at when it is planned, the one that stays when it is read.
     with pytest.raises(DataError, match="min_time"):
         sequences([wrong, right], [(0, 5)], 0.5, options=BROADCAST)
     many = wrong.unionAll(wrong).unionAll(wrong)
