@@ -61,4 +61,4 @@ class SpreadTask(TuplesTask):
             for number, each in small.items():
                 pairs = [join.pairs for join in self.small[number].joins]
                 sides[number] = each.near(own, *pairs)[0]
-            yield [(sides[number], None) for number in sorted(sides)]
+            yield Gathered([(sides[number], None) for number in sorted(sides)])

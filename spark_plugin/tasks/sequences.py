@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.events.sides import Side, tie_ranks
 from coincide.engine.join.timing import JoinSpec
+from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.sequences.arguments import Places
 from coincide.engine.sequences.coincidences import CoincidenceArguments, CoincidenceJob
 from coincide.engine.sequences.job import TuplesJob
@@ -36,6 +38,11 @@ LINKS = "links"
 
 Question = SequenceArguments | CoincidenceArguments
 """A question of streams."""
+
+
+def rows_of(number: int) -> str:
+    """Beginning of the names of numbers of the rows of a stream that is sent."""
+    return f"rows_{number}_"
 
 
 def job_of(question: Question, reader: Reader) -> TuplesJob:
@@ -120,8 +127,16 @@ class SentStream:
         return side, one_array(table.column(IS_OWN)).to_numpy(zero_copy_only=False)
 
 
-Gathered = Sequence[tuple[Side, "np.ndarray | None"]]
-"""The events of each stream that is sent, and with which of them tuples may begin; None: with all."""
+Events = tuple[Side, "np.ndarray | None"]
+"""Events of a stream that is sent, and with which of them tuples may begin; None: with all."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The events of each stream that is sent; and what rows were where the task has read them itself."""
+
+    streams: Sequence[Events]
+    counts: Sequence[SideCounts] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +159,7 @@ class SliceReader(Reader):
         question: Question,
         specs: Mapping[Places, JoinSpec],
         tick: Tick,
-        streams: Gathered,
+        streams: Sequence[Events],
         places: Sequence[StreamPlace],
     ) -> None:
         super().__init__(question.streams)
@@ -201,8 +216,9 @@ class TuplesTask(CountingTask):
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
         """The rows of all parts."""
         told, schema = dict.fromkeys(self.counted, 0), None
-        for streams in self.gathered(batches):
-            reader = SliceReader(self.question, self.specs, self.tick, streams, self.places)
+        counts: list[SideCounts] = []
+        for part in self.gathered(batches):
+            reader = SliceReader(self.question, self.specs, self.tick, part.streams, self.places)
             job = job_of(self.question, reader)
             for batch in job.batches():
                 schema = batch.schema
@@ -211,7 +227,13 @@ class TuplesTask(CountingTask):
                 told[name] += number
             for (i, j), links in job.links.items():
                 told[f"{LINKS}_{i}_{j}"] += links.targets.size
+            counts = [
+                sum(both, SideCounts())
+                for both in zip_longest(counts, part.counts, fillvalue=SideCounts())
+            ]
             schema = job.schema
+        for number, each in enumerate(counts):
+            told |= numbers_of(each, rows_of(number))
         if schema is not None:
             yield [pa.nulls(1, kind) for kind in schema.types], told
 
@@ -226,7 +248,7 @@ class SequenceTask(TuplesTask):
     def gathered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Gathered]:
         """As in `TuplesTask`."""
         for packs in self._slices(batches):
-            yield [each.events(own) for each, own in zip(self.sent, packs, strict=True)]
+            yield Gathered([each.events(own) for each, own in zip(self.sent, packs, strict=True)])
 
     def _slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[list[pa.Buffer]]]:
         """The packs of each slice, or of a part of one, by stream."""

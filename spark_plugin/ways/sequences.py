@@ -1,4 +1,4 @@
-"""Sequences and coincidences of DataFrames: an exchange of all streams, or a broadcast of all but one."""
+"""Sequences and coincidences of DataFrames: by files, a broadcast of all but one, or an exchange."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame, Observation
 
 from coincide.engine.events.invalid_rows import SideCounts
+from coincide.engine.files.planning import NotDirect
 from coincide.engine.join.timing import JoinSpec
+from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.sequences.arguments import Places
 from coincide.engine.sequences.reports import SequenceSummary
 from coincide.engine.sequences.walk import Sizes
@@ -30,10 +32,11 @@ from spark_plugin.frames.output_columns import (
     wire_schema,
 )
 from spark_plugin.frames.queries import queries_logged
-from spark_plugin.frames.stage import Stage, counted_by_tasks, counted_rows, gpu_profile
+from spark_plugin.frames.stage import Counted, Stage, counted_by_tasks, counted_rows, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
 from spark_plugin.tasks.broadcast_sequences import SmallStream, SpreadTask
 from spark_plugin.tasks.exchange import Room
+from spark_plugin.tasks.file_sequences import FileTuplesTask
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packing import EVENTS, STREAM
 from spark_plugin.tasks.samples import Reach
@@ -43,6 +46,7 @@ from spark_plugin.tasks.sequences import (
     SentPackTask,
     SentStream,
     SequenceTask,
+    rows_of,
 )
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import LABEL
@@ -51,6 +55,7 @@ from spark_plugin.ways.broadcast.spread import SentFrame, SpreadChoice, SpreadPl
 from spark_plugin.ways.choosing import lengths_of, slices_for
 from spark_plugin.ways.exchange.join import ROOM
 from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, files_of, packs_of_files
+from spark_plugin.ways.files.tuples import TupleFiles, plan_tuple_files
 from spark_plugin.ways.limits import LIMITS
 from spark_plugin.ways.tuples import TuplesPlan, keeps_unmatched, layout_of_stream
 
@@ -67,25 +72,30 @@ class PlannedTuples(TuplesPlan):
             self._statistics: list[SideStatistics] | None = None
             self._choice = SpreadChoice(self._candidates(), question.streams.options, LIMITS)
             self._choice.check()
-            self._spread = self._spread_plan()
+            self._by_files = self._files_plan()
+            self._spread = None if self._by_files else self._spread_plan()
             plan = self._spread
-            self._plans = [] if plan else self._planned()
+            self._plans = [] if plan or self._by_files else self._planned()
             _log.info("sequences: %s: %s", self.way, Words(self.why))
             observable = not is_accelerated(self._spark)
             self._observation = Observation() if observe and observable else None
             self._links = self._links_of_small(plan) if plan and self._observation else {}
-            self.dataframe = self._spread_out(plan) if plan else self._joined()
+            self.dataframe = self._found()
         if plan:  # what was sent: a report would keep it
             self._spread = plan.without_events()
 
     @property
     def way(self) -> str:
         """How events meet."""
+        if self._by_files is not None:
+            return "files"
         return "broadcast" if self._spread else "exchange"
 
     @property
     def why(self) -> str:
         """The plan in words, marked for messages."""
+        if self._by_files is not None:
+            return self._by_files.why
         told = "no planning job" if self._statistics is None else "rows were counted"
         if self._spread is not None:
             return f"{self._spread.describe(self._candidates())}, {told}"
@@ -104,6 +114,33 @@ class PlannedTuples(TuplesPlan):
                 why = f"one DataFrame is {called}, and two events of it make one row"
             found.append(SentFrame(each.frame, why))
         return found
+
+    def _files_plan(self) -> TupleFiles | None:
+        """The slices of files that tasks read themselves, if all streams are such in time order."""
+        streams = self._streams
+        asked, options = streams.options.way == "files", streams.options
+        if not asked and (options.way != "auto" or is_accelerated(self._spark)):
+            return None
+        try:
+            # Of first events a task sees its own ones alone.
+            if len(self._job.anchors) > 1 and (why := self._question.why_whole(0)):
+                raise NotDirect(f"{why}. Use another way.")
+            frames_of = [each.frame for each in self._sent]
+            joins = [
+                [
+                    self._reader.between(0, place, self._job.between(0, place))
+                    for place in each.places
+                    if place
+                ]
+                for each in self._sent
+            ]
+            tasks = parallelism(self._spark)
+            return plan_tuple_files(frames_of, self._files, joins, options, tasks)
+        except NotDirect as closed:
+            if asked:
+                raise
+            _log.debug("sequences: way 'files' is not possible: %s", closed)
+            return None
 
     def _spread_plan(self) -> SpreadPlan | None:
         """Which stream stays in its partitions, if one does."""
@@ -184,6 +221,22 @@ class PlannedTuples(TuplesPlan):
             observation=self._observation,
         )
 
+    def _found(self) -> DataFrame:
+        """What tasks find, by the way that was chosen."""
+        if self._by_files is not None:
+            return self._read(self._by_files)
+        return self._joined() if self._spread is None else self._spread_out(self._spread)
+
+    def _read(self, plan: TupleFiles) -> DataFrame:
+        """What tasks find that get numbers of slices, and read what these need."""
+        columns = self._columns()
+        stage = self._stage(columns)
+        task = self._task(
+            FileTuplesTask, columns, metrics=stage.metrics, sent=plan.sent, useful=plan.useful
+        )
+        numbers = self._spark.range(0, plan.count, 1, plan.count)
+        return decoded(stage.run(numbers, task, wire_schema(columns)), columns)
+
     def _spread_out(self, plan: SpreadPlan) -> DataFrame:
         """What tasks find that get rows of one stream as they are, and all events of the others."""
         columns, large, options = self._columns(), plan.large, self._streams.options
@@ -211,8 +264,19 @@ class PlannedTuples(TuplesPlan):
         """Which rows of the stream that stays are near the events of one small stream; None: all may be."""
         if keeps_unmatched(self._question):
             return None
-        spec, frame = self._joins(plan.fewest, plan.large)[0], self._sent[plan.large].frame
-        return near_events(plan.small[plan.fewest].events, frame, spec, is_left=True)
+        small, large = self._near_places(plan)
+        spec = self._reader.between(small, large, self._job.between(small, large))
+        events = plan.small[self._number[small]].events
+        return near_events(events, self._sent[plan.large].frame, spec, is_left=True)
+
+    def _near_places(self, plan: SpreadPlan) -> Places:
+        """The place of the small stream near which rows of the one that stays must be, and its place."""
+        (large,) = self._sent[plan.large].places
+        near = [
+            place for pair in self._job.joins if large in pair for place in pair if place != large
+        ]
+        # Links join the two, and those of few events leave few rows.
+        return min(near, key=lambda place: plan.rows_of(self._number[place])), large
 
     def _links_of_small(self, plan: SpreadPlan) -> dict[Places, int]:
         """How many links there are between small streams: each task makes them for itself."""
@@ -232,11 +296,11 @@ class PlannedTuples(TuplesPlan):
         if plan is None:
             return found
         sees_all = keeps_unmatched(self._question) or is_accelerated(self._spark)
-        near = {plan.large, plan.fewest}
+        near = set(self._near_places(plan))
         return {
             pair: self._links.get(pair, count)
             for pair, count in found.items()
-            if pair in self._links or sees_all or {self._number[k] for k in pair} == near
+            if pair in self._links or sees_all or set(pair) == near
         }
 
     def _joined(self) -> DataFrame:
@@ -341,15 +405,15 @@ class PlannedTuples(TuplesPlan):
         told = self._links_told(numbers).items()
         links = {f"{names[i]} to {names[j]}": count for (i, j), count in told}
         sizes = Sizes(numbers["tried"], numbers["doubted"], numbers["found"])
-        return self._summary(links, sizes, is_whole=found.runs == 1)
+        return self._summary(links, sizes, found)
 
     def _summary(
-        self, links: dict[str, int], sizes: Sizes | None, *, is_whole: bool = False
+        self, links: dict[str, int], sizes: Sizes | None, told: Counted | None = None
     ) -> SequenceSummary:
         tried, doubted, found = sizes or (None, None, None)
         counts: dict[str, SideCounts] = {}
         for i, each in enumerate(self._sent):
-            rows = self._rows(i, is_whole=is_whole)
+            rows = self._rows(i, told)
             counts |= {self._streams.names[k]: rows for k in each.places if rows is not None}
         names = [name for name in self._streams.names if name in counts]
         return SequenceSummary(
@@ -358,19 +422,23 @@ class PlannedTuples(TuplesPlan):
             has_condition=self._streams.where is not None, way=self.way, why=self.why,
         )  # fmt: skip
 
-    def _rows(self, number: int, *, is_whole: bool) -> SideCounts | None:
+    def _rows(self, number: int, told: Counted | None) -> SideCounts | None:
         """What the rows of a stream were; None if that is not known."""
         if self._spread is not None and number in self._spread.small:
             return self._spread.small[number].statistics.counts
         if self._statistics is not None:
             return self._statistics[number].counts
-        return counted_rows(self._sent[number].frame) if is_whole else None
+        if told is None:
+            return None
+        if self._by_files is not None:
+            return with_numbers(SideCounts(), told.numbers, rows_of(number))
+        return counted_rows(self._sent[number].frame) if told.runs == 1 else None
 
 
 def _check_options(options: CorrelateOptions) -> None:
     """Refuse ways that only two sides have."""
-    if options.way not in ("auto", "broadcast", "exchange"):
+    if options.way not in ("auto", "files", "broadcast", "exchange"):
         raise ConditionError(
-            f"streams in a row meet by an exchange, or by a broadcast of all but one (found"
+            f"streams in a row meet by files, an exchange, or a broadcast of all but one (found"
             f" {argument('way', options.way)}). Write {argument('way', 'broadcast')}, or remove it."
         )

@@ -52,10 +52,9 @@ class SpreadPlan:
         """Those of what goes to every worker."""
         return sum(each.statistics.own_bytes for each in self.small.values())
 
-    @property
-    def fewest(self) -> int:
-        """The stream of fewest events, which tell best what rows of the one that stays are near."""
-        return min(self.small, key=lambda number: self.small[number].statistics.matchable)
+    def rows_of(self, number: int) -> int:
+        """How many events a small stream has."""
+        return self.small[number].statistics.matchable
 
     def without_events(self) -> SpreadPlan:
         """What it tells, without what is sent."""

@@ -125,7 +125,8 @@ def files_of(side: EventFrame) -> Files | None:
     try:
         files = replace(find_files(side.called, read.paths), names=read.names)
         stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
-        footers = read_footers(files, stamps, side.needed)
+        times = [scale.column.name for scale in side.times.scales]
+        footers = read_footers(files, list(dict.fromkeys([*stamps, *times])), side.needed)
         schemas = file_schemas(files, footers)
         check_present(side.called, schemas, side.needed)
         if not set(side.needed) <= set(footers[0].schema.names):

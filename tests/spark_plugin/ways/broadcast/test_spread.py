@@ -132,7 +132,7 @@ def test_small_streams_are_broadcast_without_a_planning_job(
     assert told.found == own.found
     # Those of the large stream with the one by which its rows were chosen, and those of small ones.
     assert told.links == {name: own.links[name] for name in told.links}
-    assert list(told.links) == [["a to b", "b to c"], ["a to b"], ["a to b"]][place]
+    assert list(told.links) == [["a to b", "b to c"], ["a to b"], ["a to b", "b to c"]][place]
 
 
 def test_first_events_that_are_few_take_an_exchange(spark: SparkSession) -> None:
