@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -36,15 +36,23 @@ def drawn_on_spark(rng: random.Random, *, is_apart: bool) -> Case:
     return drawn_case(rng, rng.choice([40, 120]), is_apart=is_apart, until=until)
 
 
-def drawn_options(rng: random.Random, case: Case, words: dict[str, Any]) -> CorrelateOptions:
-    """A way, slices, and the room that they have."""
+def drawn_options(rng: random.Random) -> CorrelateOptions:
+    """Slices, and the room that they have."""
+    return CorrelateOptions(
+        slices=rng.choice([None, 1, 2, 5, 9]), slice_rows=rng.choice([2, 8, 1 << 20]),
+        batch_pairs=rng.choice([1, 3, None]),
+    )  # fmt: skip
+
+
+def on_a_way(rng: random.Random, case: Case, asked: Asked) -> Asked:
+    """The same by some way that its answer can take; half of all sets are of all streams."""
+    words = dict(asked.words)
+    if "at_least" in words and rng.random() < 0.5:
+        words["at_least"] = len(case.names)
     ways: list[Way] = ["auto", "exchange"]
     if can_stay(case, words):
         ways += ["broadcast", "broadcast"]
-    return CorrelateOptions(
-        slices=rng.choice([None, 1, 2, 5, 9]), slice_rows=rng.choice([2, 8, 1 << 20]),
-        batch_pairs=rng.choice([1, 3, None]), way=rng.choice(ways),
-    )  # fmt: skip
+    return Asked(words, replace(asked.options, way=rng.choice(ways)))
 
 
 def can_stay(case: Case, words: dict[str, Any]) -> bool:
@@ -78,7 +86,7 @@ def asked_of_sequences(rng: random.Random) -> tuple[Case, Asked]:
         words["emit"] = form
         if form == "best":
             words |= {"prefer": rng.choice(["probability", "first", "last"]), "probability": True}
-    return case, Asked(words, drawn_options(rng, case, words))
+    return case, Asked(words, drawn_options(rng))
 
 
 def asked_of_coincidences(rng: random.Random) -> tuple[Case, Asked]:
@@ -93,9 +101,7 @@ def asked_of_coincidences(rng: random.Random) -> tuple[Case, Asked]:
         "time": case.times, "by": case.by, "at_least": rng.randint(2, len(case.names)),
         "probability": rng.random() < 0.5,
     }  # fmt: skip
-    if rng.random() < 0.5:
-        words["at_least"] = len(case.names)
-    return case, Asked(words, drawn_options(rng, case, words))
+    return case, Asked(words, drawn_options(rng))
 
 
 def frames_of(spark: SparkSession, case: Case) -> list[DataFrame]:

@@ -20,7 +20,7 @@ from coincide.model.options import CorrelateOptions
 from spark_plugin.frames.columns import wire_kind
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.tasks.file_sequences import StreamFiles
-from spark_plugin.ways.exchange.packed_files import FileSide
+from spark_plugin.ways.exchange.packed_files import FileSide, files_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +81,12 @@ def _all_files(frames: Sequence[EventFrame], given: Sequence[FileSide | None]) -
     """The files of all streams, whose row groups tell when their events are."""
     found = [each for each in given if each is not None]
     if len(found) < len(given):
-        called = " and ".join(f.called for f, each in zip(frames, given, strict=True) if not each)
+        missing = [frame for frame, each in zip(frames, given, strict=True) if each is None]
+        # With keys none is read where one cannot be.
+        reasons = [frame for frame in missing if files_of(frame) is None] or missing
         raise NotDirect(
-            f"tasks cannot read {called} themselves, which does more than read local Parquet files. Use"
-            " another way."
+            f"tasks cannot read {' and '.join(frame.called for frame in reasons)} themselves, which does"
+            " more than read local Parquet files. Use another way."
         )
     for frame, each in zip(frames, found, strict=True):
         if each.tables.times[0].beyond is None:

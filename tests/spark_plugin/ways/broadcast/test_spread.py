@@ -32,6 +32,7 @@ from tests.helpers.sequence_spark import (
     can_stay,
     certain_rows,
     frames_of,
+    on_a_way,
     rows_of,
 )
 from tests.helpers.tuple_conditions import drawn_condition, with_values
@@ -63,6 +64,7 @@ def test_it_is_the_same_wherever_rows_are_cut(spark: SparkSession, seed: int, ba
     is_sequence = seed % 3 > 0
     while True:
         case, asked = (asked_of_sequences if is_sequence else asked_of_coincidences)(rng)
+        asked = on_a_way(rng, case, asked)
         if can_stay(case, asked.words):
             break
     if rng.random() < 0.3:
@@ -84,6 +86,7 @@ def test_a_stream_stays_just_where_it_can(spark: SparkSession, seed: int) -> Non
     rng = random.Random(seed)
     while True:
         case, asked = (asked_of_sequences if seed % 2 else asked_of_coincidences)(rng)
+        asked = on_a_way(rng, case, asked)
         if not can_stay(case, asked.words):
             break
     of_frames: Any = sequences if seed % 2 else coincidences
