@@ -57,7 +57,8 @@ def sequences(
 
     One exchange brings to each task the first events of a stretch of time, and what events of the other
     streams may follow them. Where all streams but one are small, these go to every worker instead, and that
-    one stays in its partitions. No join follows another. Planning runs a Spark job where Spark cannot tell
+    one stays in its partitions. Where all only read Parquet files in time order, tasks read the row groups
+    that they need. No join follows another. Planning runs a Spark job where Spark cannot tell
     how many rows there are or how far events reach, and with ``invalid="drop"``; and it collects small
     streams.
 
@@ -80,7 +81,7 @@ def sequences(
     options
         As in `coincide.sequence_tables`. Each task refuses more sequences than ``max_pairs`` of its own.
         ``slices`` and ``slice_rows`` say how many tasks there are, and ``way`` how events meet: ``"auto"``,
-        ``"broadcast"`` or ``"exchange"``.
+        ``"files"``, ``"broadcast"`` or ``"exchange"``.
     report : SequenceReport, optional
         Receives which way was taken, what the rows were and, once the DataFrame was computed, what was
         found. Links near the end of a slice of an exchange count in two.

@@ -38,7 +38,7 @@ class SequenceSummary(Told):
     has_condition : bool
         Whether tuples also had to meet a condition on their columns.
     way : str
-        How events met on Spark: ``"broadcast"`` or ``"exchange"``; nothing in one process.
+        How events met on Spark: ``"files"``, ``"broadcast"`` or ``"exchange"``; nothing in one process.
     why : str
         Why this way was taken.
     """
