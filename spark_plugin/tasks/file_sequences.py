@@ -27,7 +27,7 @@ class StreamFiles:
     ----------
     files : PlannedFiles
     tables : TablePlan
-        What makes events of rows, as of its left side.
+        What makes events of rows: those of its left side.
     kinds : tuple of tuples of pa.DataType
         The types in which keys, columns, and those of the condition cross.
     plan : DirectPlan or None

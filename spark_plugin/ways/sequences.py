@@ -122,7 +122,7 @@ class PlannedTuples(TuplesPlan):
         if not asked and (options.way != "auto" or is_accelerated(self._spark)):
             return None
         try:
-            # Of first events a task sees its own ones alone.
+            # A task begins tuples with its own events of the first stream alone.
             if len(self._job.anchors) > 1 and (why := self._question.why_whole(0)):
                 raise NotDirect(f"{why}. Use another way.")
             frames_of = [each.frame for each in self._sent]

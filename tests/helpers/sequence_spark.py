@@ -45,7 +45,7 @@ def drawn_options(rng: random.Random) -> CorrelateOptions:
 
 
 def on_a_way(rng: random.Random, case: Case, asked: Asked) -> Asked:
-    """The same by some way that its answer can take; half of all sets are of all streams."""
+    """The same by some way that its answer can take; half of all sets have an event of each stream."""
     words = dict(asked.words)
     if "at_least" in words and rng.random() < 0.5:
         words["at_least"] = len(case.names)

@@ -75,7 +75,7 @@ def test_they_are_those_of_tables(spark: SparkSession, tmp_path: Path, seed: int
         report = SequenceReport()
         try:
             frame = of_frames(frames, **asked.on_spark, report=report)
-        except NotDirect as closed:  # of few rows in no order each slice would read all
+        except NotDirect as closed:  # each slice would read all of few rows in no order
             if "not in order of time" in str(closed):
                 continue
             raise
