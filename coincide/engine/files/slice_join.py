@@ -19,6 +19,7 @@ from coincide.engine.files.footers import FileStamps, Footer, check_unchanged, o
 from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, Places, needed_groups
 from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.join import Joined, TablePlan
+from coincide.model.condition import Window
 from coincide.model.sides import LEFT, RIGHT
 
 _FEW_BEYOND = 0.9
@@ -76,7 +77,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
         # The slice that accounts for them reports and counts their invalid rows.
         lenient = replace(tables, invalid="drop")
         sides.append(_right(join, lenient, borrowed, threads)[0])
-    right = within_reach(concatenated(sides), able, tables)
+    right = within_reach(concatenated(sides), able, tables.timing.widest)
     return SliceRows(left, right, (left_counts, right_counts))
 
 
@@ -134,9 +135,9 @@ def _span(left: Side) -> tuple[int, int] | None:
     return (int(low.min()), int(high.max())) if low.size else None
 
 
-def within_reach(right: Side, left: Side, tables: TablePlan) -> Side:
+def within_reach(right: Side, left: Side, window: Window) -> Side:
     """Right events without those that no left event of the slice can reach, if they are many."""
-    window, span = tables.timing.widest, _span(left)
+    span = _span(left)
     if span is None:
         return right.rows(np.empty(0, np.int64))
     reached = (right.min_time <= span[1] + window.hi) & (right.max_time >= span[0] + window.lo)

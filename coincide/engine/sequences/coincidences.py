@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.join.pair_filter import GivenWhere
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     CheckTable,
@@ -40,7 +41,7 @@ from coincide.engine.sequences.walk import (
 )
 from coincide.model.condition import Confidence, Within
 from coincide.model.counters import offsets_of, runs_of_about
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
 from coincide.model.sequences.making import Decision, Demands, Links, Made, Step, Tuples
@@ -63,6 +64,12 @@ class CoincidenceArguments:
     def __post_init__(self) -> None:
         check_apart(self.streams)
         check_truth("probability", self.probability)
+
+    def why_whole(self, place: int) -> str:
+        """Why a row takes more events of a stream than its own one; nothing if it takes no other."""
+        if self.at_least == len(self.streams):
+            return ""
+        return f"{argument('at_least', self.at_least)} also tells of sets without an event of each stream"
 
     @property
     def told(self) -> range:
@@ -102,9 +109,14 @@ class CoincidenceJob(TuplesJob):
         """As in `TuplesJob`: the first event of a set may be of any stream."""
         return range(len(self.streams))
 
+    @property
+    def joins(self) -> dict[Places, JoinSpec]:
+        """As in `TuplesJob`."""
+        return self._specs
+
     def near(self, place: int) -> dict[int, tuple[int, int]]:
         """As in `TuplesJob`."""
-        return {other: self._window(other, place) for other in self.anchors if other != place}
+        return {other: self.between(other, place) for other in self.anchors if other != place}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """As in `TuplesJob`: sets of most streams first."""
@@ -211,11 +223,11 @@ class CoincidenceJob(TuplesJob):
     def _near(self, members: tuple[int, ...]) -> Demands:
         """That the last event of a set may be near all others, which are near each other."""
         *others, last = members
-        windows = [(k, *self._window(other, last)) for k, other in enumerate(others)]
+        windows = [(k, *self.between(other, last)) for k, other in enumerate(others)]
         return Demands(members, tuple(windows))
 
-    def _window(self, left: int, right: int) -> tuple[int, int]:
-        """The window on the time from an event of one stream to that of another, ticks."""
+    def between(self, left: int, right: int) -> tuple[int, int]:
+        """As in `TuplesJob`."""
         is_turned = left > right
         window = self._specs[(right, left) if is_turned else (left, right)].window
         return (-window.hi, -window.lo) if is_turned else (window.lo, window.hi)
@@ -240,7 +252,7 @@ class CoincidenceJob(TuplesJob):
         else:
             pairs = [*pairwise(members), (members[0], members[-1])][: 2 * len(members) - 3]
             lows, highs = (
-                np.array(e) for e in zip(*(self._window(*p) for p in pairs), strict=True)
+                np.array(e) for e in zip(*(self.between(*p) for p in pairs), strict=True)
             )
             whole = Whole(CHAIN if len(members) == 2 else TRIANGLE, lows, highs)
         laws, confidence = self._reader.laws[0], self.streams.confidence

@@ -16,6 +16,7 @@ from coincide.engine.events.rows import Gather, cuts, total_bytes
 from coincide.engine.events.sides import like_width
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.spec import check_output_names
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.sequences.arguments import Places, Streams
 from coincide.engine.sequences.condition import Condition, ConditionJudge
 from coincide.engine.sequences.links import Reader, TableReader
@@ -166,6 +167,15 @@ class TuplesJob(ABC):
     @abstractmethod
     def anchors(self) -> range:
         """The streams whose event can be the first of a tuple, by which it is known."""
+
+    @property
+    @abstractmethod
+    def joins(self) -> dict[Places, JoinSpec]:
+        """The joins by which links are found, by the streams that they join."""
+
+    @abstractmethod
+    def between(self, left: int, right: int) -> tuple[int, int]:
+        """The window, ticks, on the time from an event of one stream to that of another of its tuple."""
 
     @abstractmethod
     def near(self, place: int) -> dict[int, tuple[int, int]]:

@@ -18,6 +18,7 @@ from coincide.engine.sequences.arguments import (
     CheckTable,
     ColumnsOfAll,
     KeysOfAll,
+    Places,
     SequenceEmit,
     SequenceHow,
     SequencePrefer,
@@ -67,6 +68,17 @@ class SequenceArguments:
     def tells_of_firsts(self) -> bool:
         """Whether the output has a row for each first event, not for each sequence."""
         return self.how == "anti" or self.emit == "counts"
+
+    def why_whole(self, place: int) -> str:
+        """Why a row takes more events of a stream than its own one; nothing if it takes no other."""
+        is_best = self.emit == "best"
+        if place == 0 or not (self.tells_of_firsts or is_best):
+            return ""
+        what = argument("how", self.how) if self.how == "anti" else argument("emit", self.emit)
+        return (
+            f"{what} looks at all events of {self.streams.names[place]} for each of"
+            f" {self.streams.names[0]}"
+        )
 
     @property
     def told(self) -> range:
@@ -143,13 +155,23 @@ class SequenceJob(TuplesJob):
 
     def near(self, place: int) -> dict[int, tuple[int, int]]:
         """As in `TuplesJob`: what the steps up to there take together, and no more than the whole may."""
-        if place == 0:
-            return {}
-        steps = self._steps[:place]
+        return {0: self.between(0, place)} if place else {}
+
+    def between(self, left: int, right: int) -> tuple[int, int]:
+        """As in `TuplesJob`: what the steps from one to the other take together."""
+        if left > right:
+            lo, hi = self.between(right, left)
+            return -hi, -lo
+        steps = self._steps[left:right]
         lo, hi = sum(step.lo for step in steps), sum(step.hi for step in steps)
-        if self._total is not None and place == len(self.streams) - 1:
+        if self._total is not None and right - left == len(self.streams) - 1:
             lo, hi = max(lo, self._total[0]), min(hi, self._total[1])
-        return {0: (lo, hi)}
+        return lo, hi
+
+    @property
+    def joins(self) -> dict[Places, JoinSpec]:
+        """As in `TuplesJob`."""
+        return {(i, i + 1): spec for i, spec in enumerate(self._specs)}
 
     @property
     def specs(self) -> list[JoinSpec]:
@@ -184,8 +206,7 @@ class SequenceJob(TuplesJob):
 
     def _begin(self) -> None:
         """Look for the links of all steps."""
-        specs = enumerate(self._specs)
-        self.links = {(i, i + 1): self._reader.links(i, i + 1, spec) for i, spec in specs}
+        self.links = {pair: self._reader.links(*pair, spec) for pair, spec in self.joins.items()}
         steps = [Step(links, i, self._different(i + 1)) for (i, _), links in self.links.items()]
         self._walk = Walk(self._maker, steps, self._judge(), self._at_once, self._is_own)
 

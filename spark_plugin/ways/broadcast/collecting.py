@@ -22,6 +22,7 @@ from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.slices import places_of
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import SchemaError, argument
+from coincide.model.options import Way
 from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
 from spark_plugin.frames import columns as frames
@@ -68,16 +69,43 @@ def collected_sides(
     if tables is None:
         return None
     of_sides = list(zip(sides, tables * 2, strict=False))
+    return _read(of_sides, spec) if _can_travel(of_sides, wanted, most, "broadcast-both") else None
+
+
+def collected_streams(
+    streams: Sequence[EventFrame], most: tuple[int, int] | None
+) -> list[CollectedSide] | None:
+    """The same of streams other than two sides, which all tasks get."""
+    wanted = [Wanted(each.plain, each.needed, each.called, each.is_computed) for each in streams]
+    tables = _collected(wanted, most)
+    if tables is None:
+        return None
+    of_streams = list(zip(streams, tables, strict=True))
+    if not _can_travel(of_streams, wanted, most, "broadcast"):
+        return None
+    found = []
+    for stream, table in of_streams:
+        events, counts = _events(stream, table)
+        found.append(CollectedSide(_matchable(events), _statistics(events, counts, None, table)))
+    return found
+
+
+def _can_travel(
+    of_sides: Sequence[tuple[EventFrame, pa.Table]],
+    wanted: Sequence[Wanted],
+    most: tuple[int, int] | None,
+    way: Way,
+) -> bool:
+    """Whether the driver can send on all columns; an error where that was asked for."""
     strange = [name for side, table in of_sides for name in _strange(side, table)]
     if strange and most is None:
         raise SchemaError(
-            f"{argument('way', 'broadcast-both')} cannot take the column {strange[0]!r} along."
+            f"{argument('way', way)} cannot take the column {strange[0]!r} along."
             f" Remove {argument('way')} or the column."
         )
     if strange:
         _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
-        return None
-    return _read(of_sides, spec)
+    return not strange
 
 
 def _files(side: EventFrame, names: Sequence[str]) -> Files | None:
@@ -201,7 +229,7 @@ def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:
 
 
 def _read(of_sides: Sequence[tuple[EventFrame, pa.Table]], spec: JoinSpec) -> list[CollectedSide]:
-    read = [_events(side, table, spec) for side, table in of_sides]
+    read = [_events(side, table, is_one_stream=spec.is_one_stream) for side, table in of_sides]
     groups: list[np.ndarray | None] = [None]
     if len(read) > 1:
         grouped = grouped_events(read[0][0], read[1][0])
@@ -214,9 +242,11 @@ def _read(of_sides: Sequence[tuple[EventFrame, pa.Table]], spec: JoinSpec) -> li
     return found
 
 
-def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, SideCounts]:
+def _events(
+    side: EventFrame, table: pa.Table, *, is_one_stream: bool = False
+) -> tuple[Side, SideCounts]:
     names = [*side.payload, *side.tested]
-    if spec.is_one_stream:
+    if is_one_stream:
         numbers = pa.array(np.arange(table.num_rows))
         table = table.append_column(_NUMBER, numbers)
         names.append(_NUMBER)

@@ -30,7 +30,6 @@ from spark_plugin.tasks.sequences import Question, SentPackTask, SentStream
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import WireLayout
 from spark_plugin.ways.exchange.join import ROOM
-from spark_plugin.ways.sequences import TuplesPlan
 from spark_plugin.ways.streaming.arguments import (
     check_clock,
     check_first_state,
@@ -61,6 +60,7 @@ from spark_plugin.ways.streaming.planning import (
 )
 from spark_plugin.ways.streaming.settings import as_bytes, told
 from spark_plugin.ways.streaming.watching import Watched, watch
+from spark_plugin.ways.tuples import TuplesPlan
 
 _log = logging.getLogger("coincide")
 _TOLD_OTHERWISE = ("streams", "windows", "probability")
