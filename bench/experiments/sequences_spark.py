@@ -124,8 +124,8 @@ def in_short(frame: DataFrame) -> tuple[int, int]:
 
 ABOUT = """\
 `local[2]`, one session, three Parquet files of a million exact events, five matches a link, 25 million
-sequences, to the noop sink, planning included: files in no order of time, and in it. Spark SQL joins by bins
-of time as wide as the window, one join after the other, by the best of its hints.
+sequences, to the noop sink, planning included: files in no order of time, and in it. Spark SQL joins by
+bins of time as wide as the window, one join after the other, by the best of its hints.
 """
 
 EXPERIMENT = Experiment(
