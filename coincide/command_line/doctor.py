@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from coincide.model.extras import EXPLORE, SPARK, Extra, how_to_install, is_there
+from coincide.model.extras import EXPLORE, SPARK, Extra, how_to_install, is_there, old_pyspark
 from gpu_kernels.device.packages import version_problem
 from spark_plugin.cluster.rapids import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.cluster.session import Java, active_session, java_or_fault
@@ -122,6 +122,9 @@ def check_spark() -> Finding:
         return _without(SPARK, "Spark")
     home = os.environ.get("SPARK_HOME")
     requirement = f"'{SPARK.requirements['pyspark']}'"
+    if (old := old_pyspark()) is not None:
+        advice = f"Coincide needs {requirement}"
+        return Finding("Spark", _MISSING, f"{old}, which is too old", advice)
     return _needed("Spark", "pyspark", requirement, f"; SPARK_HOME={home}" * bool(home))
 
 

@@ -23,6 +23,7 @@ from coincide.engine.files.common_schema import check_alike
 from coincide.engine.files.csv_texts import holds_whole
 from coincide.engine.files.finding import HIDDEN
 from coincide.engine.files.source import Source, as_parquet, path_columns, path_keys
+from coincide.engine.join.aggregate_types import types_of_nothing
 from coincide.engine.join.join import check_preferred_in_tasks
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import ConditionError, SchemaError
@@ -85,18 +86,18 @@ def _with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Reque
 
 
 def _needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
-    """For columns of which no file tells the type; coordinates are numbers."""
+    """For columns of which no file tells the type; coordinates, and what is added up, are numbers."""
     arguments = request.arguments
     left, right = (
         # Nothing is known of an input that Spark alone can open.
         pa.schema([]) if request.engine == "spark" and given.source.is_uri else given.told(columns)
         for given, columns in zip(inputs, request.columns, strict=True)
     )
+    given: list[Types] = [dict.fromkeys(names, pa.float64()) for names in arguments.coordinates]
+    given[arguments.side_of_matches] |= types_of_nothing(arguments.asked_aggregates)
     own, others = (
-        {**dict.fromkeys(names, pa.float64()), **found}
-        for names, found in zip(
-            arguments.coordinates, unknown_types(arguments, (left, right)), strict=True
-        )
+        {**one, **found}
+        for one, found in zip(given, unknown_types(arguments, (left, right)), strict=True)
     )
     return own, others
 

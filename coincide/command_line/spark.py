@@ -21,8 +21,10 @@ from coincide.engine.files.footers import read_footers
 from coincide.engine.files.source import path_columns
 from coincide.model.errors import SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT
+from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.session import active_session, local_session
 from spark_plugin.frames.columns import decode, quoted, spark_type, with_file_name
+from spark_plugin.tasks import MARKS_VARIABLE
 from spark_plugin.tasks.wire import carried_type
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
     # What the JVM says on its stderr goes to a file, which is kept only when we fail.
     there = active_session()
     if there is not None:
-        with _quiet(debug):
+        with _quiet(debug), _keeping_marks(there):
             yield there
         return
     handle, log = tempfile.mkstemp(prefix="coincide-spark-", suffix=".log")
@@ -49,7 +51,7 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
     try:
         with _same_handler():
             spark = local_session(master, "coincide", log=None if debug else log, **conf)
-        with _quiet(debug):
+        with _quiet(debug), _keeping_marks(spark):
             yield spark
     except Exception as error:
         keep = explain(error)[0] == OUR_FAILURE and os.path.getsize(log) > 0
@@ -64,6 +66,19 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
             stop(spark)
         if not keep:
             os.remove(log)
+
+
+@contextmanager
+def _keeping_marks(spark: SparkSession) -> Iterator[None]:
+    """Have workers mark arguments in their errors, so that options are named; Spark Connect sets none."""
+    context = context_of(spark)
+    variables: dict[str, str] = {} if context is None else context.environment
+    before = variables.get(MARKS_VARIABLE, "0")
+    variables[MARKS_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        variables[MARKS_VARIABLE] = before
 
 
 @contextmanager

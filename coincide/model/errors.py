@@ -125,7 +125,7 @@ class Words(str):
     """Text for users of Python, from marked text, which it keeps for other front ends."""
 
     keep_marks = False
-    """True in a Spark worker, whose errors reach the driver as text."""
+    """True in a Spark worker of a command, which words the text of its errors."""
 
     marked: str
 

@@ -6,8 +6,10 @@ It imports no package, so that it can speak of any that is missing.
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from typing import NamedTuple
 
 from coincide.model.errors import BackendError
@@ -21,6 +23,7 @@ class Extra(NamedTuple):
     requirements: Mapping[str, str]
 
 
+LEAST_SPARK = (4, 0, 1)
 SPARK = Extra(
     "spark",
     "Spark needs",
@@ -63,6 +66,23 @@ def require(extra: Extra, *modules: str) -> None:
     for module in modules or extra.requirements:
         if not is_there(module):
             raise missing(extra, module)
+        if module == "pyspark" and (old := old_pyspark()) is not None:
+            raise missing(extra, module, f"version {old}, which is too old")
+
+
+def old_pyspark() -> str | None:
+    """The version of a PySpark that is older than Coincide takes; None if it is not, or does not say."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        return None
+    # A PySpark of a cluster may have no metadata, and importing it takes long.
+    told = Path(found.origin).with_name("version.py")
+    version = re.search(
+        r"[\"'](\d+)\.(\d+)\.(\d+)", told.read_text("utf-8") if told.exists() else ""
+    )
+    if version is None or tuple(map(int, version.groups())) >= LEAST_SPARK:
+        return None
+    return ".".join(version.groups())
 
 
 def is_there(module: str) -> bool:

@@ -7,5 +7,11 @@ from coincide.model.errors import Words
 IN_WORKER = any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ)
 """Whether this process was started by Spark to run Python."""
 
-# Spark hands errors of workers on as text, which the driver then words for its front end.
-Words.keep_marks = IN_WORKER
+MARKS_VARIABLE = "COINCIDE_MARKS"
+"""Set to 1 in workers by a driver that words their errors for its front end.
+
+Spark hands errors of workers on as text. Elsewhere users read this text, and copy lines from it, in which
+marks would be characters that Python refuses.
+"""
+
+Words.keep_marks = IN_WORKER and os.environ.get(MARKS_VARIABLE) == "1"

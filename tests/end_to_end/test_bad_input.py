@@ -117,7 +117,7 @@ def test_kinds_of_time_do_not_mix(kinds: tuple[pa.DataType, pa.DataType]) -> Non
     refused(
         SchemaError,
         "must all be instants",
-        "In a file use python -c",
+        "a line of docs/files.md for Parquet",
         left=left,
         right=right,
         options=options,

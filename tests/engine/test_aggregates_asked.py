@@ -199,7 +199,7 @@ def test_aggregates_as_words(text: str, found: dict[str, Any]) -> None:
         ("n", r"takes NAME=FUNCTION.COLUMN., or NAME=count .found 'n'.\. Write it as"),
         ("z=sum(amp))", r"takes NAME=FUNCTION.COLUMN.*found 'z=sum.amp..'"),
         ("z=keV(SUM)", r"function first .found 'z=keV.SUM.'.\. Write z=sum.keV."),
-        ("z=amp", r"takes a function of a column .*Write z=sum.amp."),
+        ("z=amp", r"needs a function for the column amp .*Write z=sum.amp."),
         ("z=max( )", r"needs a column for max .*Write z=max.COLUMN."),
         ("z=max(a),z=min(a)", r"twice .found z=max.a., z=min.a..\. Give each another name"),
     ],

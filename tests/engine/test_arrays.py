@@ -25,6 +25,7 @@ from coincide import (
     SchemaError,
     correlate_arrays,
     correlate_tables,
+    overlapping,
 )
 from cpu_fallback.reference.decision import (
     decision_is_clear,
@@ -473,3 +474,13 @@ def test_the_condition_may_not_come_second() -> None:
 
     with pytest.raises(ConditionError, match="found a condition"):
         correlate_arrays(ONE, TimingCondition(within(0, 1), 1.0))
+
+
+def test_a_relation_names_no_argument_that_arrays_lack() -> None:
+    uncertain = EventArrays(np.array([1, 5]), np.array([2, 9]))
+    with pytest.raises(ConditionError, match=r"overlapping\(\) takes events that last") as refused:
+        correlate_arrays(uncertain, uncertain, overlapping())
+    assert "found max_time of left and right" in str(refused.value)
+    assert "left_time" not in str(refused.value)
+    exact = np.array([1, 5])
+    assert correlate_arrays(exact, exact, overlapping()).left.tolist() == [0, 1]

@@ -153,9 +153,15 @@ def test_the_steps_of_32_bit_floats_are_told() -> None:
     given: dict[str, Any] = {"left_time": "t", "right_time": "t", "within": ("0s", "1s")}
     with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
         correlate_tables(singles, singles, options=options, report=report, **given)
-    words = "times rounded by up to 1.07 min, as 32-bit floats have steps of 2.13 min there"
+    words = (
+        "times rounded by up to 1.07 min, as 32-bit floats have steps of 2.13 min there: write such"
+        " times as 64-bit floats"
+    )
     assert texts[0] == f"left, 2 rows: {words}."
     assert words in str(report)
+    with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
+        correlate_tables(singles[:1], singles, options=options, **given)
+    assert texts == [f"left, 1 row: {words}.", f"right, 2 rows: {words}."]
 
 
 def test_a_report_is_a_report() -> None:

@@ -52,6 +52,7 @@ from spark_plugin.frames.float_ticks import with_ticks
 from spark_plugin.frames.statistics import measure
 from spark_plugin.frames.timestamps import with_timestamps
 from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.places import ROOT
 from tests.helpers.rows import pair_ids
 from tests.helpers.spark_cases import frame
 
@@ -413,13 +414,17 @@ def test_kinds_that_do_not_go_together_say_what_makes_them_one(
 
 
 def rewritten(table: pa.Table, other: pa.Table, condition: TimingCondition) -> tuple[pa.Table, str]:
-    """A table as the message for a join with another one says to make it; the message."""
+    """A table as the page makes it that the message for a join with another one names; the message."""
     pq.write_table(table, "in.parquet")
     with pytest.raises(SchemaError, match="must all be instants") as refused:
         correlate_tables(other, table, condition)
-    found = re.search(r'python -c "(.*)"', str(refused.value))
+    assert "a line of docs/files.md" in str(refused.value)
+    assert len(str(refused.value)) < 560
+    page = (ROOT / "docs" / "files.md").read_text("utf-8")
+    found = re.search(r'^python -c "(.*?)"$', page, flags=re.MULTILINE | re.DOTALL)
     assert found is not None
-    subprocess.run([sys.executable, "-c", found[1]], check=True)
+    code = found[1].replace("['t', 'u']", "['min_time', 'max_time']")
+    subprocess.run([sys.executable, "-c", code], check=True)
     return pq.read_table("out.parquet"), str(refused.value)
 
 

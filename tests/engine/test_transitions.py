@@ -243,7 +243,7 @@ def test_late_events_that_are_left_out_are_warned_of() -> None:
         monitor.push(late)
     monitor.advance(200)
     with pytest.warns(
-        LateRowsWarning, match=r"1 rows: skipped 1 that came too late, by up to 1.5 min"
+        LateRowsWarning, match=r"1 row: skipped 1 that came too late, by up to 1.5 min"
     ):
         monitor.push(event_table([(0, "c", "I", 110, 110)]))
     assert monitor.summary().counts.dropped == {"late": 2}

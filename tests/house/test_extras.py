@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from coincide.command_line import doctor
 from coincide.model.errors import BackendError
-from coincide.model.extras import EXPLORE, SPARK, Extra, missing, require
+from coincide.model.extras import (
+    EXPLORE,
+    LEAST_SPARK,
+    SPARK,
+    Extra,
+    missing,
+    old_pyspark,
+    require,
+)
 from tests.helpers.places import ROOT
 from tests.helpers.wheels import base_distributions, base_environment, run, site_packages
 
@@ -137,3 +148,40 @@ def test_what_is_there_is_not_missed() -> None:
     require(other, "pandas")
     with pytest.raises(BackendError, match=r"package no-such \(found no no_such\)\. Use pip"):
         require(other)
+
+
+@pytest.mark.parametrize(
+    ("version", "old"), [("3.5.6", "3.5.6"), ("4.0.0", "4.0.0"), ("4.0.1", None), ("99.0.0", None)]
+)
+def test_an_old_pyspark_is_named(
+    version: str, old: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a cluster may have, next to which the wheel is installed."""
+    package = tmp_path / "pyspark"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise AssertionError('it is imported')")
+    (package / "version.py").write_text(f'__version__: str = "{version}"\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)
+    assert old_pyspark() == old
+    if old is None:
+        require(SPARK, "pyspark")
+        return
+    with pytest.raises(BackendError, match=rf"found: version {old}, which is too old\)\. Use pip"):
+        require(SPARK, "pyspark")
+    finding = doctor.check_spark()
+    assert (finding.state, finding.found) == ("MISSING", f"{old}, which is too old")
+
+
+def test_the_least_spark_is_that_of_the_range() -> None:
+    (least,) = [
+        each.version for each in Requirement(SPARK.requirements["pyspark"]).specifier
+        if each.operator == ">="
+    ]  # fmt: skip
+    assert least == ".".join(map(str, LEAST_SPARK))
+
+
+def test_the_extra_of_all_holds_the_others() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (line,) = extras["optional-dependencies"]["all"]
+    assert Requirement(line).extras == {"spark", "explore", "gpu"}

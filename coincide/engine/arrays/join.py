@@ -41,6 +41,7 @@ from coincide.model.condition import Confidence, TimingCondition
 from coincide.model.counters import JoinCounters, offsets_of
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, brief
 from coincide.model.options import Backend, CorrelateOptions, Emit, check_devices
+from coincide.model.relations import SpanRelation
 from coincide.model.sides import RIGHT, SIDES
 from coincide.model.threads import in_order
 from cpu_fallback.join.event_join import EventJoin
@@ -153,6 +154,7 @@ def correlate_arrays(
     if within is not None and condition is None and confidence is None:
         _check_exact(sides)
     check_devices(options, backend)
+    _check_lasting(condition, sides)
     times = [_times_of(each) for each in sides]
     meant = condition_of(condition, within, confidence, (times[0], times[-1]), None)
     arguments = partial(
@@ -218,6 +220,19 @@ def _check_exact(sides: list[EventArrays]) -> None:
             f"{argument('confidence')} is missing, which uncertain times need (found max_time of"
             f" {' and '.join(uncertain)}). Give it, such as confidence=0.9. A second array is max_time:"
             " EventArrays(times, key=keys) has keys."
+        )
+
+
+def _check_lasting(condition: object, sides: list[EventArrays]) -> None:
+    """Refuse a relation of spans, which arrays of earliest and latest times are not."""
+    uncertain = [
+        side for side, each in zip(SIDES, sides, strict=False) if each.max_time is not None
+    ]
+    if isinstance(condition, SpanRelation) and uncertain:
+        raise ConditionError(
+            f"{condition} takes events that last, and max_time is no end, but the latest possible"
+            f" time (found max_time of {' and '.join(uncertain)}). Use correlate_tables with"
+            " spans('start', 'end')."
         )
 
 

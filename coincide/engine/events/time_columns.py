@@ -217,13 +217,11 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
 
 
 def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
-    """What makes instants of times of clocks."""
-    command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
+    """What makes instants of times of clocks; the page has a line for a file."""
     return (
-        f"Give the time zone of the clocks of {_listed(clocks)}. In pandas use"
-        " tz_localize('Europe/Rome'), of an Arrow table pyarrow.compute.assume_timezone. In Spark use"
-        f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's. For CSV use"
-        f" {_typing(clocks)}. In a file use {command}"
+        f"Give the time zone of the clocks of {_listed(clocks)}: tz_localize('Europe/Rome') in"
+        f" pandas, pyarrow.compute.assume_timezone in Arrow, CAST({clocks[0].name} AS TIMESTAMP) in"
+        f" Spark, {_typing(clocks)} for CSV, or a line of docs/files.md for Parquet."
     )
 
 
@@ -246,16 +244,6 @@ def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:
 
 def _listed(columns: Sequence[TimeColumn]) -> str:
     return " and ".join(f"{c.side}.{c.name}" for c in columns)
-
-
-def _rewriting(columns: Sequence[TimeColumn], made: str) -> str:
-    """A command that makes something else of columns ``t[n]`` in a file."""
-    names = [column.name for column in columns]
-    return (
-        'python -c "import pyarrow as a, pyarrow.compute as c, pyarrow.parquet as p;'
-        f" t = p.read_table('in.parquet'); p.write_table(a.table({{n: {made} if n in {names}"
-        " else t[n] for n in t.column_names}), 'out.parquet')\""
-    )
 
 
 def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str | None]:

@@ -52,6 +52,17 @@ def readable_type(kind: pa.DataType) -> pa.DataType:
     return pa.int64() if pa.types.is_null(kind) else kind
 
 
+def types_of_nothing(aggregates: Sequence[Aggregate]) -> dict[str, pa.DataType]:
+    """Types for columns of which no row tells the type, where a function does not take texts."""
+    numbers = dict.fromkeys(("sum", "mean", "std"), pa.float64())
+    kinds = {"any": pa.bool_(), **numbers}
+    return {
+        each.column: kinds[each.function]
+        for each in aggregates
+        if each.column is not None and each.function in kinds
+    }
+
+
 def _is_number(kind: pa.DataType) -> bool:
     types = pa.types
     if types.is_decimal(kind):

@@ -150,9 +150,10 @@ def _aggregate(entry: str) -> tuple[str, GivenAggregate]:
     if function == "count" and column in ("", "*"):
         return plain(name), "count"
     if not column and function not in FUNCTIONS:
+        *others, last = (word for word in FUNCTIONS if word not in ("count", "sum"))
         raise ConditionError(
-            f"{argument(AGGREGATES)} takes a function of a column (found {entry!r}). Write"
-            f" {name}=sum({function}), or another function."
+            f"{argument(AGGREGATES)} needs a function for the column {function} (found {entry!r})."
+            f" Write {name}=sum({function}), or {', '.join(others)} or {last} in place of sum."
         )
     if not column:
         raise ConditionError(

@@ -97,7 +97,9 @@ def losses(
         told = f"times rounded by up to {length_words(rounded, tick, digits=3)}"
         if rounded > HALF:
             step = length_words(2.0 * rounded, tick, digits=3)
-            told += f", as 32-bit floats have steps of {step} there"
+            told += (
+                f", as 32-bit floats have steps of {step} there: write such times as 64-bit floats"
+            )
         found.append((RoundedTimesWarning, told))
     return found
 
@@ -105,7 +107,7 @@ def losses(
 def warn_of_losses(table: str, rows: int, lost: Iterable[Loss]) -> None:
     """Warn of each, in the name of a table that has some rows."""
     for kind, words in lost:
-        warn(f"{table}, {rows:,} rows: {words}.", kind)
+        warn(f"{table}, {several(rows, 'row')}: {words}.", kind)
 
 
 _OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")

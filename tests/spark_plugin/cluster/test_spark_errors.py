@@ -19,6 +19,7 @@ from coincide import (
     spark_errors_as_ours,
     transitions,
 )
+from coincide.command_line.spark import _keeping_marks
 from spark_plugin.cluster.spark_errors import explain_spark
 from spark_plugin.ways.streaming.arguments import STATE_STORE
 from tests.helpers.spark_cases import frame
@@ -35,6 +36,25 @@ def test_errors_of_a_job_are_ours(spark: SparkSession) -> None:
         found.collect()
     assert isinstance(raised.value.__cause__, PySparkException)
     assert "Traceback" not in str(raised.value)
+
+
+def marks_of(spark: SparkSession) -> list[str]:
+    """The invisible characters of an error that a worker raises, which names an option."""
+    events = pa.table({"query_id": [1, 1], "stream_id": [1, 1], "event": ["I", "I"], "t": [0, 5]})
+    with pytest.raises(PySparkException) as raised:
+        transitions(frame(spark, events), time="t", within=3).collect()
+    said = str(raised.value)
+    assert "1 row repeat" in said
+    assert "'first'" in said
+    return [character for character in said if "\u2060" <= character <= "\u2064"]
+
+
+def test_a_line_of_a_workers_error_can_be_copied(spark: SparkSession) -> None:
+    """An invisible mark in it would be bad syntax. Commands, which name options, ask for marks."""
+    assert marks_of(spark) == []
+    with _keeping_marks(spark):
+        assert marks_of(spark) != []
+    assert marks_of(spark) == []
 
 
 def test_failures_pass(spark: SparkSession) -> None:
