@@ -274,3 +274,16 @@ def test_invalid_rows_are_refused_or_dropped(spark: SparkSession) -> None:
         found = sequences([wrong, right], [(0, 5)], 0.5, options=drop, report=report)
     assert sorted(tuple(row) for row in found.collect()) == [(2, 3), (2, 4)]
     assert report.summary().streams["a"].dropped == 1
+
+
+def test_small_events_at_several_places_are_near_by_each(spark: SparkSession, batch: int) -> None:
+    few = pa.table({"id": list(range(20)), "t": [5 * k for k in range(20)]})
+    many = pa.table({"id": list(range(60)), "t": [2 * k for k in range(60)]})
+    frames = [spark.createDataFrame(table) for table in (few, many)]
+    asked: dict[str, Any] = {"windows": [(0, 9), (0, 9), (-30, -20)], "time": "t"}
+    options = replace(BROADCAST, slice_rows=1)
+    places = [frames[0], frames[1], frames[0], frames[0]]
+    found = sequences(places, **asked, options=options).toArrow()
+    expected = sequence_tables([few, many, few, few], **asked)
+    assert rows_of(found) == rows_of(expected)
+    assert expected.num_rows > 100
