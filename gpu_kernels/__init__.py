@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpu_kernels.borders import BorderSearch
     from gpu_kernels.join import EventJoin, event_probabilities
+    from gpu_kernels.sequences import TupleMaker
 
-__all__ = ["BorderSearch", "EventJoin", "event_probabilities"]
+__all__ = ["BorderSearch", "EventJoin", "TupleMaker", "event_probabilities"]
 
 _MODULES = {
     "BorderSearch": "borders",
     "EventJoin": "join",
+    "TupleMaker": "sequences",
     "event_probabilities": "join",
 }
 

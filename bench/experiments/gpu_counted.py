@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bench.experiment import Bench, Experiment
-from bench.gpu.counted import Counters, count_joins, count_kernels
+from bench.gpu.counted import Counters, count_joins, count_kernels, count_sequences
 from bench.gpu.works import Work
 
 
 def run(bench: Bench) -> None:
-    """A dense join, and one with few matches: single kernels, then whole joins."""
+    """A dense join, and one with few matches: single kernels, then whole joins; then sequences."""
     Counters()  # Says at once where counters are missing
     for name, work in (
         ("dense", Work(bench.pick(8000, 300))),
@@ -16,6 +16,7 @@ def run(bench: Bench) -> None:
     ):
         count_kernels(bench, name, work)
         count_joins(bench, name, work)
+    count_sequences(bench)
 
 
 ABOUT = """\
@@ -23,9 +24,10 @@ The kernels of a join on the virtual GPU of the tests, which runs the PTX that N
 one. It counts instructions of that PTX and bytes of global memory: for an entry (`place`), a candidate
 (`probe`, `scatter`; of best matches `most_probable`, `nearest`, `foremost`) or a pair (`copy`). One join
 has about 91 pairs an event, the other 3.6. A whole join, from Arrow to Arrow, adds what the host waits for,
-and what it sends and fetches: for an event of either side. The counts are the same on every machine, and a
-test holds the code to these. A real GPU runs more instructions than PTX has, above all for numbers of 64
-bits.
+and what it sends and fetches: for an event of either side. So do sequences of three streams of intervals,
+for each that their links make: growing, deciding and keeping them. The counts are the same on every
+machine, and a test holds the code to these. A real GPU runs more instructions than PTX has, above all for
+numbers of 64 bits.
 """
 
 EXPERIMENT = Experiment(

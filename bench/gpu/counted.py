@@ -16,7 +16,7 @@ from bench.gpu.works import Work
 from bench.joins import timing_condition
 from bench.report import short
 from bench.spark_jobs import AGGREGATES, sides
-from coincide import CorrelateOptions, correlate_tables
+from coincide import CorrelateOptions, SequenceReport, correlate_tables, sequence_tables
 from coincide.model.errors import BackendError
 
 if TYPE_CHECKING:
@@ -148,6 +148,33 @@ def count_joins(bench: Bench, name: str, work: Work) -> None:
         bench.figure(label, instructions / events, "PTX instructions an event")
         bench.figure(label, found.sent / events, "bytes sent an event")
         bench.figure(label, found.fetched / events, "bytes fetched an event")
+
+
+def count_sequences(bench: Bench) -> None:
+    """Sequences of three streams of intervals, from Arrow to Arrow: for each that links make."""
+    counters = Counters()
+    events, gap = bench.pick(4000, 200), 1000
+    rng, streams = np.random.default_rng(5), []
+    for _ in range(3):
+        times = np.sort(rng.integers(0, events * gap, events))
+        streams.append({"id": np.arange(events), "min_time": times, "max_time": times + gap // 2})
+    bench.say("counting, sequences")
+    report = SequenceReport()
+    for _ in range(2):  # As for joins
+        before, instructions = counters.traffic(), counters.now().instructions
+        sequence_tables(
+            streams, [(0, 5 * gap)] * 2, 0.8, backend="gpu", report=report,
+            options=CorrelateOptions(threads=1),
+        )  # fmt: skip
+    found = Traffic(*np.subtract(counters.traffic(), before).tolist())
+    tried, instructions = report.summary().tried, counters.now().instructions - instructions
+    assert tried
+    bench.note(sequences={"links make": tried, "found": report.summary().found})
+    bench.figure("sequences", found.waits, "waits of the host")
+    bench.figure("sequences", found.launches, "launches")
+    bench.figure("sequences", instructions / tried, "PTX instructions a sequence")
+    bench.figure("sequences", found.sent / (3 * events), "bytes sent an event")
+    bench.figure("sequences", found.fetched / tried, "bytes fetched a sequence")
 
 
 def grown(kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

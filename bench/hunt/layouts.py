@@ -38,12 +38,16 @@ def write_parquet(
 
 
 def _ordered(table: pa.Table, chance: Chance, order_by: str) -> pa.Table:
-    order = chance.choice(("time", "time", "given", "shuffled"))
+    order = chance.choice(("time", "time", "given", "shuffled", "half"))
     if order == "time":
         return table.sort_by(order_by)
     if order == "given" or not table.num_rows:
         return table
-    return table.take(chance.shuffled(range(table.num_rows)))
+    rows = chance.shuffled(range(table.num_rows))
+    if order == "half":  # some rows in order of time, then the others in none
+        early, late = (table.take(part) for part in (rows[::2], rows[1::2]))
+        return pa.concat_tables([early.sort_by(order_by), late])
+    return table.take(rows)
 
 
 def _settings(chance: Chance, schema: pa.Schema, old_times: bool) -> dict[str, Any]:

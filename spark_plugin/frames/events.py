@@ -60,6 +60,8 @@ class EventFrame:
     longer_than: int | None = None
     up_to: int | None = None
     longest_match: int | None = None
+    memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What has been found of the source, for all that are made of this one by `replace`."""
 
     @property
     def spark(self) -> SparkSession:

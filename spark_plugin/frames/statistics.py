@@ -1,9 +1,14 @@
-"""One pass over both sides: how many events, when, how long, how dense, and which rows are invalid."""
+"""One pass over both sides: how many events, when, how long, how dense, and which rows are invalid.
+
+A query makes it of any rows. Where sides only read files, threads of the driver look at these.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 
 import numpy as np
@@ -13,17 +18,27 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.invalid_rows import SideCounts, example_row
+from coincide.engine.events.sides import read_side
 from coincide.engine.events.time_columns import INVALID_REASONS, LACKING
 from coincide.engine.events.timestamps import describe_invalid
+from coincide.engine.files.footers import Footer
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import Parts, places_of
 from coincide.model.errors import DataError
+from coincide.model.key_hashes import hashes_of
+from coincide.model.threads import all_cores
+from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.jobs import at_once
+from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.frames.columns import text
+from spark_plugin.frames.columns import quoted, text, wire_bytes
 from spark_plugin.frames.estimates import about_bytes, row_bytes
 from spark_plugin.frames.events import REASONS, EventFrame
+from spark_plugin.frames.plain_files import deals_of, files_of, rows_of, spark_schema
 from spark_plugin.frames.queries import note_query
 from spark_plugin.tasks.samples import Sample
 
+_log = logging.getLogger("coincide")
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
 """Rows of a partition up to a position are sampled at this stride: few rows whole, many rows thinly."""
 _LAST_STRIDE = 8192
@@ -36,6 +51,8 @@ _FIRST_DOUBLINGS = 4
 """Doublings of the stride of first rows, so that a late small partition still shows when its events are."""
 _SPREAD = 13
 """Bits that numbers of samples have in common, at the end: those of the last stride."""
+_ROWS_AT_ONCE = 1 << 20
+"""Rows of files that a thread of the driver looks at at once, about."""
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 """Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
@@ -87,6 +104,10 @@ def measure(
 
 def measure_streams(streams: Sequence[EventFrame]) -> list[SideStatistics]:
     """The same of some streams."""
+    return _of_files(streams) or _of_query(streams)
+
+
+def _of_query(streams: Sequence[EventFrame]) -> list[SideStatistics]:
     # A group is a reason, or a sampled row with those it stands for: a bigint, in it the stream.
     count = len(streams)
     sizes = [about_bytes(events) for events in streams]
@@ -253,6 +274,148 @@ def _weighted(
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
     return table.column(name).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
+
+
+_MOST_READ = 1 << 25
+"""Rows of all files together that the driver reads: of more, a query has many machines look."""
+_SAMPLED = 1 << 13
+"""Rows of a side of files that are in its sample, at most about."""
+_WEIGHED, _WEIGHED_ROWS = 16, 1 << 10
+"""Row groups, and rows of each, that tell how long texts are."""
+
+
+def are_read_here(streams: Sequence[EventFrame]) -> bool:
+    """Whether no query is needed: all streams only read files, of not too many rows."""
+    if is_accelerated(streams[0].spark):
+        return False
+    # Keys are hashed in another way than by a query, so it is all streams or none.
+    found = [files_of(events) for events in streams]
+    return all(found) and sum(rows_of(each[1]) for each in found if each) <= _MOST_READ
+
+
+def _of_files(streams: Sequence[EventFrame]) -> list[SideStatistics] | None:
+    """The statistics of streams that are read here; None of others."""
+    if not are_read_here(streams):
+        return None
+    spark, found = streams[0].spark, [files_of(events) for events in streams]
+    _log.info(
+        "correlate: the driver reads the times of %s", " and ".join(e.called for e in streams)
+    )
+    tasks = parallelism(spark)
+    try:
+        return [
+            _of_side_of_files(events, files, footers, tasks)
+            for events, (files, footers) in zip(streams, filter(None, found), strict=True)
+        ]
+    except pa.ArrowInvalid as closed:  # times that Spark's microseconds do not hold
+        _log.debug("correlate: a query reads the times: %s", closed)
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What some row groups of a partition hold: of events, arrays of one entry a sampled one."""
+
+    counts: SideCounts
+    ends: tuple[int, int, int, int] | None
+    midpoints: np.ndarray
+    weights: np.ndarray
+    hashes: np.ndarray
+    partitions: np.ndarray
+    shapes: np.ndarray
+    longest: np.ndarray
+
+
+def _of_side_of_files(
+    events: EventFrame, files: PlannedFiles, footers: Sequence[Footer], tasks: int
+) -> SideStatistics:
+    """Statistics of one side, its times and keys read by threads."""
+    names = list(dict.fromkeys([*events.times.columns, *events.by]))
+    schema, stride = spark_schema(events, names), 1 + rows_of(footers) // _SAMPLED
+
+    def looked_at(number: int, parts: Parts) -> _Run:
+        table = files.read(parts, names, threads=False)
+        return _looked_at(events, table.cast(schema), number, stride)
+
+    # About as Spark deals row groups to partitions.
+    runs = [
+        (number, run)
+        for number, parts in enumerate(deals_of(places_of(footers), tasks))
+        for run in parts.in_runs(_ROWS_AT_ONCE)
+    ]
+    with ThreadPoolExecutor(all_cores()) as pool:
+        found = list(pool.map(lambda run: looked_at(*run), runs))
+    of = {
+        each.name: np.concatenate(
+            [np.empty(0, np.int64), *(getattr(run, each.name) for run in found)]
+        )
+        for each in fields(_Run)[2:]
+    }
+    order = np.argsort(of["midpoints"], kind="stable")
+    counts = sum((run.counts for run in found), SideCounts())
+    ends = [run.ends for run in found if run.ends is not None]
+    shortest, longest, first, last = zip(*ends, strict=True) if ends else ((0,), (0,), (0,), (0,))
+    alike, own = about_bytes(events)
+    each_own = _own_bytes(events, files, footers) if own else 0.0
+    return SideStatistics(
+        counts,
+        shortest=min(shortest),
+        longest=max(longest),
+        midpoints=of["midpoints"][order],
+        weights=of["weights"][order].astype(np.float64),
+        hashes=of["hashes"][order],
+        partitions=of["partitions"][order],
+        shapes=of["shapes"][order],
+        longest_of_group=of["longest"],
+        row_bytes=alike + each_own,
+        own_bytes=int(each_own * counts.rows) if row_bytes(events) else 0,
+        first=min(first),
+        last=max(last),
+    )
+
+
+def _looked_at(events: EventFrame, table: pa.Table, number: int, stride: int) -> _Run:
+    """What the rows of a run are; each sampled event stands for those up to the next."""
+    side, counts = read_side(table, events.times, events.by, [], "drop", events.longest_match)
+    able = np.arange(len(side)) if side.matchable is None else np.flatnonzero(side.matchable)
+    starts = np.arange(0, able.size, stride)
+    if not able.size:
+        none = np.empty(0, np.int64)
+        return _Run(counts, None, none, none, none, none, none, none)
+    lengths, chosen = side.lengths[able], side.rows(able[starts])
+    ends = lengths.min(), lengths.max(), side.min_time[able].min(), side.max_time[able].max()
+    shortest, longest, first, last = map(int, ends)
+    return _Run(
+        counts,
+        (shortest, longest, first, last),
+        chosen.sort_keys,
+        np.diff(starts, append=able.size),
+        hashes_of(chosen.keys) if chosen.keys else np.zeros(starts.size, np.int64),
+        np.full(starts.size, number),
+        chosen.shapes,
+        np.maximum.reduceat(lengths, starts),
+    )
+
+
+def _own_bytes(events: EventFrame, files: PlannedFiles, footers: Sequence[Footer]) -> float:
+    """Bytes of a row in columns that differ in size from row to row, by some row groups."""
+    wanted = (*events.by, *events.payload, *events.tested)
+    names = [name for name in wanted if _has_own_size(events, name)]
+    places = places_of(footers)
+    if not len(places):
+        return 0.0
+    some = np.linspace(0, len(places) - 1, min(len(places), _WEIGHED)).astype(np.int64)
+    read = list(dict.fromkeys(names))
+    first = [
+        next(files.batches(places.take(some[i : i + 1]), read, _WEIGHED_ROWS))
+        for i in range(some.size)
+    ]
+    size = sum(table.column(name).nbytes for table in first for name in names)
+    return size / sum(table.num_rows for table in first)
+
+
+def _has_own_size(events: EventFrame, name: str) -> bool:
+    return not isinstance(wire_bytes(quoted(name), events.kind_of(name)), int)
 
 
 def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatistics]) -> None:

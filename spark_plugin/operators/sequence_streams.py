@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coincide.engine.join.pair_arguments import GivenWindow
+from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.sequences.arguments import (
     CheckTable,
     ColumnsOfAll,
@@ -53,6 +54,7 @@ def sequence_streams(
     emit: SequenceEmit = "sequences",
     probability: bool = False,
     link_probability: bool = False,
+    where: GivenWhere = None,
     prefer: SequencePrefer = "probability",
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
@@ -89,7 +91,7 @@ def sequence_streams(
     name : str
         What the counts of rows are called in Spark's progress: ``sequences_click`` of a stream that is
         called ``click``, ``sequences_late`` and ``sequences_output``.
-    total, names, time, by, columns, how, emit, probability, link_probability, prefer, backend
+    total, names, time, by, columns, how, emit, probability, link_probability, where, prefer, backend
         As in `coincide.sequences`.
     options : CorrelateOptions
         What numbers in time columns count, what becomes of invalid rows, and how it runs. Streams have no
@@ -128,7 +130,7 @@ def sequence_streams(
     question = sequence_arguments(
         dataframes, windows, confidence, total=total, names=names, time=time, by=by,
         columns=columns, how=how, emit=emit, probability=probability,
-        link_probability=link_probability, prefer=prefer, backend=backend, options=options,
+        link_probability=link_probability, where=where, prefer=prefer, backend=backend, options=options,
         check=_check("sequence_tables"),
     )  # fmt: skip
     return find_in_streams(question, asked)
@@ -153,6 +155,7 @@ def coincidence_streams(
     by: KeysOfAll = (),
     columns: ColumnsOfAll = ("id",),
     probability: bool = False,
+    where: GivenWhere = None,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
 ) -> DataFrame:
@@ -172,7 +175,7 @@ def coincidence_streams(
     name : str
         What the counts of rows are called in Spark's progress: ``coincidences_north`` of a stream that is
         called ``north``, ``coincidences_late`` and ``coincidences_output``.
-    names, time, by, columns, probability, backend
+    names, time, by, columns, probability, where, backend
         As in `coincide.coincidences`.
     options
         As in `coincide.sequence_streams`.
@@ -202,7 +205,7 @@ def coincidence_streams(
     )  # fmt: skip
     question = coincidence_arguments(
         dataframes, within, confidence, at_least=at_least, names=names, time=time, by=by,
-        columns=columns, probability=probability, backend=backend, options=options,
+        columns=columns, probability=probability, where=where, backend=backend, options=options,
         check=_check("coincidence_tables"),
     )  # fmt: skip
     return find_in_streams(question, asked)

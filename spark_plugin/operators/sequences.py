@@ -56,8 +56,11 @@ def sequences(
     """Find sequences of events of several DataFrames: `sequence_tables` on Spark.
 
     One exchange brings to each task the first events of a stretch of time, and what events of the other
-    streams may follow them. No join follows another. Planning runs a Spark job where Spark cannot tell
-    how many rows there are or how far events reach, and with ``invalid="drop"``.
+    streams may follow them. Where all streams but one are small, these go to every worker instead, and that
+    one stays in its partitions. Where all only read Parquet files in time order, tasks read the row groups
+    that they need. No join follows another. Planning runs a Spark job where Spark cannot tell
+    how many rows there are or how far events reach, and with ``invalid="drop"``; and it collects small
+    streams.
 
     Parameters
     ----------
@@ -77,10 +80,11 @@ def sequences(
         As in `coincide.sequence_tables`.
     options
         As in `coincide.sequence_tables`. Each task refuses more sequences than ``max_pairs`` of its own.
-        ``slices`` and ``slice_rows`` say how many tasks there are.
+        ``slices`` and ``slice_rows`` say how many tasks there are, and ``way`` how events meet: ``"auto"``,
+        ``"files"``, ``"broadcast"`` or ``"exchange"``.
     report : SequenceReport, optional
-        Receives what the rows were and, once the DataFrame was computed, what was found. Links near the end
-        of a slice count in two.
+        Receives which way was taken, what the rows were and, once the DataFrame was computed, what was
+        found. Links near the end of a slice of an exchange count in two.
 
     Returns
     -------
@@ -131,7 +135,8 @@ def coincidences(
     """Find sets of events of DataFrames within a width of each other: `coincidence_tables` on Spark.
 
     One exchange brings to each task the events of a stretch of time, and those near it. The task
-    whose stretch has the first member of a set, in the order of the streams, gives it.
+    whose stretch has the first member of a set, in the order of the streams, gives it. If sets have
+    an event of each stream, and all streams but one are small, these go to every worker instead.
 
     Parameters
     ----------
@@ -146,9 +151,10 @@ def coincidences(
         As in `coincide.coincidence_tables`.
     options
         As in `coincide.coincidence_tables`. Each task refuses more sets than ``max_pairs`` of its own.
+        ``way`` is one of those of `sequences`.
     report : SequenceReport, optional
-        Receives what the rows were and, once the DataFrame was computed, what was found. Links near the end
-        of a slice count in two.
+        Receives which way was taken, what the rows were and, once the DataFrame was computed, what was
+        found. Links near the end of a slice of an exchange count in two.
 
     Returns
     -------

@@ -48,6 +48,23 @@ def unpacked(blobs: Sequence[pa.Buffer]) -> pa.Table:
     })  # fmt: skip
 
 
+def told_blob(columns: dict[str, np.ndarray]) -> pa.Buffer:
+    """Bytes that hold no events, but int64 numbers of whoever reads them."""
+    batch = pa.RecordBatch.from_pydict({name: pa.array(each) for name, each in columns.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return sink.getvalue()
+
+
+def told_by(blob: pa.Buffer, names: Sequence[str]) -> list[np.ndarray] | None:
+    """The numbers of `told_blob` by these names; None of a blob of events."""
+    batch = _opened(blob)
+    if batch.schema.names != list(names):
+        return None
+    return [column.to_numpy() for column in batch.columns]
+
+
 def column_of(blobs: Sequence[pa.Buffer], *, as_numbers: bool) -> pa.Array:
     """Blobs as a column, binary or lists of int64, together less than 2 GiB."""
     ends = np.cumsum([0, *(blob.size for blob in blobs)]).astype(np.int32)

@@ -78,9 +78,10 @@ class SmallSide:
     def __len__(self) -> int:
         return len(self.side)
 
-    def near(self, streamed: Side, pairs: Bounds) -> tuple[Side, np.ndarray]:
-        """The events that some of the streamed ones can reach."""
-        first, last = self._rows_near(streamed, pairs)
+    def near(self, streamed: Side, *pairs: Bounds) -> tuple[Side, np.ndarray]:
+        """The events that some of the streamed ones can reach, by any of these conditions."""
+        firsts, lasts = zip(*(self._rows_near(streamed, each) for each in pairs), strict=True)
+        first, last = min(firsts), max(lasts)
         side, count = self.side, last - first
         near = Side(
             side.max_time[first:last],

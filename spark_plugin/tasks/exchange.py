@@ -16,6 +16,7 @@ from coincide.model.options import SideName
 from coincide.model.sides import LEFT, RIGHT, SIDES
 from spark_plugin.tasks.blobs import blob_of, rows_of, unpacked
 from spark_plugin.tasks.joins import WireTask
+from spark_plugin.tasks.packed_files import FilePackTask
 from spark_plugin.tasks.packing import Packing, PackTask
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import (
@@ -62,6 +63,7 @@ class SliceTask(WireTask):
     schemas: tuple[pa.Schema, pa.Schema]
     shapes: tuple[tuple[int, int], tuple[int, int]]
     room: Room | None = None
+    files: tuple[FilePackTask | None, FilePackTask | None] = (None, None)
 
     def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
         """The joins of the partition."""
@@ -88,7 +90,13 @@ class SliceTask(WireTask):
     def side(self, side: int, packs: list[pa.Buffer]) -> Side:
         """The events of a side in some packs, or in none."""
         name = SIDES[side]
-        rows = unpacked(packs) if packs else self.schemas[side].empty_table()
+        schema, reader = self.schemas[side], self.files[side]
+        tables: list[pa.Table] = []
+        if reader is not None:
+            packs, tables = reader.with_events(packs)
+        rows = unpacked(packs) if packs else schema.empty_table()
+        if tables:
+            rows = pa.concat_tables([rows.cast(schema), *tables]).combine_chunks()
         return read_side(rows, self.layout.only(name), name, self.spec.models[side])
 
     def _parts(self, packs: Packed) -> Iterable[Packed]:

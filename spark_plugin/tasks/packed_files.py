@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,15 @@ from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.sides import Side
 from coincide.engine.events.time_columns import LACKING
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts
+from coincide.engine.files.slices import Parts, Places
 from coincide.engine.join.join import TablePlan
+from coincide.model.errors import DataError, argument
 from coincide.model.key_hashes import hashes_of, mixed
 from coincide.model.sides import SIDES
+from spark_plugin.tasks.blobs import told_blob, told_by
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.slice_plan import SlicePlan
 from spark_plugin.tasks.wire import (
     CODED,
     KEY_HASH,
@@ -32,6 +35,30 @@ COUNTS = "counts"
 """Column next to packs that tells in a row of its own what the rows of a task were."""
 _BYTES = 64 << 20
 """What is cut at once."""
+_PLACE = "file", "index", "rows", "first", "last", "slice"
+"""What a pack tells that names row groups: where they are, which slices read them, and which is meant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Staying:
+    """Row groups that slices read where they lie, and the first and the last slice that does."""
+
+    places: Places
+    first: np.ndarray
+    last: np.ndarray
+
+    def packs(self) -> Iterator[tuple[int, pa.Buffer]]:
+        """A pack for each slice that reads any of them, which names these."""
+        readers = self.last - self.first + 1
+        groups = np.repeat(np.arange(readers.size), readers)
+        slices = np.arange(groups.size) - np.repeat(np.cumsum(readers) - readers, readers)
+        slices = slices + self.first[groups]
+        for number in np.unique(slices).tolist():
+            own = groups[slices == number]
+            named = self.places.take(own)
+            told = named.file, named.index, named.rows, self.first[own], self.last[own]
+            numbers = [each.astype(np.int64) for each in (*told, np.full(own.size, number))]
+            yield number, told_blob(dict(zip(_PLACE, numbers, strict=True)))
 
 
 def names_of_counts() -> tuple[str, ...]:
@@ -60,6 +87,8 @@ class FilePackTask:
         The longest events that go on, ticks.
     has_salt, counts : bool
         Whether what deals rows to several slices, and counts are needed.
+    stays : Staying, optional
+        Row groups that are not read here: the packs of partition 0 name them to their slices.
     """
 
     pack: PackTask
@@ -72,6 +101,7 @@ class FilePackTask:
     up_to: int | None
     has_salt: bool
     counts: bool
+    stays: Staying | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The packs of one partition."""
@@ -80,8 +110,47 @@ class FilePackTask:
             for number in batch.column(0).to_pylist():
                 tables = self._tables(self.deals[number], tally)
                 yield from map(self._uncounted, self.pack.batches(tables))
+                if number == 0 and self.stays is not None:
+                    yield from (self.pack.batch_of([pack]) for pack in self.stays.packs())
         if self.counts:
             yield self._counted(tally[0])
+
+    @property
+    def reader(self) -> FilePackTask:
+        """What reads row groups that stayed."""
+        return replace(self, deals=(), stays=None)
+
+    def with_events(self, packs: Sequence[pa.Buffer]) -> tuple[list[pa.Buffer], list[pa.Table]]:
+        """Packs of events, and the events of the slice in row groups that other packs name."""
+        told = [told_by(pack, _PLACE) for pack in packs]
+        own = [pack for pack, named in zip(packs, told, strict=True) if named is None]
+        return own, [table for named in told if named is not None for table in self._events(*named)]
+
+    def _events(self, *told: np.ndarray) -> Iterator[pa.Table]:
+        """The events that one slice has in row groups, on the wire."""
+        file, index, rows, first, last, slices = told
+        places = Places(file, index, rows)
+        order = np.lexsort((index, file, last, first))
+        # Together, if the same slices read them.
+        differs = np.diff(first[order]).astype(bool) | np.diff(last[order]).astype(bool)
+        for run in np.split(order, np.flatnonzero(differs) + 1):
+            readers = range(int(first[run[0]]), int(last[run[0]]) + 1)
+            for table in self._tables(Parts.whole(places.take(run)), [SideCounts()]):
+                yield self._of_slice(table, int(slices[0]), readers)
+
+    def _of_slice(self, table: pa.Table, number: int, readers: range) -> pa.Table:
+        """The events that one of the slices that read them has."""
+        plan, is_left = self.pack.plan, self._side == 0
+        assert isinstance(plan, SlicePlan)
+        rows, slices = plan.slices_of(self.pack.places_of(table), is_left=is_left)
+        if slices.size and (slices[0] < readers.start or slices[-1] >= readers.stop):
+            raise DataError(
+                f"{self.files.files.side}: the statistics of a file are wrong, since a row group"
+                " holds events before or after them. Write the file again, or use"
+                f" {argument('way', 'broadcast')}."
+            )
+        events = table.select(self.pack.schema.names).cast(self.pack.schema)
+        return events.take(pa.array(rows[slices == number]))
 
     @property
     def _side(self) -> int:
@@ -90,14 +159,8 @@ class FilePackTask:
     def _tables(self, parts: Parts, tally: list[SideCounts]) -> Iterator[pa.Table]:
         """Events on the wire, some row groups after the others; what rows were is added up."""
         names = self.tables.columns(self._side)
-        rows = np.cumsum(parts.places.rows)
-        runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // self.at_once)) + 1)
-        for run in runs:
-            if not run.size:
-                continue
-            table = self.files.read(
-                parts.take(run), names, threads=False, is_numbered=self.has_salt
-            )
+        for run in parts.in_runs(self.at_once):
+            table = self.files.read(run, names, threads=False, is_numbered=self.has_salt)
             side, counts = self.tables.read(self._side, table)
             tally[0] += counts
             kept = self._kept(side)

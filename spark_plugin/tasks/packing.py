@@ -68,10 +68,10 @@ class Packing(ABC, Generic[G]):
             gathered.append((group, events))
             size += events.size
             if size >= _BATCH_BYTES:
-                yield self._batch(gathered)
+                yield self.batch_of(gathered)
                 gathered, size = [], 0
         if gathered:
-            yield self._batch(gathered)
+            yield self.batch_of(gathered)
 
     def packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[G, pa.Buffer]]:
         """Packs of rows, each with its group."""
@@ -85,7 +85,7 @@ class Packing(ABC, Generic[G]):
         """Packs of a chunk's rows."""
         # What a session calls its texts and instants in Arrow has no say in what is joined.
         events = table.select(self.schema.names).cast(self.schema)
-        for group, rows in self.groups(events, self._places(table)):
+        for group, rows in self.groups(events, self.places_of(table)):
             for pack in packed(rows):
                 yield group, pack
 
@@ -97,7 +97,8 @@ class Packing(ABC, Generic[G]):
     def told(self, groups: Sequence[G]) -> dict[str, pa.Array]:
         """Columns that tell the groups of packs."""
 
-    def _batch(self, packs: list[tuple[G, pa.Buffer]]) -> pa.RecordBatch:
+    def batch_of(self, packs: Sequence[tuple[G, pa.Buffer]]) -> pa.RecordBatch:
+        """At least one pack, with what tells its group."""
         groups, events = zip(*packs, strict=True)
         own = {EVENTS: column_of(events, as_numbers=self.as_numbers)}
         return pa.RecordBatch.from_pydict({**self.told(groups), **self.origin(len(packs)), **own})
@@ -111,7 +112,9 @@ class Packing(ABC, Generic[G]):
         """Columns that tell where packs are from."""
         return {IS_LEFT: pa.array(np.full(packs, self.side == "left"))}
 
-    def _places(self, table: pa.Table) -> Places:
+    def places_of(self, table: pa.Table) -> Places:
+        """What says where the events of a table are."""
+
         def column(name: str) -> np.ndarray:
             has_it = name in table.column_names
             return table.column(name).to_numpy() if has_it else np.empty(0, np.int64)

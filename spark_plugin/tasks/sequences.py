@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +14,15 @@ from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import narrow_type, one_array
 from coincide.engine.events.sides import Side, tie_ranks
 from coincide.engine.join.timing import JoinSpec
+from coincide.engine.reports.metrics import numbers_of
 from coincide.engine.sequences.arguments import Places
 from coincide.engine.sequences.coincidences import CoincidenceArguments, CoincidenceJob
 from coincide.engine.sequences.job import TuplesJob
-from coincide.engine.sequences.links import Links, Reader, Stream, in_order_of, links_of, order_of
+from coincide.engine.sequences.links import Reader, Stream, in_order_of, links_of, order_of
 from coincide.engine.sequences.tables import SequenceArguments, SequenceJob
 from coincide.model.condition import Within
 from coincide.model.ordering import stable_order
+from coincide.model.sequences.making import Links
 from coincide.model.units import Tick
 from spark_plugin.tasks.blobs import blob_of, unpacked
 from spark_plugin.tasks.counting import Answer, CountingTask
@@ -35,6 +39,11 @@ LINKS = "links"
 
 Question = SequenceArguments | CoincidenceArguments
 """A question of streams."""
+
+
+def rows_of(number: int) -> str:
+    """Beginning of the names of numbers of the rows of a stream that is sent."""
+    return f"rows_{number}_"
 
 
 def job_of(question: Question, reader: Reader) -> TuplesJob:
@@ -119,6 +128,18 @@ class SentStream:
         return side, one_array(table.column(IS_OWN)).to_numpy(zero_copy_only=False)
 
 
+Events = tuple[Side, "np.ndarray | None"]
+"""Events of a stream that is sent, and with which of them tuples may begin; None: with all."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The events of each stream that is sent; and what rows were where the task has read them itself."""
+
+    streams: Sequence[Events]
+    counts: Sequence[SideCounts] = ()
+
+
 @dataclass(frozen=True)
 class StreamPlace:
     """Where a stream of a question is: the number of what is sent, and which of its columns it has.
@@ -139,7 +160,7 @@ class SliceReader(Reader):
         question: Question,
         specs: Mapping[Places, JoinSpec],
         tick: Tick,
-        streams: Sequence[tuple[Side, np.ndarray | None]],
+        streams: Sequence[Events],
         places: Sequence[StreamPlace],
     ) -> None:
         super().__init__(question.streams)
@@ -174,17 +195,19 @@ class SliceReader(Reader):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequenceTask(CountingTask):
-    """Gathers the packs of each slice of a partition, mostly one, and answers a question of its streams."""
+class TuplesTask(CountingTask):
+    """Answers a question of streams, some of whose events it gathers at once."""
 
     question: Question
     specs: Mapping[Places, JoinSpec]
     tick: Tick
-    sent: tuple[SentStream, ...]
     places: tuple[StreamPlace, ...]
     names: tuple[str, ...]
-    room: Room
     metrics: str | None = None
+
+    @abstractmethod
+    def gathered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Gathered]:
+        """Events of all streams, part by part: each tuple is in one of these."""
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -192,11 +215,11 @@ class SequenceTask(CountingTask):
         return "tried", "doubted", "found", *(f"{LINKS}_{i}_{j}" for i, j in self.specs)
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
-        """The rows of all slices."""
+        """The rows of all parts."""
         told, schema = dict.fromkeys(self.counted, 0), None
-        for packs in self._slices(batches):
-            streams = [each.events(own) for each, own in zip(self.sent, packs, strict=True)]
-            reader = SliceReader(self.question, self.specs, self.tick, streams, self.places)
+        counts: list[SideCounts] = []
+        for part in self.gathered(batches):
+            reader = SliceReader(self.question, self.specs, self.tick, part.streams, self.places)
             job = job_of(self.question, reader)
             for batch in job.batches():
                 schema = batch.schema
@@ -205,9 +228,28 @@ class SequenceTask(CountingTask):
                 told[name] += number
             for (i, j), links in job.links.items():
                 told[f"{LINKS}_{i}_{j}"] += links.targets.size
+            counts = [
+                sum(both, SideCounts())
+                for both in zip_longest(counts, part.counts, fillvalue=SideCounts())
+            ]
             schema = job.schema
+        for number, each in enumerate(counts):
+            told |= numbers_of(each, rows_of(number))
         if schema is not None:
             yield [pa.nulls(1, kind) for kind in schema.types], told
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceTask(TuplesTask):
+    """Gathers the packs of each slice of a partition, mostly one."""
+
+    sent: tuple[SentStream, ...]
+    room: Room
+
+    def gathered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Gathered]:
+        """As in `TuplesTask`."""
+        for packs in self._slices(batches):
+            yield Gathered([each.events(own) for each, own in zip(self.sent, packs, strict=True)])
 
     def _slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[list[pa.Buffer]]]:
         """The packs of each slice, or of a part of one, by stream."""

@@ -151,6 +151,20 @@ class SlicePlan:
             return time_slices
         return time_slices * self.buckets + places.hashes[rows] % self.buckets
 
+    def slices_between(
+        self, first: np.ndarray, last: np.ndarray, *, is_left: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last slice of events with midpoints from `first` to `last`: int64 arrays."""
+        if not is_left:
+            steps = [(step.first, step.last) for step in self.reach.own]
+            moves = np.array([(self.reach.first, self.reach.last), *steps])
+            first = shifted(first, -int(moves.max()))
+            last = shifted(last, -int(moves.min()))
+        times = (np.searchsorted(self.cuts, ends, side="right") for ends in (first, last))
+        begin, end = (cell * self.buckets for cell in times)
+        end = end + self.buckets - 1
+        return self.first_slices[begin], self.first_slices[end] + self.left_parts[end] - 1
+
     def describe(self) -> str:
         """The plan in one line, for the log."""
         parts = [several(self.count, "slice"), f"{self.cuts.size + 1} in time"]

@@ -111,7 +111,7 @@ class StreamPackTask(Packing[Slices]):
     def late_and_early(self, pack: pa.Buffer, closed: int) -> tuple[pa.Table, pa.Table]:
         """The rows of a pack that are late if slices are closed up to one, and all others."""
         rows = unpacked([pack])
-        is_late = self.grid.due(self._places(rows).midpoints, is_left=self.is_left) <= closed
+        is_late = self.grid.due(self.places_of(rows).midpoints, is_left=self.is_left) <= closed
         return rows.filter(pa.array(is_late)), rows.filter(pa.array(~is_late))
 
     def parted(
@@ -119,7 +119,7 @@ class StreamPackTask(Packing[Slices]):
     ) -> tuple[pa.Table, list[tuple[int, int, pa.Table]]]:
         """The rows of a pack that are to be met up to a slice, and all later ones: see `Grid.parted`."""
         rows = unpacked([pack])
-        midpoints = self._places(rows).midpoints
+        midpoints = self.places_of(rows).midpoints
         due, pieces = self.grid.parted(midpoints, number, until, is_left=self.is_left)
         taken_of = [(first, last, taken(rows, piece)) for first, last, piece in pieces]
         return rows.take(pa.array(due)), taken_of

@@ -34,6 +34,7 @@ from spark_plugin.frames.statistics import (
     NO_JOB,
     JobStatistics,
     SideStatistics,
+    are_read_here,
     refuse_invalid,
 )
 from spark_plugin.tasks.broadcast import is_two_step
@@ -46,6 +47,7 @@ from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
 from spark_plugin.ways.chosen_pairs import check_identifiable
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.join import exchange_join
+from spark_plugin.ways.exchange.packed_files import are_in_order
 from spark_plugin.ways.join_sides import Sides
 from spark_plugin.ways.limits import PlannerLimits
 from spark_plugin.ways.planning_job import described_size, plan_after_job, refuse_invalid_of
@@ -294,7 +296,7 @@ RULES = (
     Rule(
         "two large sides",
         lambda q: q.spares_rows and q.large_slices,
-        lambda q, sides: (NO_JOB, q.cells(q.large_slices)),
+        lambda q, sides: _where_they_lie(q, sides) or (NO_JOB, q.cells(q.large_slices)),
         "cells need no planning job, which would read both sides once more",
     ),
     Rule(
@@ -429,6 +431,15 @@ def collected_small(question: Question, sides: Sides, small: SideFacts | None) -
     why = f"{described_size(statistics.own_bytes)}, no planning job for {other.called}"
     plan = BroadcastPlan(frame.side, why, found.events)
     return ((statistics, None) if frame.side == "left" else (None, statistics)), plan
+
+
+def _where_they_lie(question: Question, sides: Sides) -> Planned | None:
+    """An exchange by slices of time, which tasks read where they lie; None of files in no order."""
+    assert question.large_slices is not None
+    if not are_read_here(sides) or not are_in_order(sides, question.large_slices):
+        return None
+    exchange = replace(question.options, way="exchange")
+    return plan_after_job(sides, question.spec, exchange, question.limits)
 
 
 def _computed_cells(question: Question) -> Planned:

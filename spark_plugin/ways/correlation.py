@@ -18,6 +18,7 @@ from coincide.engine.reports.emptiness import NoPairs
 from coincide.engine.reports.join_report import JoinReport, JoinSummary
 from coincide.engine.reports.metrics import with_numbers
 from coincide.model.counters import JoinCounters
+from coincide.model.errors import CoincideError
 from coincide.model.sides import LEFT, RIGHT
 from spark_plugin.cluster.jobs import advise_batch_size
 from spark_plugin.cluster.rapids import is_accelerated
@@ -128,7 +129,7 @@ class Correlation:
     def _no_pairs(self) -> NoPairs | None:
         try:
             return self.evidence.no_pairs()
-        except SPARK_ERRORS as error:  # the join itself has been done
+        except (*SPARK_ERRORS, CoincideError) as error:  # the join itself has been done
             _log.warning("there is no pair, and the search for the reason failed: %s", error)
             return None
 

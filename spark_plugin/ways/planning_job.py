@@ -63,7 +63,7 @@ def plan_after_job(
     spark = sides[0].spark
     tasks, options = parallelism(spark), as_transported(spark, options)
     are_computed = [side.is_computed for side in sides]
-    left, right = map(_candidate, sides, samples, statistics)
+    left, right = map(candidate, sides, samples, statistics)
     if all(are_computed):  # a broadcast would compute one of them another time here
         left, right = replace(left, bytes=None), replace(right, bytes=None)
     small = choose_small_side(left, right, reach, spec, options, limits, tasks)
@@ -137,7 +137,8 @@ class Candidate:
     bytes: int | None
 
 
-def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:
+def candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:
+    """What decides whether a side is broadcast."""
     size = row_bytes(side)
     told = None if size is None else size[0] * sample.rows + statistics.own_bytes
     return Candidate(side.side, sample, statistics.partitions, told)
@@ -194,10 +195,10 @@ def _is_worth_it(
     if is_two_step(small.name, spec) and not spec.adds_up:
         return False
     towards = reach if large.name == "left" else reach.reversed
-    if max(large.sample.rows / limits.many_more, limits.small_rows) < small.sample.rows:
+    if most_small_rows(large, limits) < small.sample.rows:
         return False
     moved = large.sample.rows + small.sample.rows
-    prepared = _prepared_rows(small, large, towards, options.slice_rows)
+    prepared = prepared_rows(small, large, towards, options.slice_rows)
     if limits.prepared_row * prepared > moved:
         return False
     matches = expected_matches(large.sample, small.sample, towards)
@@ -205,14 +206,24 @@ def _is_worth_it(
         pairs = float((large.sample.weights * matches).sum())
         if not spec.one_row_per_event and pairs > large.sample.rows:
             return False
+    return are_even(large, 1.0 + spec.row.pair_work * matches, limits, tasks)
+
+
+def most_small_rows(large: Candidate, limits: PlannerLimits) -> int:
+    """The most rows of what is broadcast to a large side: of more, a shuffle is faster."""
+    return max(large.sample.rows // limits.many_more, limits.small_rows)
+
+
+def are_even(large: Candidate, work: np.ndarray, limits: PlannerLimits, tasks: int) -> bool:
+    """Whether no partition of the large side keeps the others waiting; `work` is each sampled row's."""
     if not large.partitions.size:
         return True
-    work = large.sample.weights * (1.0 + spec.row.pair_work * matches)
+    work = large.sample.weights * work
     heaviest = np.bincount(np.unique(large.partitions, return_inverse=True)[1], work).max()
     return bool(heaviest <= max(limits.uneven * work.sum() / tasks, limits.little_work))
 
 
-def _prepared_rows(small: Candidate, large: Candidate, towards: Reach, slice_rows: int) -> float:
+def prepared_rows(small: Candidate, large: Candidate, towards: Reach, slice_rows: int) -> float:
     """Rows of the small side that are near a chunk, over all chunks: each is prepared anew for each."""
     partitions, of = np.unique(large.partitions, return_inverse=True)
     earliest, latest = np.full(partitions.size, 2**62), np.full(partitions.size, -(2**62))

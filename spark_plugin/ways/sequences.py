@@ -1,54 +1,43 @@
-"""Sequences and coincidences of DataFrames: one exchange brings what may belong together to one task."""
+"""Sequences and coincidences of DataFrames: by files, a broadcast of all but one, or an exchange."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, TypeVar
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import types as T
+from pyspark.sql import Column, DataFrame, Observation
 
-from coincide.engine.backends import check_task_devices
 from coincide.engine.events.invalid_rows import SideCounts
-from coincide.engine.events.timestamps import longest_matches
-from coincide.engine.join.spec import check_output_names
+from coincide.engine.files.planning import NotDirect
 from coincide.engine.join.timing import JoinSpec
-from coincide.engine.sequences.arguments import LinkArguments, Places, Streams
-from coincide.engine.sequences.job import TuplesJob
-from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.reports.metrics import with_numbers
+from coincide.engine.sequences.arguments import Places
 from coincide.engine.sequences.reports import SequenceSummary
-from coincide.engine.sequences.tables import SequenceArguments
 from coincide.engine.sequences.walk import Sizes
 from coincide.model.condition import Within
-from coincide.model.errors import ConditionError, argument, several
+from coincide.model.errors import ConditionError, Words, argument, several
 from coincide.model.options import CorrelateOptions
 from coincide.model.remembered import remembered
-from coincide.model.units import TIME_LIMIT
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import arrow_schema
 from spark_plugin.frames.estimates import estimate_of_rows
 from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.output_columns import (
     OutputColumn,
-    check_distinct_names,
     decoded,
-    like_key,
     metrics_name,
     wire_schema,
 )
+from spark_plugin.frames.plain_files import files_of
 from spark_plugin.frames.queries import queries_logged
-from spark_plugin.frames.stage import Stage, counted_by_tasks, counted_rows, gpu_profile
+from spark_plugin.frames.stage import Counted, Stage, counted_by_tasks, counted_rows, gpu_profile
 from spark_plugin.frames.statistics import SideStatistics, measure_streams, refuse_invalid
-from spark_plugin.frames.wire_rows import wire_rows
+from spark_plugin.tasks.broadcast_sequences import SmallStream, SpreadTask
 from spark_plugin.tasks.exchange import Room
+from spark_plugin.tasks.file_sequences import FileTuplesTask
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packing import EVENTS, STREAM
 from spark_plugin.tasks.samples import Reach
@@ -58,215 +47,20 @@ from spark_plugin.tasks.sequences import (
     SentPackTask,
     SentStream,
     SequenceTask,
-    StreamPlace,
-    job_of,
+    rows_of,
 )
 from spark_plugin.tasks.slice_plan import CellPlan
-from spark_plugin.tasks.wire import KEY_HASH, LABEL, SALT, WireLayout, wire_layout
-from spark_plugin.ways.choosing import lengths_of, reach_of_any, slices_for
-from spark_plugin.ways.exchange.join import ROOM, salt_of
-from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, files_of, packs_of_files
-from spark_plugin.ways.join_sides import check_payload, event_frames, known_schema
+from spark_plugin.tasks.wire import LABEL
+from spark_plugin.ways.broadcast.join import near_events
+from spark_plugin.ways.broadcast.spread import SentFrame, SpreadChoice, SpreadPlan, shipped
+from spark_plugin.ways.choosing import lengths_of, slices_for
+from spark_plugin.ways.exchange.join import ROOM
+from spark_plugin.ways.exchange.packed_files import FileSide, file_sides, packs_of_files
+from spark_plugin.ways.files.tuples import TupleFiles, plan_tuple_files
 from spark_plugin.ways.limits import LIMITS
+from spark_plugin.ways.tuples import TuplesPlan, keeps_unmatched, layout_of_stream
 
 _log = logging.getLogger("coincide")
-Task = TypeVar("Task", bound=SequenceTask)
-_BATCH_TUPLES = 1 << 16
-"""Tuples of an output batch: small ones let the JVM read one while the worker fills the next."""
-
-
-class _FrameReader(Reader):
-    """Plans the joins of DataFrames, whose rows tasks give."""
-
-    def __init__(self, streams: Streams) -> None:
-        super().__init__(streams)
-        self.frames: dict[int, EventFrame] = {}
-        self.specs: dict[Places, JoinSpec] = {}
-
-    def plan(self, left: int, right: int, window: Within) -> JoinSpec:
-        """As in `Reader`."""
-        arguments = self.streams.link(left, right, window)
-        sides = event_frames((self.streams.tables[left], self.streams.tables[right]), arguments)
-        self.take_tick(sides[0].times.scales[0].tick)
-        for number, side in zip((left, right), sides, strict=True):
-            known = self.frames.setdefault(number, replace(side, side="left"))
-            self.frames[number] = replace(
-                known, has_like_keys=known.has_like_keys and side.has_like_keys
-            )
-        spec = _spec(arguments, sides)
-        self.specs[left, right] = spec
-        return spec
-
-    def links(self, left: int, right: int, spec: JoinSpec) -> Links:
-        """As in `Reader`: tasks have the rows."""
-        raise NotImplementedError
-
-    def between(self, left: int, right: int, window: tuple[int, int]) -> JoinSpec:
-        """The join of any two streams by a window, ticks."""
-        models = {
-            k: model
-            for pair, spec in self.specs.items()
-            for k, model in zip(pair, spec.models, strict=True)
-        }
-        spec = next(iter(self.specs.values()))
-        lo, hi = window
-        return spec.but(
-            models=(models[left], models[right]), window=replace(spec.window, lo=lo, hi=hi)
-        )
-
-
-def _spec(arguments: LinkArguments, sides: tuple[EventFrame, EventFrame]) -> JoinSpec:
-    spec = arguments.spec([side.times for side in sides], 1, _BATCH_TUPLES)
-    assert isinstance(spec, JoinSpec)
-    return spec
-
-
-@dataclass(frozen=True)
-class _Sent:
-    """A stream that is sent, once however many places it has."""
-
-    frame: EventFrame
-    places: tuple[int, ...]
-
-
-class TuplesPlan:
-    """What a search is planned of: the joins of streams, what is sent of each, and the output columns."""
-
-    def __init__(self, question: Question) -> None:
-        streams = question.streams
-        if not streams.are_typed:
-            streams = streams.typed([known_schema(frame) for frame in streams.tables])
-            question = replace(question, streams=streams)
-        self._streams, self._question = streams, question
-        self._reader = _FrameReader(streams)
-        self._job: TuplesJob = job_of(question, self._reader)
-        check_task_devices(streams.options)
-        self._sent = _sent_of(streams, self._reader)
-        check_payload([each.frame for each in self._sent])
-        self._sent = list(map(self._with_longest, self._sent))
-        self._spark = self._sent[0].frame.spark
-        check_workers(self._spark)
-
-    @remembered
-    def _number(self) -> dict[int, int]:
-        """By place of the question the number of what is sent."""
-        return {place: i for i, each in enumerate(self._sent) for place in each.places}
-
-    def _with_longest(self, sent: _Sent) -> _Sent:
-        """A stream that counts the events longer than any link of theirs can be."""
-        longest = [
-            longest_matches(spec.widest, [self._reader.frames[k].times for k in pair])[which]
-            for pair, spec in self._reader.specs.items()
-            for which, k in enumerate(pair)
-            if k in sent.places
-        ]
-        # None: no length is too long for some link.
-        most = None if None in longest else max(each for each in longest if each is not None)
-        return replace(sent, frame=replace(sent.frame, longest_match=most))
-
-    def _reaches(self, measured: list[SideStatistics] | None) -> list[Reach] | None:
-        """How far the events of each stream that is sent reach; None where only a planning job tells."""
-        lengths = [lengths_of(each.frame.times) for each in self._sent]
-        if measured is not None:
-            seen = [(each.shortest, each.longest) for each in measured]
-            lengths = [known or own for known, own in zip(lengths, seen, strict=True)]
-        reaches = []
-        for i, each in enumerate(self._sent):
-            ends = []
-            right = lengths[i]
-            for place in each.places:
-                ends += [(0, 0)] if place in self._job.anchors else []
-                for anchor, window in self._job.near(place).items():
-                    spec, left = (
-                        self._reader.between(anchor, place, window),
-                        lengths[self._number[anchor]],
-                    )
-                    if left is not None and right is not None:
-                        reach: Reach | None = Reach.of(spec.pairs, left, right, spec.largest_useful)
-                    else:
-                        frames_of = self._reader.frames[anchor], self._reader.frames[place]
-                        reach = reach_of_any((frames_of[0].times, frames_of[1].times), spec)
-                    if reach is None:
-                        return None
-                    if reach.first <= reach.last:
-                        ends.append((reach.first, reach.last))
-            first, last = zip(*(ends or [(0, 0)]), strict=True)
-            any_length = 0, 2 * TIME_LIMIT
-            own = any_length if right is None else right
-            reaches.append(Reach(min(first), max(last), own, own))
-        return reaches
-
-    def _columns(self) -> list[OutputColumn]:
-        """The output columns."""
-        streams, question, by_place = self._streams, self._question, self._reader.frames
-        keys = zip(*([f.kind_of(name) for name in f.by] for f in self._in_order()), strict=True)
-        kinds = [
-            reduce(like_key, of_all) if len(self._job.anchors) > 1 else of_all[0] for of_all in keys
-        ]
-        kinds += [by_place[k].kind_of(name) for k in question.told for name in streams.columns[k]]
-        names = streams.columns_of(len(question.told))
-        columns = [OutputColumn(name, kind) for name, kind in zip(names, kinds, strict=True)]
-        columns += [
-            OutputColumn(name, frames.spark_type(name, kind))
-            for name, kind in question.numbers.items()
-        ]
-        check_output_names([column.name for column in columns])
-        check_distinct_names([column.name for column in columns])
-        return columns
-
-    def _in_order(self) -> list[EventFrame]:
-        return [self._reader.frames[k] for k in range(len(self._streams))]
-
-    def _places(self) -> tuple[StreamPlace, ...]:
-        """What tasks know of the places of the question."""
-        found = {}
-        for i, each in enumerate(self._sent):
-            for place in each.places:
-                columns = self._streams.columns[place] if place in self._question.told else ()
-                payload, tested = each.frame.payload, each.frame.tested
-                found[place] = StreamPlace(
-                    i,
-                    tuple(map(payload.index, columns)),
-                    tuple(map(tested.index, self._streams.tested[place])),
-                )
-        return tuple(found[k] for k in range(len(self._streams)))
-
-    def _is_anchor(self, number: int) -> bool:
-        """Whether tuples may begin with the events of a stream that is sent."""
-        return any(place in self._job.anchors for place in self._sent[number].places)
-
-    def _on_the_wire(
-        self, frame: EventFrame, *, is_anchor: bool, has_keys: bool, is_salted: bool
-    ) -> tuple[DataFrame, WireLayout, pa.Schema]:
-        """Rows of a stream that are to be packed, their columns, and what is packed of them."""
-        shareable, tested = (
-            [frames.crosses_as_int64(frame.kind_of(name)) for name in names]
-            for names in (frame.payload, frame.tested)
-        )
-        layout = wire_layout(len(frame.by), shareable, [], tested=(tested, []))
-        keeps = is_anchor and _keeps_unmatched(self._question)
-        keys = (KEY_HASH,) if has_keys else ()
-        is_strict = self._streams.options.invalid == "raise"
-        rows = wire_rows(frame, layout, keeps, is_strict, place=keys)
-        salt = [f"{salt_of(frame, layout)} AS {SALT}"] if keeps and is_salted else []
-        rows = rows.selectExpr(*layout.columns, *keys, *salt)
-        return rows, layout, arrow_schema(T.StructType(rows.schema.fields[: len(layout.columns)]))
-
-    def _task(self, kind: type[Task], columns: Sequence[OutputColumn], **more: Any) -> Task:
-        """What answers slices."""
-        # What is sent to tasks has no tables, and a task has one core.
-        streams, options = self._streams, self._streams.options
-        bound = options.batch_pairs or _BATCH_TUPLES
-        alone = replace(
-            streams,
-            tables=(),
-            options=replace(options, threads=options.threads or 1, batch_pairs=bound),
-        )
-        return kind(
-            question=replace(self._question, streams=alone), specs=self._reader.specs,
-            tick=self._job.tick, places=self._places(),
-            names=tuple(column.name for column in columns), **more,
-        )  # fmt: skip
 
 
 class PlannedTuples(TuplesPlan):
@@ -276,26 +70,118 @@ class PlannedTuples(TuplesPlan):
         _check_options(question.streams.options)
         super().__init__(question)
         with queries_logged():
-            self._statistics = self._measured()
-            self._plans = self._planned()
-            _log.info("sequences: %s", self.why)
+            self._statistics: list[SideStatistics] | None = None
+            self._choice = SpreadChoice(self._candidates(), question.streams.options, LIMITS)
+            self._choice.check()
+            self._by_files = self._files_plan()
+            self._spread = None if self._by_files else self._spread_plan()
+            plan = self._spread
+            self._plans = [] if plan or self._by_files else self._planned()
+            _log.info("sequences: %s: %s", self.way, Words(self.why))
             observable = not is_accelerated(self._spark)
             self._observation = Observation() if observe and observable else None
-            self.dataframe = self._joined()
+            self._links = self._links_of_small(plan) if plan and self._observation else {}
+            self.dataframe = self._found()
+        if plan:  # what was sent: a report would keep it
+            self._spread = plan.without_events()
+
+    @property
+    def way(self) -> str:
+        """How events meet."""
+        if self._by_files is not None:
+            return "files"
+        return "broadcast" if self._spread else "exchange"
 
     @property
     def why(self) -> str:
-        """The plan in words."""
-        plan = self._plans[0]
+        """The plan in words, marked for messages."""
+        if self._by_files is not None:
+            return self._by_files.why
         told = "no planning job" if self._statistics is None else "rows were counted"
-        return f"{several(plan.count, 'slice')} of cells in time, {told}"
+        if self._spread is not None:
+            return f"{self._spread.describe(self._candidates())}, {told}"
+        slices = f"{several(self._plans[0].count, 'slice')} of cells in time, {told}"
+        refused = self._choice.refused
+        return f"{slices}; no broadcast, since {refused}" if refused else slices
+
+    def _candidates(self) -> list[SentFrame]:
+        """The streams that are sent, and which of them may stay in their partitions."""
+        names = self._streams.names
+        found = []
+        for each in self._sent:
+            why = self._question.why_whole(each.places[0])
+            if len(each.places) > 1:
+                called = ", ".join(names[k] for k in each.places)
+                why = f"one DataFrame is {called}, and two events of it make one row"
+            found.append(SentFrame(each.frame, why))
+        return found
+
+    def _files_plan(self) -> TupleFiles | None:
+        """The slices of files that tasks read themselves, if all streams are such in time order."""
+        streams = self._streams
+        asked, options = streams.options.way == "files", streams.options
+        if not asked and (options.way != "auto" or is_accelerated(self._spark)):
+            return None
+        try:
+            # A task begins tuples with its own events of the first stream alone.
+            if len(self._job.anchors) > 1 and (why := self._question.why_whole(0)):
+                raise NotDirect(f"{why}. Use another way.")
+            frames_of = [each.frame for each in self._sent]
+            joins = [
+                [
+                    self._reader.between(0, place, self._job.between(0, place))
+                    for place in each.places
+                    if place
+                ]
+                for each in self._sent
+            ]
+            tasks = parallelism(self._spark)
+            return plan_tuple_files(frames_of, self._files, joins, options, tasks)
+        except NotDirect as closed:
+            if asked:
+                raise
+            _log.debug("sequences: way 'files' is not possible: %s", closed)
+            return None
+
+    def _spread_plan(self) -> SpreadPlan | None:
+        """Which stream stays in its partitions, if one does."""
+        plan = self._choice.by_estimates()
+        if plan is not None:
+            return plan
+        self._statistics = self._measured()
+        if self._statistics is None:
+            return None
+        return self._choice.by_rows(self._statistics, self._reach_between)
+
+    def _reach_between(self, number: int, other: int) -> Reach:
+        """How far events of one stream that is sent are from those of another, lengths as counted."""
+        assert self._statistics is not None
+        lengths = [
+            lengths_of(self._sent[k].frame.times)
+            or (self._statistics[k].shortest, self._statistics[k].longest)
+            for k in (number, other)
+        ]
+        specs = self._joins(number, other)
+        own, others = lengths
+        found = [Reach.of(spec.pairs, own, others, spec.largest_useful) for spec in specs]
+        first, last = zip(*((reach.first, reach.last) for reach in found), strict=True)
+        return Reach(min(first), max(last), own, others)
+
+    def _joins(self, number: int, other: int) -> list[JoinSpec]:
+        """What events of two streams that are sent must meet to be in one tuple, by their places."""
+        return [
+            self._reader.between(i, j, self._job.between(i, j))
+            for i in self._sent[number].places
+            for j in self._sent[other].places
+        ]
 
     def _measured(self) -> list[SideStatistics] | None:
         """What reading all streams shows; None where that is known without it."""
         sent, options = [each.frame for each in self._sent], self._streams.options
         known = [estimate_of_rows(frame) for frame in sent]
         is_known = all(known) or any(frame.is_computed for frame in sent)
-        if options.invalid == "raise" and is_known and self._reaches(None) is not None:
+        is_enough = options.invalid == "raise" and is_known and not self._choice.is_asked
+        if is_enough and self._reaches(None) is not None:
             return None
         found = measure_streams(sent)
         if options.invalid == "raise":
@@ -327,10 +213,100 @@ class PlannedTuples(TuplesPlan):
         )
         return slices_for(rows, size, options, LIMITS, tasks)
 
-    def _joined(self) -> DataFrame:
-        streams, options = self._streams, self._streams.options
-        columns = self._columns()
+    def _stage(self, columns: Sequence[OutputColumn]) -> Stage:
         names = tuple(column.name for column in columns)
+        return Stage(
+            raise_invalid=self._streams.options.invalid == "raise",
+            profile=gpu_profile(self._spark, self._streams.backend),
+            metrics=None if self._observation is None else metrics_name(names),
+            observation=self._observation,
+        )
+
+    def _found(self) -> DataFrame:
+        """What tasks find, by the way that was chosen."""
+        if self._by_files is not None:
+            return self._read(self._by_files)
+        return self._joined() if self._spread is None else self._spread_out(self._spread)
+
+    def _read(self, plan: TupleFiles) -> DataFrame:
+        """What tasks find that get numbers of slices, and read what these need."""
+        columns = self._columns()
+        stage = self._stage(columns)
+        task = self._task(
+            FileTuplesTask, columns, metrics=stage.metrics, sent=plan.sent, useful=plan.useful
+        )
+        numbers = self._spark.range(0, plan.count, 1, plan.count)
+        return decoded(stage.run(numbers, task, wire_schema(columns)), columns)
+
+    def _spread_out(self, plan: SpreadPlan) -> DataFrame:
+        """What tasks find that get rows of one stream as they are, and all events of the others."""
+        columns, large, options = self._columns(), plan.large, self._streams.options
+        stage, small = self._stage(columns), {}
+        for number, found in plan.small.items():
+            frame = self._sent[number].frame
+            layout = layout_of_stream(frame)
+            small[number] = SmallStream(
+                rows=shipped(found.events, frame, layout), layout=layout,
+                model=frame.times.model, joins=tuple(self._joins(number, large)),
+            )  # fmt: skip
+        frame = self._observed(large)
+        rows, layout, _ = self._on_the_wire(
+            frame, is_anchor=self._is_anchor(large), has_keys=False, is_salted=False,
+            near=self._near(plan),
+        )  # fmt: skip
+        task = self._task(
+            SpreadTask, columns, metrics=stage.metrics, large=large, layout=layout,
+            model=frame.times.model, small=small, slice_rows=options.slice_rows,
+            slice_bytes=options.slice_bytes,
+        )  # fmt: skip
+        return decoded(stage.run(rows, task, wire_schema(columns)), columns)
+
+    def _near(self, plan: SpreadPlan) -> Column | None:
+        """Which rows of the stream that stays are near the events of one small stream; None: all may be."""
+        if keeps_unmatched(self._question):
+            return None
+        small, large = self._near_places(plan)
+        spec = self._reader.between(small, large, self._job.between(small, large))
+        events = plan.small[self._number[small]].events
+        return near_events(events, self._sent[plan.large].frame, spec, is_left=True)
+
+    def _near_places(self, plan: SpreadPlan) -> Places:
+        """The place of the small stream near which rows of the one that stays must be, and its place."""
+        (large,) = self._sent[plan.large].places
+        near = [
+            place for pair in self._job.joins if large in pair for place in pair if place != large
+        ]
+        # Links join the two, and those of few events leave few rows.
+        return min(near, key=lambda place: plan.rows_of(self._number[place])), large
+
+    def _links_of_small(self, plan: SpreadPlan) -> dict[Places, int]:
+        """How many links there are between small streams: each task makes them for itself."""
+        found = {}
+        for pair, spec in self._job.joins.items():
+            numbers = [self._number[place] for place in pair]
+            if all(number in plan.small for number in numbers):
+                left, right = (plan.small[number].events for number in numbers)
+                pairing = spec.but(backend="cpu").pairing(left, right)
+                found[pair] = int(pairing.join.offsets[-1])
+        return found
+
+    def _links_told(self, numbers: Mapping[str, int]) -> dict[Places, int]:
+        """The links between two streams each, but for those of which tasks may not see all."""
+        found = {(i, j): numbers[f"{LINKS}_{i}_{j}"] for i, j in self._reader.specs}
+        plan = self._spread
+        if plan is None:
+            return found
+        sees_all = keeps_unmatched(self._question) or is_accelerated(self._spark)
+        near = set(self._near_places(plan))
+        return {
+            pair: self._links.get(pair, count)
+            for pair, count in found.items()
+            if pair in self._links or sees_all or set(pair) == near
+        }
+
+    def _joined(self) -> DataFrame:
+        options = self._streams.options
+        columns = self._columns()
         _ = self._files  # once, not in each thread
         packs, sent = zip(
             *at_once(self._spark, [partial(self._packed, i) for i in range(len(self._sent))]),
@@ -338,12 +314,7 @@ class PlannedTuples(TuplesPlan):
         )
         plan = self._plans[0]
         rows = reduce(DataFrame.unionAll, packs).repartition(plan.count, LABEL)
-        stage = Stage(
-            raise_invalid=options.invalid == "raise",
-            profile=gpu_profile(self._spark, streams.backend),
-            metrics=None if self._observation is None else metrics_name(names),
-            observation=self._observation,
-        )
+        stage = self._stage(columns)
         task = self._task(
             SequenceTask, columns, sent=sent, metrics=stage.metrics,
             room=Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes),
@@ -371,7 +342,7 @@ class PlannedTuples(TuplesPlan):
         if given is None:
             packs = rows.mapInArrow(task, columns)
         else:
-            keeps = is_anchor and _keeps_unmatched(self._question)
+            keeps = is_anchor and keeps_unmatched(self._question)
             packs = packs_of_files(
                 self._spark, frame, given, task, layout, columns,
                 keeps_unmatched=keeps, has_salt=keeps,
@@ -432,68 +403,43 @@ class PlannedTuples(TuplesPlan):
             return self.known
         numbers = found.numbers
         names = self._streams.names
-        links = {
-            f"{names[i]} to {names[j]}": numbers[f"{LINKS}_{i}_{j}"] for i, j in self._reader.specs
-        }
+        told = self._links_told(numbers).items()
+        links = {f"{names[i]} to {names[j]}": count for (i, j), count in told}
         sizes = Sizes(numbers["tried"], numbers["doubted"], numbers["found"])
-        return self._summary(links, sizes, is_whole=found.runs == 1)
+        return self._summary(links, sizes, found)
 
     def _summary(
-        self, links: dict[str, int], sizes: Sizes | None, *, is_whole: bool = False
+        self, links: dict[str, int], sizes: Sizes | None, told: Counted | None = None
     ) -> SequenceSummary:
         tried, doubted, found = sizes or (None, None, None)
         counts: dict[str, SideCounts] = {}
         for i, each in enumerate(self._sent):
-            rows = self._rows(i) if is_whole or self._statistics is not None else None
+            rows = self._rows(i, told)
             counts |= {self._streams.names[k]: rows for k in each.places if rows is not None}
         names = [name for name in self._streams.names if name in counts]
         return SequenceSummary(
             {name: counts[name] for name in names}, links, tried, doubted, found, None,
-            self._job.tick, may_be_none=_keeps_unmatched(self._question),
-            has_condition=self._streams.where is not None,
+            self._job.tick, may_be_none=keeps_unmatched(self._question),
+            has_condition=self._streams.where is not None, way=self.way, why=self.why,
         )  # fmt: skip
 
-    def _rows(self, number: int) -> SideCounts | None:
-        """What the rows of a stream were."""
+    def _rows(self, number: int, told: Counted | None) -> SideCounts | None:
+        """What the rows of a stream were; None if that is not known."""
+        if self._spread is not None and number in self._spread.small:
+            return self._spread.small[number].statistics.counts
         if self._statistics is not None:
             return self._statistics[number].counts
-        return counted_rows(self._sent[number].frame)
-
-
-def _keeps_unmatched(question: Question) -> bool:
-    return isinstance(question, SequenceArguments) and question.how == "anti"
+        if told is None:
+            return None
+        if self._by_files is not None:
+            return with_numbers(SideCounts(), told.numbers, rows_of(number))
+        return counted_rows(self._sent[number].frame) if told.runs == 1 else None
 
 
 def _check_options(options: CorrelateOptions) -> None:
     """Refuse ways that only two sides have."""
-    if options.way not in ("auto", "exchange"):
+    if options.way not in ("auto", "files", "broadcast", "exchange"):
         raise ConditionError(
-            f"streams in a row are joined by an exchange (found {argument('way', options.way)}). Remove"
-            f" {argument('way')}."
+            f"streams in a row meet by files, an exchange, or a broadcast of all but one (found"
+            f" {argument('way', options.way)}). Write {argument('way', 'broadcast')}, or remove it."
         )
-
-
-def _sent_of(streams: Streams, reader: _FrameReader) -> list[_Sent]:
-    """The streams that are sent, each with all columns of its places."""
-    first = {j: i for i, j in reversed(streams.twins)}
-    places: dict[int, list[int]] = {}
-    for k in range(len(streams)):
-        places.setdefault(first.get(k, k), []).append(k)
-    are_like = all(frame.has_like_keys for frame in reader.frames.values())
-    found = []
-    for own in places.values():
-        keys = {streams.keys[k] for k in own}
-        if len(keys) > 1:
-            called = " and ".join(streams.names[k] for k in own)
-            raise ConditionError(
-                f"on Spark one DataFrame has the same keys at all its places (found other ones for"
-                f" {called}). Rename the columns of one of them, so that it is a DataFrame of its own."
-            )
-        columns = [name for k in own for name in streams.columns[k]]
-        tested = [name for k in own for name in streams.tested[k]]
-        frame = replace(
-            reader.frames[own[0]], payload=list(dict.fromkeys(columns)),
-            tested=list(dict.fromkeys(tested)), has_like_keys=are_like,
-        )  # fmt: skip
-        found.append(_Sent(frame, tuple(own)))
-    return found

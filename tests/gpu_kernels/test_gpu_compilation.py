@@ -14,7 +14,7 @@ if SIMULATED:
 
 from bench.papers.streams.gpu import merging
 from coincide.model.causality.template_rule import TemplateRule
-from gpu_kernels.kernels import aggregates, arrays, borders, causality, join
+from gpu_kernels.kernels import aggregates, arrays, borders, causality, join, sequences
 from gpu_kernels.kernels.compilation import Kernel
 from tests.helpers.gpu_compilation import (
     ARCHITECTURES,
@@ -33,6 +33,9 @@ MOST_REGISTERS = 64
 MOST_OF_HISTOGRAMS, MOST_OF_WALKS = 80, 96
 """Three blocks for histograms; two where a candidate is a walk along the buckets of both, or four ends."""
 
+MOST_OF_WHOLES = 168
+"""One block where a tuple is a walk along polynomials, which lie in memory."""
+
 QUICK = (9, 0)
 """Compiling takes long: quick tests do with one architecture."""
 
@@ -42,6 +45,8 @@ WITHOUT_DIVISION = (
     *(merging.merge, merging.first_live, borders.locate, borders.tell),
     *(causality.place_causes, causality.copy),
     *(aggregates.take_ranges, aggregates.take_candidates, arrays.first_invalid),
+    *(sequences.count_links, sequences.grow, sequences.keep),
+    *(sequences.flag_near, sequences.flag_others),
     *(set(HISTOGRAM_KERNELS) - {causality.probe.of(TemplateRule)}),
     *SPAN_KERNELS,
 )
@@ -90,6 +95,8 @@ def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[in
     most = MOST_OF_HISTOGRAMS if kernel in HISTOGRAM_KERNELS else MOST_REGISTERS
     if kernel is causality.probe.of(TemplateRule) or kernel in UNCERTAIN_SPAN_KERNELS:
         most = MOST_OF_WALKS
+    if kernel in sequences.JUDGES.values():
+        most = MOST_OF_WHOLES
     assert 0 < cost.registers <= most
     assert not re.search(r"\bcall\b", made.ptx)
 

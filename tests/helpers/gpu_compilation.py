@@ -28,7 +28,7 @@ from coincide.model.causality.deciding import PairRule
 from coincide.model.causality.template_rule import TemplateRule
 from coincide.model.timestamps import HistogramRule, IntervalRule
 from coincide.model.timestamps.spans import SpanRule, UncertainSpanRule
-from gpu_kernels.kernels import aggregates, arrays, borders, causality, join
+from gpu_kernels.kernels import aggregates, arrays, borders, causality, join, sequences
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 
 ARCHITECTURES = ((7, 5), (9, 0), (10, 0))
@@ -41,7 +41,7 @@ RULE_KERNELS = tuple(value for value in vars(join).values() if isinstance(value,
 KERNELS = (
     *(
         value
-        for module in (join, aggregates, arrays, borders, causality, merging)
+        for module in (join, aggregates, arrays, borders, causality, sequences, merging)
         for value in vars(module).values()
         if isinstance(value, Kernel)
     ),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions
+from coincide.model.options import Way
 from tests.helpers.sequence_cases import Case, drawn_case
-
-_WHOLE = CorrelateOptions()
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,27 @@ def drawn_options(rng: random.Random) -> CorrelateOptions:
         slices=rng.choice([None, 1, 2, 5, 9]), slice_rows=rng.choice([2, 8, 1 << 20]),
         batch_pairs=rng.choice([1, 3, None]),
     )  # fmt: skip
+
+
+def on_a_way(rng: random.Random, case: Case, asked: Asked) -> Asked:
+    """The same by some way that its answer can take; half of all sets have an event of each stream."""
+    words = dict(asked.words)
+    if "at_least" in words and rng.random() < 0.5:
+        words["at_least"] = len(case.names)
+    ways: list[Way] = ["auto", "exchange"]
+    if can_stay(case, words):
+        ways += ["broadcast", "broadcast"]
+    return Asked(words, replace(asked.options, way=rng.choice(ways)))
+
+
+def can_stay(case: Case, words: dict[str, Any]) -> bool:
+    """Whether one stream can stay in its partitions: every row has one event of it, and needs no other."""
+    tables = [id(table) for table in case.tables]
+    alone = [k for k, table in enumerate(tables) if tables.count(table) == 1]
+    if len(set(tables)) == 1 or words.get("at_least", len(tables)) < len(tables):
+        return False
+    tells_of_firsts = words.get("how") == "anti" or words.get("emit") in ("counts", "best")
+    return 0 in alone if tells_of_firsts else bool(alone)
 
 
 def asked_of_sequences(rng: random.Random) -> tuple[Case, Asked]:

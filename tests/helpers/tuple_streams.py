@@ -107,7 +107,7 @@ def question_of(frames: list[DataFrame], words: dict[str, Any]) -> Question:
     asked = {name: words.pop(name) for name in names}
     streams = streams_of(
         frames, asked["names"], asked["time"], asked["by"], "id", asked["confidence"], "auto",
-        asked["options"], check=lambda given, name: None,
+        asked["options"], words.pop("where", None), check=lambda given, name: None,
     )  # fmt: skip
     if "within" in words:
         within, at_least = words.pop("within"), words.pop("at_least")

@@ -172,12 +172,12 @@ def check_named(function: Callable[..., Any], given: Given, operator: str, name:
     assert "--" not in str(raised.value)
 
 
-@pytest.mark.parametrize(("function", "operator", "name"), each(OF_TABLES))
+@pytest.mark.parametrize(("function", "operator", "name"), list(each(OF_TABLES)))
 def test_of_tables(function: Callable[..., Any], operator: str, name: str) -> None:
     check_named(function, RIGHT[operator](EVENTS, QUERIES), operator, name)
 
 
-@pytest.mark.parametrize(("function", "operator", "name"), each(OF_FRAMES))
+@pytest.mark.parametrize(("function", "operator", "name"), list(each(OF_FRAMES)))
 def test_of_frames(
     spark: SparkSession, function: Callable[..., Any], operator: str, name: str
 ) -> None:
@@ -240,7 +240,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.mark.parametrize(("command", "flags", "count"), options())
+@pytest.mark.parametrize(("command", "flags", "count"), list(options()))
 def test_of_the_command_line(
     folder: Path,
     tmp_path: Path,

@@ -21,7 +21,15 @@ from tests.helpers.places import ROOT
 _OF_KERNELS = {
     *(
         ROOT / "gpu_kernels/kernels" / f"{name}.py"
-        for name in ("join", "aggregates", "arrays", "borders", "causality", "searching")
+        for name in (
+            "join",
+            "aggregates",
+            "arrays",
+            "borders",
+            "causality",
+            "searching",
+            "sequences",
+        )
     ),
     ROOT / "bench/papers/streams/gpu/merging.py",
 }

@@ -173,7 +173,8 @@ class _Translation:
         if "shared" in more:
             look = f"shared(m, a, {size}, {how}, thread, {line})"
             where = "memory + a"
-        elif "global" in more:
+        elif not {"local", "const", "param"}.intersection(more):
+            # An address of no named space is one of global memory where it is not found to be wrong.
             look = f"global(m, &last, a, {size}, {how}, thread, {line})"
             where = "a"
         else:

@@ -144,6 +144,11 @@ def find_files(side: str, given: Given) -> ParquetFiles:
     return ParquetFiles(side, filesystem, tuple(paths), tuple(words), folder)
 
 
+def local_files(side: str, paths: Sequence[str]) -> ParquetFiles:
+    """The same of absolute paths of this machine, each of a file: none is looked for."""
+    return ParquetFiles(side, fs.LocalFileSystem(), tuple(sorted(set(paths))), tuple(paths))
+
+
 def words_of(given: Given) -> list[str]:
     """What was given for a side, one word for each file, folder or glob."""
     return [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]

@@ -36,6 +36,8 @@ _TAIL = 1 << 16
 _FOOTER_END = 8
 """The length of the footer, and PAR1."""
 _UNKNOWN = -1
+_ARROW = b"ARROW:schema"
+"""Under which Arrow keeps its own types."""
 
 
 @dataclass(frozen=True)
@@ -175,12 +177,13 @@ def read_footers(
     files: ParquetFiles, ranged: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> list[Footer]:
     """The footers of all files of a side, in their order, read in parallel."""
+    columns = _ColumnsOfFiles(files.names, ranged, needed)
 
     def footer(path: str) -> Footer:
         with files.reading(path), files.filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
             stamp = stamp_of(files.filesystem, path, digest)
-            return _footer(metadata, ranged, needed, files.names, stamp)
+            return _footer(metadata, columns.of(metadata), stamp)
 
     # Several at once where they are many: to hand over one takes a thread as long as to read it.
     step = -(-len(files.paths) // (_RUNS * _THREADS)) or 1
@@ -197,38 +200,68 @@ def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
     """With one schema for all that are like the first one: of many files they are most of the memory."""
     found: list[Footer] = []
     for footer in footers:
-        alike = found and footer.schema.equals(found[0].schema, check_metadata=True)
-        found.append(replace(footer, schema=found[0].schema) if alike else footer)
+        first = found[0].schema if found else footer.schema
+        alike = footer.schema is first or footer.schema.equals(first, check_metadata=True)
+        found.append(replace(footer, schema=first) if alike else footer)
     return found
 
 
-def _footer(
-    footer: pq.FileMetaData,
-    ranged: Sequence[str],
-    needed: Sequence[str],
-    names: ColumnNames,
-    stamp: FileStamp,
-) -> Footer:
-    old = int96_columns(footer)
-    calendar = is_of_the_old_calendar(footer)
-    rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """What a footer says of its columns: `ranged` and `needed` by their places in it."""
+
+    schema: pa.Schema
+    int96: frozenset[str]
+    ranged: dict[str, tuple[int, Stored | None]]
+    needed: list[int]
+
+
+class _ColumnsOfFiles:
+    """The columns of footers. Mostly all footers say the same, which is taken apart once."""
+
+    def __init__(self, names: ColumnNames, ranged: Sequence[str], needed: Sequence[str]) -> None:
+        self._names, self._ranged = names, ranged
+        self._needed = frozenset(names.in_files(needed))
+        self._last: tuple[pq.ParquetSchema, tuple[str, ...], bytes | None, _Columns] | None = None
+
+    def of(self, footer: pq.FileMetaData) -> _Columns:
+        """The columns of a footer."""
+        schema, said = footer.schema, (footer.metadata or {}).get(_ARROW)
+        paths = tuple(schema.column(i).path for i in range(len(schema)))
+        last = self._last
+        if last is not None and last[1:3] == (paths, said) and schema.equals(last[0]):
+            return last[3]
+        found = self._found(footer, paths)
+        # Parquet compares no more than the innermost of nested columns.
+        if not any("." in path for path in paths):
+            self._last = schema, paths, said, found
+        return found
+
+    def _found(self, footer: pq.FileMetaData, paths: tuple[str, ...]) -> _Columns:
+        names, old = self._names, int96_columns(footer)
+        schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
+        ranged = {name: _place(footer, *names.in_files([name])) for name in self._ranged}
+        needed = [i for i, path in enumerate(paths) if path.partition(".")[0] in self._needed]
+        return _Columns(names.schema(schema), names.here(old), ranged, needed)
+
+
+def _footer(footer: pq.FileMetaData, columns: _Columns, stamp: FileStamp) -> Footer:
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    rows = np.array([group.num_rows for group in groups], np.int64)
     index = np.flatnonzero(rows)
-    found = {name: ranges(footer, *names.in_files([name])) for name in ranged}
-    size = _row_bytes(footer, index, names.in_files(needed)) * float(rows.sum())
-    schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
-    return Footer(
-        names.schema(schema), names.here(old), calendar, index, rows[index], found, size, stamp
-    )
+    filled = [groups[i] for i in index.tolist()]
+    found = {name: _ranges(filled, *place) for name, place in columns.ranged.items()}
+    size = _row_bytes(filled, columns.needed) * float(rows.sum())
+    old = is_of_the_old_calendar(footer)
+    return Footer(columns.schema, columns.int96, old, index, rows[index], found, size, stamp)
 
 
-def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str]) -> float:
+def _row_bytes(groups: Sequence[pq.RowGroupMetaData], places: Sequence[int]) -> float:
     """Bytes of a row of some columns, by a row group from the middle of the file."""
-    if not index.size:
+    if not groups:
         return 0.0
-    group = footer.row_group(int(index[index.size // 2]))
-    columns = [group.column(i) for i in range(group.num_columns)]
-    wanted = [c for c in columns if c.path_in_schema.partition(".")[0] in names]
-    return sum(c.total_uncompressed_size for c in wanted) / group.num_rows
+    group = groups[len(groups) // 2]
+    return sum(group.column(i).total_uncompressed_size for i in places) / group.num_rows
 
 
 def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[str, pa.Schema]]:
@@ -307,8 +340,12 @@ def _stored_as(physical: str, logical: str) -> Stored | None:
 def ranges(footer: pq.FileMetaData, name: str) -> tuple[Stored | None, list[Range | None]]:
     """How a column is stored, and its range in each row group of a file that has rows."""
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    groups = [group for group in groups if group.num_rows]
-    place, stored = _place(footer, name)
+    return _ranges([group for group in groups if group.num_rows], *_place(footer, name))
+
+
+def _ranges(
+    groups: Sequence[pq.RowGroupMetaData], place: int, stored: Stored | None
+) -> tuple[Stored | None, list[Range | None]]:
     if stored is None:
         return None, [None] * len(groups)
     return stored, [chunk_range(group.column(place), stored) for group in groups]

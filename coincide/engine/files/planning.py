@@ -99,7 +99,7 @@ def plan_files(
     beside = plan_alone(schemas[0], schemas[1], arguments, tables)
     groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
     options = arguments.options
-    options = replace(options, slice_rows=_rows_of_slice(footers, options))
+    options = replace(options, slice_rows=rows_of_slice(footers, options))
     planned = [
         PlannedFiles.of(side, schema, read)
         for side, schema, read in zip(files, schemas, footers, strict=True)
@@ -140,6 +140,14 @@ def _row_groups(
     check_alike(files.side, file_schemas(files, footers), names)
     for path, footer in zip(files.paths, footers, strict=True):
         check_readable(f"{files.side}: {path}", footer, names)
+    useful = tables.spec.largest_useful[side]
+    return timed_groups(files, footers, tables, side, useful)
+
+
+def timed_groups(
+    files: ParquetFiles, footers: Sequence[Footer], tables: TablePlan, side: int, useful: int
+) -> RowGroups:
+    """The row groups of a side; no event of a larger shape than `useful` matches."""
     if tables.times[side].beyond is None:
         times = tables.times[side]
         if isinstance(times, SpanColumns) and times.open_ends:
@@ -153,17 +161,16 @@ def _row_groups(
             f"{files.side}: the times of a row group do not bound its events, as {widths} of each"
             f" row counts too. Declare the longest length, {argument(f'{option}longest')}."
         )
-    models, useful = tables.spec.models, tables.spec.largest_useful
-    longest = {"longest": useful[side]} if models[side].shape_is_length else {}
+    longest = {"longest": useful} if tables.spec.models[side].shape_is_length else {}
     groups = row_groups(footers, tables.times[side], **longest)
     _check_known(files, groups, tables, side)
     return groups
 
 
-def _rows_of_slice(footers: Sequence[Sequence[Footer]], options: CorrelateOptions) -> int:
+def rows_of_slice(footers: Sequence[Sequence[Footer]], options: CorrelateOptions) -> int:
     """How many rows a slice should hold, so that it holds no more bytes than it should."""
-    both = [footer for side in footers for footer in side]
-    rows, size = sum(int(f.rows.sum()) for f in both), sum(f.bytes for f in both)
+    every = [footer for side in footers for footer in side]
+    rows, size = sum(int(f.rows.sum()) for f in every), sum(f.bytes for f in every)
     return max(1, min(options.slice_rows, int(options.slice_bytes * rows / max(size, 1.0))))
 
 

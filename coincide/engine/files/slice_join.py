@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +16,10 @@ from coincide.engine.events.schemas import decoded, plain_type
 from coincide.engine.events.sides import Side, concatenated
 from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
 from coincide.engine.files.footers import FileStamps, Footer, check_unchanged, open_footer, stamp_of
-from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, needed_groups
+from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, Places, needed_groups
 from coincide.engine.join.derived_joins import ROW_NUMBERS
 from coincide.engine.join.join import Joined, TablePlan
+from coincide.model.condition import Window
 from coincide.model.sides import LEFT, RIGHT
 
 _FEW_BEYOND = 0.9
@@ -75,7 +77,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
         # The slice that accounts for them reports and counts their invalid rows.
         lenient = replace(tables, invalid="drop")
         sides.append(_right(join, lenient, borrowed, threads)[0])
-    right = within_reach(concatenated(sides), able, tables)
+    right = within_reach(concatenated(sides), able, tables.timing.widest)
     return SliceRows(left, right, (left_counts, right_counts))
 
 
@@ -133,9 +135,9 @@ def _span(left: Side) -> tuple[int, int] | None:
     return (int(low.min()), int(high.max())) if low.size else None
 
 
-def within_reach(right: Side, left: Side, tables: TablePlan) -> Side:
+def within_reach(right: Side, left: Side, window: Window) -> Side:
     """Right events without those that no left event of the slice can reach, if they are many."""
-    window, span = tables.timing.widest, _span(left)
+    span = _span(left)
     if span is None:
         return right.rows(np.empty(0, np.int64))
     reached = (right.min_time <= span[1] + window.hi) & (right.max_time >= span[0] + window.lo)
@@ -180,23 +182,51 @@ class PlannedFiles:
             table = table.append_column(name, pa.array(numbers))
         return table
 
-    def _of_file(self, parts: Parts, names: Sequence[str], threads: bool) -> pa.Table:
-        file = int(parts.places.file[0])
+    def batches(self, places: Places, names: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Some columns of row groups, file by file, at most `rows` rows at once."""
+        wanted = pa.schema([(name, plain_type(self.schema.field(name).type)) for name in names])
+        for file in np.unique(places.file).tolist():
+            groups = np.sort(places.index[places.file == file]).tolist()
+            with self._opened(file) as open_file:
+                stored, is_named = self._stored(open_file, names)
+                for batch in open_file.iter_batches(rows, groups, stored, use_threads=False):
+                    table = self._renamed(pa.table(batch), file, names, is_named)
+                    yield plain_table(table, wanted)
+
+    @contextmanager
+    def _opened(self, file: int) -> Iterator[pq.ParquetFile]:
+        """A file that is what it was when it was planned with, also after it was read."""
         path, filesystem = self.files.paths[file], self.files.filesystem
         planned = self.stamps[file]
         with self.files.reading(path), filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
             check_unchanged(self.files.side, path, planned, replace(planned, digest=digest))
             with pq.ParquetFile(source, metadata=metadata, pre_buffer=True) as open_file:
-                stored = self.files.names.in_files(names)
-                is_named = lacks_name(stored, open_file.schema_arrow.names)
-                stored = [name for name in stored if not is_named or name != FILENAME]
-                table = _row_groups(open_file, parts.places.index.tolist(), stored, threads)
+                yield open_file
             # When all is read, so that no change before can have gone by unseen.
             found = stamp_of(filesystem, path, digest)
             check_unchanged(self.files.side, path, planned, found)
-        table = named(table, path, names) if is_named else self.files.names.table(table, names)
-        return _cut_to(table, parts)
+
+    def _stored(self, file: pq.ParquetFile, names: Sequence[str]) -> tuple[list[str], bool]:
+        """What columns are called in a file, and whether one is the name of the file."""
+        stored = self.files.names.in_files(names)
+        is_named = lacks_name(stored, file.schema_arrow.names)
+        return [name for name in stored if not is_named or name != FILENAME], is_named
+
+    def _renamed(
+        self, table: pa.Table, file: int, names: Sequence[str], is_named: bool
+    ) -> pa.Table:
+        """Columns of a file, as they are called here."""
+        if is_named:
+            return named(table, self.files.paths[file], names)
+        return self.files.names.table(table, names)
+
+    def _of_file(self, parts: Parts, names: Sequence[str], threads: bool) -> pa.Table:
+        file = int(parts.places.file[0])
+        with self._opened(file) as open_file:
+            stored, is_named = self._stored(open_file, names)
+            table = _row_groups(open_file, parts.places.index.tolist(), stored, threads)
+        return _cut_to(self._renamed(table, file, names, is_named), parts)
 
 
 def _row_numbers(parts: Parts) -> tuple[np.ndarray, np.ndarray]:

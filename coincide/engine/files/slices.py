@@ -9,7 +9,7 @@ The plan is a few arrays, with one entry a row group or a slice, and goes whole 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -214,6 +214,12 @@ class Parts:
         """Some of them."""
         return Parts(self.places.take(index), self.start[index], self.stop[index])
 
+    def in_runs(self, rows: int) -> Iterator[Parts]:
+        """Runs of them, each of row groups of about as many rows, or of one."""
+        ends = np.cumsum(self.places.rows)
+        edges = np.flatnonzero(np.diff(ends // rows)) + 1
+        return (self.take(run) for run in np.split(np.arange(ends.size), edges) if run.size)
+
     @property
     def are_whole(self) -> bool:
         """Whether no row is left out."""
@@ -275,24 +281,38 @@ def direct_plan(
     slice_rows: int,
 ) -> DirectPlan:
     """Cut the left row groups into slices of about equal work, in order of time."""
+    (plan,) = direct_plans(
+        left, [(right, window)], parallelism=parallelism, slices=slices, slice_rows=slice_rows
+    )
+    return plan
+
+
+def direct_plans(
+    left: RowGroups,
+    rights: Sequence[tuple[RowGroups, Window]],
+    *,
+    parallelism: int,
+    slices: int | None,
+    slice_rows: int,
+) -> list[DirectPlan]:
+    """The same slices for several right streams, by the window of each; a plan for each of these."""
     # Time and memory grow with the number of row groups and of slices, not with their product.
-    rows = int(left.places.rows.sum() + right.places.rows.sum())
+    rows = int(left.places.rows.sum() + sum(right.places.rows.sum() for right, _ in rights))
     places, spans = left.places.take(left.in_time), left.likely.take(left.in_time)
-    work = places.rows + _rows_near(spans, right, window)
+    work = places.rows + sum(_rows_near(spans, *each) for each in rights)
     cuts = _cut(places, work, slices or _slices_for(rows, parallelism, slice_rows))
     first, last = _touched(_ends(places), cuts)
-    owners, readers = _readers(_spans_of(spans, first, last), right.spans, window)
-    order = np.argsort(owners, kind="stable")
-    owned = np.searchsorted(owners[order], np.arange(cuts.size))
-    ends = _ends(places)
-    decoded = int((ends[last] - ends[first]).sum())
-    decoded += int(np.maximum(readers, 1) @ right.places.rows)
-    return DirectPlan(
-        Slices(places, cuts, owned),
-        right.places.take(order),
-        right.spans.take(order),
-        decoded / max(rows, 1),
-    )
+    spans, ends = _spans_of(spans, first, last), _ends(places)
+    decoded, found = int((ends[last] - ends[first]).sum()), []
+    for right, window in rights:
+        owners, readers = _readers(spans, right.spans, window)
+        order = np.argsort(owners, kind="stable")
+        owned = np.searchsorted(owners[order], np.arange(cuts.size))
+        decoded += int(np.maximum(readers, 1) @ right.places.rows)
+        found.append(
+            (Slices(places, cuts, owned), right.places.take(order), right.spans.take(order))
+        )
+    return [DirectPlan(*each, decoded / max(rows, 1)) for each in found]
 
 
 def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.engine.join.pair_filter import GivenWhere
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.room import check_most
 from coincide.engine.sequences.arguments import (
     CheckTable,
@@ -28,23 +29,22 @@ from coincide.engine.sequences.arguments import (
     windows_between,
 )
 from coincide.engine.sequences.job import TuplesJob
-from coincide.engine.sequences.links import Links, Reader
+from coincide.engine.sequences.links import Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
 from coincide.engine.sequences.walk import (
     ExactJudge,
     Found,
     Judge,
     Sizes,
-    Tuples,
     Walk,
     WholeJudge,
-    followed,
 )
 from coincide.model.condition import Confidence, Within
-from coincide.model.counters import runs_of_about
-from coincide.model.errors import ConditionError
+from coincide.model.counters import offsets_of, runs_of_about
+from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions, check_truth
 from coincide.model.remembered import remembered
+from coincide.model.sequences.making import Decision, Demands, Links, Made, Step, Tuples
 from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole
 
 _CURE = "Narrow the width, raise the confidence, or name more keys"
@@ -64,6 +64,12 @@ class CoincidenceArguments:
     def __post_init__(self) -> None:
         check_apart(self.streams)
         check_truth("probability", self.probability)
+
+    def why_whole(self, place: int) -> str:
+        """Why a row takes more events of a stream than its own one; nothing if it takes no other."""
+        if self.at_least == len(self.streams):
+            return ""
+        return f"{argument('at_least', self.at_least)} also tells of sets without an event of each stream"
 
     @property
     def told(self) -> range:
@@ -103,9 +109,14 @@ class CoincidenceJob(TuplesJob):
         """As in `TuplesJob`: the first event of a set may be of any stream."""
         return range(len(self.streams))
 
+    @property
+    def joins(self) -> dict[Places, JoinSpec]:
+        """As in `TuplesJob`."""
+        return self._specs
+
     def near(self, place: int) -> dict[int, tuple[int, int]]:
         """As in `TuplesJob`."""
-        return {other: self._window(other, place) for other in self.anchors if other != place}
+        return {other: self.between(other, place) for other in self.anchors if other != place}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """As in `TuplesJob`: sets of most streams first."""
@@ -124,9 +135,9 @@ class CoincidenceJob(TuplesJob):
             return
         for other in set(range(len(self.streams))).difference(members):
             self._link(self._nearest(members, other)[1], other)  # before threads share it
-        possible = partial(self._are_near, members)
+        steps = [Step(link, i, self._near(members[: i + 2])) for i, link in enumerate(links)]
         is_own = self._reader.stream(members[0]).is_own
-        walk = Walk(links, possible, self._judge(members), self._at_once, is_own)
+        walk = Walk(self._maker, steps, self._judge(members), self._at_once, is_own)
         finish = partial(self._finished, members)
         for sizes, (batches, doubted) in walk.found(finish, self._threads):
             size = sum(batch.num_rows for batch in batches)
@@ -166,35 +177,40 @@ class CoincidenceJob(TuplesJob):
         for i, other in enumerate(others):
             larger = (*members, other)
             judge = self._judge(larger)
-            for grown, own in self._grown(members, other, part, origins, is_part):
-                holds, _, more = judge.verdicts(grown)
-                doubted += more
-                is_part[own if holds is None else own[holds]] = True
+            first = judge.decision if self._condition is None else None
+            for made, roots in self._grown(members, other, first, part, origins, is_part):
+                if self._condition is None:
+                    found = judge.found(made)
+                else:
+                    decided = self._maker.make(made.tuples, [], judge.decision, tells=True)
+                    found, roots = judge.found(decided), roots[made.parents]
+                doubted += found.doubted
+                is_part[roots[found.parents]] = True
                 # What no condition is on is in a larger set only if it is in one of one event more.
                 if self._condition is not None:
-                    doubted += self._mark_parts(larger, others[i + 1 :], grown, own, is_part)
+                    more = self._mark_parts(larger, others[i + 1 :], made.tuples, roots, is_part)
+                    doubted += more
         return doubted
 
     def _grown(
         self,
         members: tuple[int, ...],
         other: int,
+        decision: Decision | Demands | None,
         part: Tuples,
         origins: np.ndarray,
         is_part: np.ndarray,
-    ) -> Iterator[tuple[Tuples, np.ndarray]]:
-        """Tuples with each event of another stream near them, some at a time; and their origins."""
-        open_ones = ~is_part[origins]
-        part, origins = part.where(open_ones), origins[open_ones]
+    ) -> Iterator[tuple[Made, np.ndarray]]:
+        """Tuples with each event of another stream near them, some at a time; origins of their parents."""
+        open_ones = np.flatnonzero(~is_part[origins])
+        part, origins = part.of(open_ones), origins[open_ones]
         place, nearest = self._nearest(members, other)
         link = self._link(nearest, other)
+        step = Step(link, place, self._near((*members, other)))
         sizes = (link.ends - link.begins)[part.rows[place]]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        for run in runs_of_about(offsets, self._at_once) if part.size else ():
-            grown, parents = followed(part.of(slice(*run)), link, place, tells=True)
-            near = self._are_near((*members, other), grown.rows)
-            if near.any():
-                yield grown.where(near), origins[run[0] + parents[near]]
+        for run in runs_of_about(offsets_of(sizes), self._at_once) if part.size else ():
+            made = self._maker.make(part.of(slice(*run)), [step], decision, tells=True)
+            yield made, origins[slice(*run)]
 
     def _link(self, left: int, right: int) -> Links:
         """The links of two streams, whichever of them comes first."""
@@ -204,22 +220,14 @@ class CoincidenceJob(TuplesJob):
             self._links[pair] = self._links[right, left].mirrored(size)
         return self._links[pair]
 
-    def _are_near(self, members: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
-        """Sets that may be within the width of each other, by where their times can be."""
-        # The last event is new, and the others are near each other.
-        last = len(rows) - 1
-        new = self._reader.stream(members[last]).side
-        earliest, latest = new.min_time[rows[last]], new.max_time[rows[last]]
-        found = np.ones(earliest.size, bool)
-        for k in range(last):
-            side = self._reader.stream(members[k]).side
-            lo, hi = self._window(members[k], members[last])
-            found &= earliest - side.max_time[rows[k]] <= hi
-            found &= latest - side.min_time[rows[k]] >= lo
-        return found
+    def _near(self, members: tuple[int, ...]) -> Demands:
+        """That the last event of a set may be near all others, which are near each other."""
+        *others, last = members
+        windows = [(k, *self.between(other, last)) for k, other in enumerate(others)]
+        return Demands(members, tuple(windows))
 
-    def _window(self, left: int, right: int) -> tuple[int, int]:
-        """The window on the time from an event of one stream to that of another, ticks."""
+    def between(self, left: int, right: int) -> tuple[int, int]:
+        """As in `TuplesJob`."""
         is_turned = left > right
         window = self._specs[(right, left) if is_turned else (left, right)].window
         return (-window.hi, -window.lo) if is_turned else (window.lo, window.hi)
@@ -238,19 +246,19 @@ class CoincidenceJob(TuplesJob):
         sides = [self._reader.stream(k).side for k in members]
         if all(side.are_instants for side in sides):
             return ExactJudge(None)  # those are within the width that may be
-        laws, numbers = self._reader.laws
         if self._width is not None and len(members) > 2:
             width = np.array([self._width])
             whole = Whole(GATHERING, -width, width)
         else:
             pairs = [*pairwise(members), (members[0], members[-1])][: 2 * len(members) - 3]
             lows, highs = (
-                np.array(e) for e in zip(*(self._window(*p) for p in pairs), strict=True)
+                np.array(e) for e in zip(*(self.between(*p) for p in pairs), strict=True)
             )
             whole = Whole(CHAIN if len(members) == 2 else TRIANGLE, lows, highs)
-        times, own = [side.max_time for side in sides], [numbers[k] for k in members]
-        confidence, wants = self.streams.confidence, self.probability
-        return WholeJudge(whole, times, own, laws, confidence, wants, has_steps=False)
+        laws, confidence = self._reader.laws[0], self.streams.confidence
+        return WholeJudge(
+            whole, members, self._events, laws, confidence, self.probability, has_steps=False
+        )
 
     def summary(self) -> SequenceSummary:
         """What was done."""
@@ -307,7 +315,7 @@ def coincidence_tables(
         `correlate_tables` takes, or an Arrow expression. Columns are null where a set has no event of the
         table. A set for which it is null or false does not count, so its parts may be in the output.
     backend : {"auto", "cpu", "gpu"}
-        What finds pairs. Sets are made of them by the CPU.
+        What finds pairs, and makes sets of them.
     options : CorrelateOptions
         What numbers in time columns count, what becomes of invalid rows, and how it runs.
     report : SequenceReport, optional

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,11 @@ import pyarrow as pa
 
 from coincide.engine.events.sides import Side
 from coincide.engine.join.pair_filter import PairFilter
-from coincide.engine.sequences.walk import Judge, Possible, Tuples
+from coincide.engine.sequences.walk import Found, Judge
+from coincide.model.sequences.making import Decision, Demands, Made
+
+Meets = Callable[[np.ndarray], np.ndarray]
+"""From the rows of tuples to which of them meet a condition: bool array."""
 
 
 class Condition:
@@ -20,7 +24,7 @@ class Condition:
     def __init__(self, where: PairFilter, sides: Sequence[Side]) -> None:
         self._where, self._columns, self._kinds = where, where.read(sides), where.kinds_as_read
 
-    def of(self, members: Sequence[int]) -> Possible:
+    def of(self, members: Sequence[int]) -> Meets:
         """The test of tuples of some streams; the columns of all others are null."""
         return partial(self._met, members)
 
@@ -40,19 +44,19 @@ class ConditionJudge(Judge):
     """Tuples that hold as a whole, and meet a condition."""
 
     judge: Judge
-    meets: Possible
+    meets: Meets
 
     @property
     def keeps_chances(self) -> bool:  # type: ignore[override]
         """As in `Judge`."""
         return self.judge.keeps_chances
 
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
+    @property
+    def decision(self) -> Decision | Demands | None:
+        """As in `Judge`."""
+        return self.judge.decision
+
+    def found(self, made: Made) -> Found:
         """As in `Judge`. A condition that has no value is an error only of what holds."""
-        holds, probability, doubted = self.judge.verdicts(given)
-        if holds is None:
-            return self.meets(given.rows), probability, doubted
-        places = np.flatnonzero(holds)
-        found = np.zeros(given.size, bool)
-        found[places] = self.meets(given.rows[:, places])
-        return found, probability, doubted
+        found = self.judge.found(made)
+        return found.where(self.meets(found.rows))

@@ -16,17 +16,21 @@ from coincide.engine.events.rows import Gather, cuts, total_bytes
 from coincide.engine.events.sides import like_width
 from coincide.engine.join.pair_filter import PairFilter
 from coincide.engine.join.spec import check_output_names
+from coincide.engine.join.timing import JoinSpec
 from coincide.engine.sequences.arguments import Places, Streams
 from coincide.engine.sequences.condition import Condition, ConditionJudge
-from coincide.engine.sequences.links import Links, Reader, TableReader
+from coincide.engine.sequences.links import Reader, TableReader
 from coincide.engine.sequences.reports import SequenceSummary
-from coincide.engine.sequences.walk import Judge, Sizes
+from coincide.engine.sequences.walk import Judge, Maker, ResilientMaker, Sizes, maker_of
 from coincide.model.remembered import remembered
+from coincide.model.sequences.making import Links, StreamEvents
 from coincide.model.threads import all_cores
 from coincide.model.units import Tick
 
 _AT_ONCE = 1 << 18
 """Tuples at once: their rows stay near the core that makes them."""
+_AT_ONCE_ON_GPU = 1 << 22
+"""Likewise: enough to keep a GPU busy. They take some hundred megabytes there."""
 
 
 class TuplesJob(ABC):
@@ -58,7 +62,34 @@ class TuplesJob(ABC):
 
     @property
     def _at_once(self) -> int:
-        return self.streams.options.batch_pairs or _AT_ONCE
+        usual = _AT_ONCE_ON_GPU if isinstance(self._maker, ResilientMaker) else _AT_ONCE
+        return self.streams.options.batch_pairs or usual
+
+    @remembered
+    def _are_instants(self) -> bool:
+        """Whether the times of all streams are exact."""
+        return all(self._reader.stream(k).side.are_instants for k in range(len(self.streams)))
+
+    @remembered
+    def _events(self) -> list[StreamEvents]:
+        """The events of all streams, once links were looked for."""
+        laws = None if self._are_instants else self._reader.laws[1]
+        several = {k for twins in self.streams.twins for k in twins}
+        found = []
+        for k in range(len(self.streams)):
+            stream = self._reader.stream(k)
+            side = stream.side
+            # Rows without a key lie elsewhere in the order of time: keys may be others there.
+            numbers = stream.numbers(np.arange(len(side))) if k in several else None
+            own = None if laws is None else laws[k]
+            found.append(StreamEvents(side.min_time, side.max_time, numbers, own))
+        return found
+
+    @remembered
+    def _maker(self) -> Maker:
+        """What makes tuples of links."""
+        buckets = None if self._are_instants else self._reader.laws[0].buckets
+        return maker_of(self.streams.backend, self._events, buckets)
 
     @remembered
     def _keys(self) -> list[list[Gather]]:
@@ -136,6 +167,15 @@ class TuplesJob(ABC):
     @abstractmethod
     def anchors(self) -> range:
         """The streams whose event can be the first of a tuple, by which it is known."""
+
+    @property
+    @abstractmethod
+    def joins(self) -> dict[Places, JoinSpec]:
+        """The joins by which links are found, by the streams that they join."""
+
+    @abstractmethod
+    def between(self, left: int, right: int) -> tuple[int, int]:
+        """The window, ticks, on the time from an event of one stream to that of another of its tuple."""
 
     @abstractmethod
     def near(self, place: int) -> dict[int, tuple[int, int]]:

@@ -21,47 +21,12 @@ from coincide.model.errors import ConditionError, option
 from coincide.model.ordering import ascends, stable_order
 from coincide.model.remembered import remembered
 from coincide.model.sequences.laws import Laws
+from coincide.model.sequences.making import Links
 from coincide.model.templates.template import TemplateTable
 from coincide.model.threads import in_order
 from coincide.model.units import Tick
 
 _PAIRS_OF_A_RUN = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class Links:
-    """The pairs of a stream with the next one that reach the confidence.
-
-    Parameters
-    ----------
-    order : int64 array, shape (n_left,)
-        Left rows, neighbours in time and key next to each other.
-    begins, ends : int64 arrays, shape (n_left,)
-        Where in `targets` the links of each left row are.
-    targets : int64 array, shape (links,)
-        Right rows.
-    chances : float64 array, shape (links,), or None
-        Probabilities of the links; None where the times of all streams are exact.
-    """
-
-    order: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-    targets: np.ndarray
-    chances: np.ndarray | None
-
-    def mirrored(self, size: int) -> Links:
-        """The same links by the row of the second stream, whose size is given."""
-        order = np.argsort(self.targets, kind="stable")
-        ascending = self.targets[order]
-        begins, ends = (
-            np.searchsorted(ascending, np.arange(size), side=side) for side in ("left", "right")
-        )
-        # Links of a left row lie together, and left rows as `order` has them.
-        counts = (self.ends - self.begins)[self.order]
-        sources = np.repeat(self.order, counts)
-        chances = None if self.chances is None else self.chances[order]
-        return Links(np.arange(size), begins, ends, sources[order], chances)
 
 
 @dataclass(frozen=True, eq=False)

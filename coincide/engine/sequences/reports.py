@@ -37,6 +37,10 @@ class SequenceSummary(Told):
         Whether finding no sequence is no news, as events without one were asked for.
     has_condition : bool
         Whether tuples also had to meet a condition on their columns.
+    way : str
+        How events met on Spark: ``"files"``, ``"broadcast"`` or ``"exchange"``; nothing in one process.
+    why : str
+        Why this way was taken.
     """
 
     streams: Mapping[str, SideCounts]
@@ -48,6 +52,11 @@ class SequenceSummary(Told):
     tick: Tick = field(repr=False)
     may_be_none: bool = False
     has_condition: bool = False
+    way: str = ""
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "why", Words(self.why))
 
     @property
     def lines(self) -> list[Line]:
@@ -57,6 +66,8 @@ class SequenceSummary(Told):
             for name, counts in self.streams.items()
         ]
         links = [(name, f"{count:,} links") for name, count in self.links.items()]
+        if self.way:
+            rows.append(("way", f"{self.way}: {marked(self.why)}"))
         if self.found is None:
             return rows
         tried = f"{self.tried:,}"

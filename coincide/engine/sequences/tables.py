@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, pairwise
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from coincide.engine.sequences.arguments import (
     CheckTable,
     ColumnsOfAll,
     KeysOfAll,
+    Places,
     SequenceEmit,
     SequenceHow,
     SequencePrefer,
@@ -33,10 +33,11 @@ from coincide.engine.sequences.arguments import (
 from coincide.engine.sequences.job import TuplesJob
 from coincide.engine.sequences.links import Reader
 from coincide.engine.sequences.reports import SequenceReport, SequenceSummary
-from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Tuples, Walk, WholeJudge
+from coincide.engine.sequences.walk import ExactJudge, Found, Judge, Sizes, Walk, WholeJudge
 from coincide.model.condition import Confidence, TimingCondition, Window, Within
 from coincide.model.errors import ConditionError, argument
 from coincide.model.options import Backend, CorrelateOptions
+from coincide.model.sequences.making import Demands, Step, Tuples
 from coincide.model.sequences.wholes import CHAIN, TRIANGLE, Whole
 
 T = TypeVar("T")
@@ -67,6 +68,17 @@ class SequenceArguments:
     def tells_of_firsts(self) -> bool:
         """Whether the output has a row for each first event, not for each sequence."""
         return self.how == "anti" or self.emit == "counts"
+
+    def why_whole(self, place: int) -> str:
+        """Why a row takes more events of a stream than its own one; nothing if it takes no other."""
+        is_best = self.emit == "best"
+        if place == 0 or not (self.tells_of_firsts or is_best):
+            return ""
+        what = argument("how", self.how) if self.how == "anti" else argument("emit", self.emit)
+        return (
+            f"{what} looks at all events of {self.streams.names[place]} for each of"
+            f" {self.streams.names[0]}"
+        )
 
     @property
     def told(self) -> range:
@@ -143,13 +155,23 @@ class SequenceJob(TuplesJob):
 
     def near(self, place: int) -> dict[int, tuple[int, int]]:
         """As in `TuplesJob`: what the steps up to there take together, and no more than the whole may."""
-        if place == 0:
-            return {}
-        steps = self._steps[:place]
+        return {0: self.between(0, place)} if place else {}
+
+    def between(self, left: int, right: int) -> tuple[int, int]:
+        """As in `TuplesJob`: what the steps from one to the other take together."""
+        if left > right:
+            lo, hi = self.between(right, left)
+            return -hi, -lo
+        steps = self._steps[left:right]
         lo, hi = sum(step.lo for step in steps), sum(step.hi for step in steps)
-        if self._total is not None and place == len(self.streams) - 1:
+        if self._total is not None and right - left == len(self.streams) - 1:
             lo, hi = max(lo, self._total[0]), min(hi, self._total[1])
-        return {0: (lo, hi)}
+        return lo, hi
+
+    @property
+    def joins(self) -> dict[Places, JoinSpec]:
+        """As in `TuplesJob`."""
+        return {(i, i + 1): spec for i, spec in enumerate(self._specs)}
 
     @property
     def specs(self) -> list[JoinSpec]:
@@ -184,10 +206,9 @@ class SequenceJob(TuplesJob):
 
     def _begin(self) -> None:
         """Look for the links of all steps."""
-        specs = enumerate(self._specs)
-        self.links = {(i, i + 1): self._reader.links(i, i + 1, spec) for i, spec in specs}
-        possible, is_own = self._are_different if self.streams.twins else None, self._is_own
-        self._walk = Walk([*self.links.values()], possible, self._judge(), self._at_once, is_own)
+        self.links = {pair: self._reader.links(*pair, spec) for pair, spec in self.joins.items()}
+        steps = [Step(links, i, self._different(i + 1)) for (i, _), links in self.links.items()]
+        self._walk = Walk(self._maker, steps, self._judge(), self._at_once, self._is_own)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """As in `TuplesJob`."""
@@ -219,37 +240,28 @@ class SequenceJob(TuplesJob):
         size = tuples * fixed_bytes(self.schema.types)
         limit.expect(Expected(tuples, tuples, size), is_last=True)
 
-    def _are_different(self, rows: np.ndarray) -> np.ndarray:
-        """Tuples that end with an event that they do not have already."""
-        last, found = len(rows) - 1, np.ones(rows[0].size, bool)
-        for own, other in self.streams.twins:
-            if other == last:
-                # Rows without a key lie elsewhere in the order of time: keys may be others there.
-                one, two = (self._reader.stream(k) for k in (own, last))
-                found &= one.numbers(rows[own]) != two.numbers(rows[last])
-        return found
+    def _different(self, last: int) -> Demands | None:
+        """What tells the last event from those that the tuple has; None if no stream is at two places."""
+        others = tuple(own for own, other in self.streams.twins if other == last)
+        return Demands(tuple(range(last + 1)), others=others) if others else None
 
     def _judge(self) -> Judge:
         return self._tested(self._judge_of_times(), range(len(self.streams)))
 
     def _judge_of_times(self) -> Judge:
         n, arguments = len(self.streams), self.arguments
-        sides = [self._reader.stream(k).side for k in range(n)]
-        times, keeps = [side.max_time for side in sides], arguments.link_probability
-        if all(side.are_instants for side in sides):
-            holds = (
-                None if self._total is None else partial(_takes, times[0], times[-1], self._total)
-            )
-            return ExactJudge(holds, keeps)
+        streams, keeps = tuple(range(n)), arguments.link_probability
+        if self._are_instants:
+            total = self._total
+            return ExactJudge(None if total is None else Demands(streams, ((0, *total),)), keeps)
         windows = [(window.lo, window.hi) for window in self._steps]
         if self._total is not None:
             windows.append(self._total)
         lows, highs = (np.array(ends, np.int64) for ends in zip(*windows, strict=True))
         whole = Whole(CHAIN if self._total is None else TRIANGLE, lows, highs)
-        laws, numbers = self._reader.laws
         wants = arguments.probability or arguments.emit == "best"
-        confidence = self.streams.confidence
-        return WholeJudge(whole, times, numbers, laws, confidence, wants, keeps)
+        laws, confidence = self._reader.laws[0], self.streams.confidence
+        return WholeJudge(whole, streams, self._events, laws, confidence, wants, keeps)
 
     def _found(self, finish: Callable[[Found], T], *, is_whole: bool = False) -> Iterator[T]:
         """What is made of the sequences, while they are counted; all of them are in the output or not."""
@@ -331,14 +343,6 @@ class SequenceJob(TuplesJob):
         return self._summary(self.links, may_be_none=self.arguments.how == "anti")
 
 
-def _takes(
-    first: np.ndarray, last: np.ndarray, total: tuple[int, int], rows: np.ndarray
-) -> np.ndarray:
-    """Tuples of exact times that take as long in all as they may."""
-    passed = last[rows[-1]] - first[rows[0]]
-    return (passed >= total[0]) & (passed <= total[1])
-
-
 def sequence_tables(
     tables: Sequence[Any] | Mapping[str, Any],
     windows: Sequence[GivenWindow],
@@ -406,7 +410,7 @@ def sequence_tables(
         With ``emit="best"``, the most probable sequence, or the one whose last event is the earliest or
         latest by its midpoint. Then the other of the two decides, then the rows of the tables.
     backend : {"auto", "cpu", "gpu"}
-        What finds the links. Sequences are made of them by the CPU.
+        What finds the links, and makes sequences of them.
     options : CorrelateOptions
         What numbers in time columns count, what becomes of invalid rows, and how it runs.
         ``batch_pairs`` bounds the sequences that are made at once, and ``max_pairs`` all of them.

@@ -4,67 +4,65 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from coincide.engine.sequences.links import Links
-from coincide.model.counters import runs_of_about
+from coincide.engine.backends import load_task_backend
+from coincide.engine.resilient import GPU, Resilient
+from coincide.model.counters import offsets_of, runs_of_about
 from coincide.model.errors import MemoryBudgetError
 from coincide.model.probability import DECISION_SLACK
 from coincide.model.remembered import remembered
+from coincide.model.sequences.deciding import NO, UNKNOWN, YES
 from coincide.model.sequences.laws import Laws
-from coincide.model.sequences.wholes import CHAIN, Whole, chain_work, doubt
+from coincide.model.sequences.making import (
+    Decision,
+    Demands,
+    Made,
+    Step,
+    StreamEvents,
+    TupleMaker,
+    Tuples,
+)
+from coincide.model.sequences.wholes import Whole, doubt
+from coincide.model.templates.template import Buckets
 from coincide.model.threads import in_order
-from cpu_fallback.sequences.kernels import NO, UNKNOWN, YES, count_ways, grow, judge
+from cpu_fallback.sequences.kernels import count_ways
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class Tuples:
-    """Tuples of events as they grow.
+class ResilientMaker(Resilient[TupleMaker]):
+    """A maker on the GPU; the CPU takes over where that has no memory."""
 
-    Parameters
-    ----------
-    rows : int64 array, shape (n, tuples)
-        The row of each stream so far.
-    chances : float64 array, shape (n - 1, tuples)
-        That of each link between them; shape (0, tuples) where times are exact.
-    """
+    def make(
+        self,
+        part: Tuples,
+        steps: Sequence[Step],
+        decision: Decision | Demands | None,
+        *,
+        tells: bool = False,
+    ) -> Made:
+        """As in `TupleMaker`."""
+        return self._do(lambda maker: maker.make(part, steps, decision, tells=tells))
 
-    rows: np.ndarray
-    chances: np.ndarray
 
-    @classmethod
-    def begun(cls, rows: np.ndarray) -> Tuples:
-        """Tuples of one event each."""
-        return cls(rows.reshape(1, -1), np.empty((0, rows.size)))
+Maker = TupleMaker | ResilientMaker
 
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return self.rows.shape[1]
 
-    @property
-    def step(self) -> int:
-        """How many links they have followed."""
-        return len(self.rows) - 1
+def maker_of(backend: str, events: Sequence[StreamEvents], buckets: Buckets | None) -> Maker:
+    """What makes tuples, on a backend."""
 
-    def of(self, places: np.ndarray | slice) -> Tuples:
-        """Some of them."""
-        if isinstance(places, slice):
-            rows, chances = (each[:, places] for each in (self.rows, self.chances))
-        else:
-            rows, chances = (each.take(places, axis=1) for each in (self.rows, self.chances))
-        # Kernels are compiled for one kind of arrays.
-        return Tuples(np.ascontiguousarray(rows), np.ascontiguousarray(chances))
+    def make(package: str) -> TupleMaker:
+        maker: TupleMaker = import_module(package).TupleMaker(events, buckets)
+        return maker
 
-    def where(self, holds: np.ndarray) -> Tuples:
-        """Those for which something holds: a bool array."""
-        return self if holds.all() else self.of(np.flatnonzero(holds))
+    package = load_task_backend(backend).__name__
+    return ResilientMaker(make) if package == GPU else make(package)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +76,15 @@ class Found:
         The probability of the whole; None where no one asked, and of exact times.
     tried, doubted : int
         Tuples that links made, and those that floats could not decide.
+    parents : int64 array, shape (tuples,), or None
+        The tuple from which each grew, where that was asked for.
     """
 
     tuples: Tuples
     chance: np.ndarray | None
     tried: int
     doubted: int
+    parents: np.ndarray | None = None
 
     @property
     def size(self) -> int:
@@ -97,8 +98,10 @@ class Found:
 
     def of(self, places: np.ndarray) -> Found:
         """Some of them."""
-        chance = None if self.chance is None else self.chance[places]
-        return Found(self.tuples.of(places), chance, self.tried, self.doubted)
+        chance, parents = (
+            None if each is None else each[places] for each in (self.chance, self.parents)
+        )
+        return replace(self, tuples=self.tuples.of(places), chance=chance, parents=parents)
 
     def where(self, holds: np.ndarray) -> Found:
         """Those for which something holds: a bool array."""
@@ -111,28 +114,22 @@ class Found:
 
 
 class Judge(ABC):
-    """Decides which tuples hold as a whole."""
+    """Tells which tuples hold as a whole."""
 
     keeps_chances: bool = False
     """Whether someone asks for the chances of links."""
 
+    @property
     @abstractmethod
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """Which qualify, their probabilities, and how many floats could not decide."""
-        # Bool and float64 arrays, shape (tuples,). None: all do, and they have no probabilities. A
-        # probability of what bounds decided is NaN.
+    def decision(self) -> Decision | Demands | None:
+        """What a maker decides."""
 
-    def found(self, part: Tuples) -> Found:
-        """Those that qualify."""
-        holds, probability, doubted = self.verdicts(part)
+    def found(self, made: Made) -> Found:
+        """What qualifies among what a maker decided."""
+        tuples = made.tuples
         if not self.keeps_chances:
-            part = Tuples(part.rows, part.chances[:0])
-        found = Found(part, probability, part.size, doubted)
-        return found if holds is None else found.where(holds)
-
-
-Possible = Callable[[np.ndarray], np.ndarray]
-"""From the rows of tuples that grow to which of them may still qualify: bool array."""
+            tuples = Tuples(tuples.rows, tuples.chances[:0])
+        return Found(tuples, None, made.tried, 0, made.parents)
 
 
 class Sizes(NamedTuple):
@@ -152,22 +149,22 @@ class Walk:
 
     def __init__(
         self,
-        links: Sequence[Links],
-        possible: Possible | None,
+        maker: Maker,
+        steps: Sequence[Step],
         judge: Judge,
         at_once: int,
         is_own: np.ndarray | None = None,
     ) -> None:
         # `is_own`: which first events tuples begin with; None: all.
-        self._links, self._possible, self._judge, self._at_once = links, possible, judge, at_once
+        self._maker, self._steps, self._judge, self._at_once = maker, steps, judge, at_once
         self._is_own = is_own
 
     @remembered
     def _ways(self) -> list[np.ndarray]:
         """How many tuples go on from each row of each stream but the last: int64 arrays."""
-        last = self._links[-1]
-        found = [last.ends - last.begins]
-        for link in self._links[-2::-1]:
+        links = [step.links for step in self._steps]
+        found = [links[-1].ends - links[-1].begins]
+        for link in links[-2::-1]:
             ways = np.empty(link.begins.size, np.int64)
             count_ways(link.begins, link.ends, link.targets, found[0], ways)
             found.insert(0, ways)
@@ -178,9 +175,8 @@ class Walk:
     @property
     def are_all(self) -> bool:
         """Whether every tuple that links make qualifies."""
-        return (
-            self._possible is None and isinstance(self._judge, ExactJudge) and not self._judge.holds
-        )
+        is_told = isinstance(self._judge, ExactJudge) and self._judge.decision is None
+        return is_told and all(step.demands is None for step in self._steps)
 
     @property
     def ways(self) -> np.ndarray:
@@ -204,11 +200,12 @@ class Walk:
 
     def found(self, finish: Callable[[Found], T], threads: int) -> Iterator[tuple[Sizes, T]]:
         """What is made of what qualifies, some first events after the others, and how many there are."""
-        order = self._links[0].order
+        order = self._steps[0].links.order
         begun = Tuples.begun(order[self._ways[0][order] > 0])
 
         def make(part: Tuples) -> list[tuple[Sizes, T]]:
-            found = self._whole(part)
+            made = self._maker.make(part, self._steps[part.step :], self._judge.decision)
+            found = self._judge.found(made)
             return [(Sizes(found.tried, found.doubted, found.size), finish(found))]
 
         return in_order(make, self._parts(begun), threads)
@@ -217,58 +214,33 @@ class Walk:
         """Tuples that have begun, in parts whose whole tuples fit at once."""
         if begun.size == 0:
             return
-        if begun.step == len(self._links):
+        if begun.step == len(self._steps):
             yield begun
             return
         ways = np.minimum(self._ways[begun.step][begun.rows[-1]], self._at_once)
         # One that does not go on would hide one after it that goes on too often.
-        begun, ways = begun.where(ways > 0), ways[ways > 0]
-        offsets = np.concatenate([[0], np.cumsum(ways)])
-        for run in runs_of_about(offsets, self._at_once):
+        going = np.flatnonzero(ways)
+        begun, ways = begun if going.size == begun.size else begun.of(going), ways[going]
+        for run in runs_of_about(offsets_of(ways), self._at_once):
             part = begun.of(slice(*run))
             if ways[run[0]] < self._at_once:
                 yield part
             else:  # one event alone has too many
-                yield from self._parts(self._grown(part))
-
-    def _whole(self, part: Tuples) -> Found:
-        while part.step < len(self._links):
-            part = self._grown(part)
-        return self._judge.found(part)
-
-    def _grown(self, part: Tuples) -> Tuples:
-        """The same tuples with each next event that a link leads to."""
-        grown, _ = followed(part, self._links[part.step], part.step)
-        return grown if self._possible is None else grown.where(self._possible(grown.rows))
-
-
-def followed(
-    part: Tuples, link: Links, place: int, *, tells: bool = False
-) -> tuple[Tuples, np.ndarray]:
-    """Tuples with each event to which a link leads from their event at a place; if asked, which grew."""
-    last = part.rows[place]
-    size = int((link.ends[last] - link.begins[last]).sum())
-    links = part.chances.shape[0] + (link.chances is not None)
-    grown = Tuples(np.empty((len(part.rows) + 1, size), np.int64), np.empty((links, size)))
-    chances = np.empty(0) if link.chances is None else link.chances
-    parents = np.empty(size if tells else 0, np.int64)
-    grow(
-        place, (link.begins, link.ends, link.targets, chances), part.rows, part.chances, parents,
-        grown.rows, grown.chances,
-    )  # fmt: skip
-    return grown, parents
+                step = self._steps[part.step]
+                yield from self._parts(self._maker.make(part, [step], None).tuples)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactJudge(Judge):
-    """Tuples of exact times: links hold, and so does what else may be asked of the whole."""
+    """Tuples of exact times: links hold, and so do the demands on the whole."""
 
-    holds: Possible | None
+    demands: Demands | None
     keeps_chances: bool = False
 
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """As `Judge`."""
-        return None if self.holds is None else self.holds(given.rows), None, 0
+    @property
+    def decision(self) -> Demands | None:
+        """As in `Judge`."""
+        return self.demands
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,55 +248,52 @@ class WholeJudge(Judge):
     """Tuples by the probability of the whole: floats decide, and fractions where these cannot tell."""
 
     whole: Whole
-    times: Sequence[np.ndarray]
-    numbers: Sequence[np.ndarray]
+    streams: tuple[int, ...]
+    events: Sequence[StreamEvents]  # Those of all streams
     laws: Laws
     confidence: float
     wants: bool
     keeps_chances: bool = False
-    has_steps: bool = True  # the links of a tuple are the steps of the whole
+    has_steps: bool = True  # The links of a tuple are the steps of the whole
 
     @remembered
-    def _streams(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the events of each stream begin in the last edges and laws of all; and these."""
-        begins = np.cumsum([0, *(each.size for each in self.times[:-1])])
-        return begins, np.concatenate(self.times), np.concatenate(self.numbers)
-
-    @remembered
-    def _edges(self) -> np.ndarray:
-        return np.array([self.laws.most_edges(each) for each in self.numbers])
-
-    def verdicts(self, given: Tuples) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """As `Judge`."""
-        whole, size = self.whole, given.size
-        # The one link of two events is the whole.
-        is_known = self.has_steps or whole.kind == CHAIN
-        chances = given.chances if is_known else given.chances[:0]
-        out, verdicts = np.empty(size), np.empty(size, np.int8)
+    def decision(self) -> Decision:
+        """As in `Judge`."""
+        numbers = (self.events[k].laws for k in self.streams)
+        edges = np.array([self.laws.most_edges(each) for each in numbers if each is not None])
         at_least = self.confidence - DECISION_SLACK
-        judge(
-            whole.kind, given.rows, np.ascontiguousarray(chances), self._streams, self.laws.buckets,
-            (whole.lows, whole.highs), at_least, doubt(whole.kind, self._edges), self.wants,
-            chain_work(self._edges, np.float64), out, verdicts,
+        return Decision(
+            self.whole, self.streams, edges, at_least, doubt(self.whole.kind, edges), self.wants,
+            self.has_steps, self.keeps_chances,
         )  # fmt: skip
-        unknown = np.flatnonzero(verdicts == UNKNOWN)
-        if unknown.size:
-            self._settle(given.rows[:, unknown], unknown, out, verdicts)
-        return verdicts == YES, out if self.wants else None, unknown.size
+
+    def found(self, made: Made) -> Found:
+        """As in `Judge`."""
+        assert made.verdicts is not None
+        unknown = np.flatnonzero(made.verdicts == UNKNOWN)
+        found = replace(super().found(made), chance=made.probability, doubted=unknown.size)
+        if not unknown.size:
+            return found
+        self._settle(made.tuples.rows[:, unknown], unknown, made.probability, made.verdicts)
+        return found.where(made.verdicts == YES)
 
     def _settle(
-        self, rows: np.ndarray, places: np.ndarray, out: np.ndarray, verdicts: np.ndarray
+        self, rows: np.ndarray, places: np.ndarray, out: np.ndarray | None, verdicts: np.ndarray
     ) -> None:
         """Decide by exact numbers: once for all tuples that are alike but for when they are."""
         ends, laws = (
-            np.stack([own[row] for own, row in zip(of_all, rows, strict=True)], axis=1)
-            for of_all in (self.times, self.numbers)
+            np.stack([own[row] for own, row in zip(of_all, rows, strict=True)], axis=1)  # type: ignore[index]
+            for of_all in (
+                [self.events[k].last for k in self.streams],
+                [self.events[k].laws for k in self.streams],
+            )
         )
         alike = np.concatenate([ends - ends[:, :1], laws], axis=1)
         kinds, which = np.unique(alike, axis=0, return_inverse=True)
         n = laws.shape[1]
         exact = [self.whole.exact(kind[:n], kind[n:], self.laws) for kind in kinds.tolist()]
         least = Fraction(self.confidence) - Fraction(DECISION_SLACK)
-        out[places] = np.array([float(each) for each in exact])[which.reshape(-1)]
+        if out is not None:
+            out[places] = np.array([float(each) for each in exact])[which.reshape(-1)]
         qualifies = np.array([each >= least for each in exact])[which.reshape(-1)]
         verdicts[places] = np.where(qualifies, YES, NO)

@@ -8,7 +8,7 @@ value of the last G is the probability of the whole.
 
 from __future__ import annotations
 
-from coincide.model.compiled import either
+from coincide.model.compiled import either, product
 
 
 @either
@@ -25,12 +25,13 @@ def chain_probability(ends, laws, buckets, lows, highs, one, work):
     for i in range(ends.size):
         window = (lows[i - 1], highs[i - 1]) if i else (0, 0)
         shift, law = ends[i], laws[i]
-        known = before[0], before[1], size, whole, i
+        known = before[0], before[1], size, whole, i, one
         size, reached = 0, 0 * one
         for b in range(buckets.starts[law], buckets.starts[law + 1] - 1):
             low, high = shift + buckets.edges[b], shift + buckets.edges[b + 1]
             if low == high:
-                reached = reached + buckets.masses[b] * _share(known, window, low, one)
+                share = _share(known, window, low)
+                reached = reached + product(one * buckets.masses[b], share)
             else:
                 given = low, high, one * buckets.masses[b], size, reached
                 size, reached = _add_bucket(known, window, given, after, rise, fall)
@@ -41,10 +42,10 @@ def chain_probability(ends, laws, buckets, lows, highs, one, work):
 
 
 @either
-def _share(known, window, time, one):
+def _share(known, window, time):
     """The probability of all windows so far where an event is at a time."""
     if known[4] == 0:
-        return one
+        return known[5]
     return _value(known, time - window[0], True) - _value(known, time - window[1], False)
 
 
@@ -52,10 +53,10 @@ def _share(known, window, time, one):
 def _add_bucket(known, window, given, after, rise, fall):
     """Write the pieces of G in a bucket; how many there are now, and what G comes to."""
     low, high, mass, size, reached = given
-    cuts, _, count, _, degree = known
+    cuts, _, count, _, degree, one = known
     lo, hi = window
     opened = closed = 0
-    rise[0], fall[0] = 1 + 0 * mass, 0 * mass
+    rise[0], fall[0] = one, 0 * one
     start = low
     while start < high:
         stop = high
@@ -84,40 +85,40 @@ def _add_bucket(known, window, given, after, rise, fall):
 @either
 def _value(known, time, is_closed):
     """G at a time, or what it comes to before that: where times are exact it jumps."""
-    cuts, pieces, size, whole, degree = known
+    cuts, pieces, size, whole, degree, one = known
     k = 0
     while k <= size and (cuts[k] <= time if is_closed else cuts[k] < time):
         k += 1
     if k == 0:
-        return 0 * whole
+        return 0 * one
     if k > size:
         return whole
     begin, end = cuts[k - 1], cuts[k]
-    at = (time - begin) * (1 + 0 * whole) / (end - begin)
+    at = one * (time - begin) / (end - begin)
     found = pieces[k - 1, degree]
     for d in range(degree):
-        found = found * at + pieces[k - 1, degree - 1 - d]
+        found = product(found, at) + pieces[k - 1, degree - 1 - d]
     return found
 
 
 @either
 def _part(known, k, start, span, out):
     """G from a time on, for a span that lies in one piece, as a polynomial from 0 to 1."""
-    cuts, pieces, size, whole, degree = known
+    cuts, pieces, size, whole, degree, one = known
     if k == 0 or k > size:
-        out[0] = whole if k else 0 * whole
+        out[0] = whole if k else 0 * one
         for d in range(1, degree + 1):
-            out[d] = 0 * whole
+            out[d] = 0 * one
         return
-    begin, one = cuts[k - 1], 1 + 0 * whole
+    begin = cuts[k - 1]
     width = cuts[k] - begin
-    at, scale = (start - begin) * one / width, span * one / width
+    at, scale = one * (start - begin) / width, one * span / width
     for d in range(degree + 1):
         out[d] = pieces[k - 1, d]
     # Taylor's shift by Horner's scheme, then a power of the scale for each.
     for d in range(degree):
         for e in range(degree - 1, d - 1, -1):
-            out[e] = out[e] + at * out[e + 1]
+            out[e] = out[e] + product(at, out[e + 1])
     power = one
     for d in range(1, degree + 1):
         power = power * scale

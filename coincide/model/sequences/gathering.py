@@ -8,15 +8,15 @@ comes first.
 
 from __future__ import annotations
 
-from coincide.model.compiled import either
+from coincide.model.compiled import either, product
 
 
 @either
-def gathering_probability(ends, laws, buckets, width, one, product):
+def gathering_probability(ends, laws, buckets, width, one, factors):
     """The probability that the largest and the smallest time differ by `width` at most.
 
     The law of event i is ``laws[i]`` of ``buckets``, and its last edge lies at ``ends[i]``. With ``one``
-    a float the answer is one; with a fraction, and `product` an array of objects, it is exact.
+    a float the answer is one; with a fraction, and `factors` an array of objects, it is exact.
     """
     whole = 0 * one
     for i in range(ends.size):
@@ -29,16 +29,16 @@ def gathering_probability(ends, laws, buckets, width, one, product):
                     if j != i:
                         end = ends[j], laws[j]
                         before = _until(buckets, *end, low, j < i, one)
-                        mass = mass * (_until(buckets, *end, low + width, True, one) - before)
+                        near = _until(buckets, *end, low + width, True, one) - before
+                        mass = product(mass, near)
                 whole = whole + mass
                 continue
             start = low
             while start < high:
                 stop = _next_cut(ends, laws, buckets, i, width, start, high)
                 span = one * (stop - start) / (high - low)
-                whole = whole + mass * span * _mean(
-                    ends, laws, buckets, i, width, start, stop, one, product
-                )
+                mean = _mean(ends, laws, buckets, i, width, start, stop, one, factors)
+                whole = whole + product(mass * span, mean)
                 start = stop
     return whole
 
@@ -59,10 +59,10 @@ def _next_cut(ends, laws, buckets, i, width, start, high):
 
 
 @either
-def _mean(ends, laws, buckets, i, width, start, stop, one, product):
+def _mean(ends, laws, buckets, i, width, start, stop, one, factors):
     """The mean of the product of all factors, where each is linear."""
     degree = 0
-    product[0] = one
+    factors[0] = one
     for j in range(ends.size):
         if j == i:
             continue
@@ -71,14 +71,14 @@ def _mean(ends, laws, buckets, i, width, start, stop, one, product):
         first = first - _until(buckets, *end, start, True, one)
         last = _until(buckets, *end, stop + width, False, one)
         rise = last - _until(buckets, *end, stop, False, one) - first
-        product[degree + 1] = 0 * one
+        factors[degree + 1] = 0 * one
         for d in range(degree + 1, 0, -1):
-            product[d] = product[d] * first + product[d - 1] * rise
-        product[0] = product[0] * first
+            factors[d] = product(factors[d], first) + product(factors[d - 1], rise)
+        factors[0] = product(factors[0], first)
         degree += 1
     found = 0 * one
     for d in range(degree + 1):
-        found = found + product[d] / (d + 1)
+        found = found + factors[d] / (d + 1)
     return found
 
 
@@ -91,5 +91,5 @@ def _until(buckets, end, law, time, is_closed, one):
         if high < time or (is_closed and high == time) or (low < high and high == time):
             found = found + buckets.masses[b]
         elif low < time:
-            found = found + buckets.masses[b] * (one * (time - low) / (high - low))
+            found = found + product(one * buckets.masses[b], one * (time - low) / (high - low))
     return found

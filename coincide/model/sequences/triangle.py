@@ -8,7 +8,7 @@ polynomial of degree 2, which three values give.
 
 from __future__ import annotations
 
-from coincide.model.compiled import either
+from coincide.model.compiled import either, product
 
 
 @either
@@ -32,18 +32,23 @@ def triangle_probability(ends, laws, buckets, lows, highs, one):
                 if mass == 0:
                     continue
                 if low == high:
-                    of_first = of_first + mass * _share(x, z, low, 0 * one, lows, highs, one)
+                    share = _share(x, z, low, 0 * one, lows, highs, one)
+                    of_first = of_first + product(mass, share)
                     continue
                 start = low
                 while start < high:
                     stop = _next_cut(x, z, lows, highs, start, high)
                     span = stop - start
                     # Exact up to cubic polynomials, without the ends, where the share may jump.
-                    middle_share = _share(x, z, start, one * span / 2, lows, highs, one)
-                    outer = _share(x, z, start, one * span / 4, lows, highs, one)
-                    outer = outer + _share(x, z, start, one * span * 3 / 4, lows, highs, one)
-                    mean = (2 * outer - middle_share) / 3
-                    of_first = of_first + mass * mean * (one * span / (high - low))
+                    middle_share = _share(
+                        x, z, start, product(one * span, one / 2), lows, highs, one
+                    )
+                    outer = _share(x, z, start, product(one * span, one / 4), lows, highs, one)
+                    outer = outer + _share(
+                        x, z, start, product(one * span, 3 * one / 4), lows, highs, one
+                    )
+                    mean = (outer + outer - middle_share) / 3
+                    of_first = of_first + product(mass * mean, one * span / (high - low))
                     start = stop
             of_middle = of_middle + of_first
         whole = whole + of_middle
@@ -112,9 +117,9 @@ def _below(bound, nearest, farthest, sides, one):
     if beyond <= 0:
         return 0 * one
     if lacking <= 0:
-        return shorter * longer
+        return product(shorter, longer)
     if beyond <= shorter:
-        return beyond * beyond / 2
+        return product(beyond, beyond / 2)
     if beyond <= longer:
-        return (2 * beyond - shorter) * shorter / 2
-    return shorter * longer - lacking * lacking / 2
+        return product(beyond + beyond - shorter, shorter / 2)
+    return product(shorter, longer) - product(lacking, lacking / 2)

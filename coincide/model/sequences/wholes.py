@@ -55,16 +55,21 @@ Half = tuple[np.ndarray, np.ndarray]
 
 def chain_work(edges: np.ndarray, dtype: type) -> tuple[Half, Half, np.ndarray, np.ndarray]:
     """What `chain_probability` writes to, for events whose laws have at most `edges` edges."""
-    rooms = [0]
-    for count in edges.tolist():
-        rooms.append(count + 2 * (rooms[-1] + 1))
-    n, room = len(edges), rooms[-1] + 1
+    n, room = len(edges), chain_room(edges)
     cuts: type = object if dtype is object else np.int64
 
     def half() -> Half:
         return np.empty(room, cuts), np.empty((room, n + 2), dtype)
 
     return half(), half(), np.empty(n + 2, dtype), np.empty(n + 2, dtype)
+
+
+def chain_room(edges: np.ndarray) -> int:
+    """How many pieces a density of a chain has at most, for events whose laws have at most these edges."""
+    room = 0
+    for count in edges.tolist():
+        room = count + 2 * (room + 1)
+    return room + 1
 
 
 def doubt(kind: int, edges: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -17,18 +17,25 @@ from pyspark.sql import types as T
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import narrow_type
 from coincide.engine.events.sides import Side, grouped_events, read_side
+from coincide.engine.files.footers import Footer
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import places_of
 from coincide.engine.join.timing import JoinSpec
 from coincide.model.errors import SchemaError, argument
+from coincide.model.options import Way
 from spark_plugin.cluster.jobs import at_once
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS, spark_errors_as_ours
 from spark_plugin.frames import columns as frames
-from spark_plugin.frames.columns import field_of, quoted, wire_bytes, wire_kind
+from spark_plugin.frames.columns import arrow_schema, field_of, quoted, wire_bytes, wire_kind
 from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.plain_files import Files, files_of, rows_of
 from spark_plugin.frames.queries import note_query
 from spark_plugin.frames.statistics import SideStatistics
 from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout, on_the_wire
 
 _log = logging.getLogger("coincide")
+_ROWS_READ, _TEXTS_READ = 1 << 16, 1 << 10
+"""Rows of files that are read at once: of values that are all as long, and of others."""
 _STRANGE = "the driver cannot send on the column {!r}"
 _TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
 
@@ -55,23 +62,87 @@ def collected_sides(
     if spec.is_one_stream:
         needed = [list(dict.fromkeys(sides[0].needed + sides[-1].needed))]
     wanted = [
-        Wanted(side.plain, names, side.called, side.is_computed)
+        Wanted(side.plain, names, side.called, side.is_computed, _files(side, names))
         for side, names in zip(streams, needed, strict=True)
     ]
-    tables = _collected(wanted, most, are_many=are_many)
+    tables = _all_collected(wanted, most, are_many=are_many)
     if tables is None:
         return None
     of_sides = list(zip(sides, tables * 2, strict=False))
+    return _read(of_sides, spec) if _can_travel(of_sides, wanted, most, "broadcast-both") else None
+
+
+def collected_streams(
+    streams: Sequence[EventFrame], most: tuple[int, int] | None
+) -> list[CollectedSide] | None:
+    """The same of streams other than two sides, which all tasks get."""
+    wanted = [Wanted(each.plain, each.needed, each.called, each.is_computed) for each in streams]
+    tables = _collected(wanted, most)
+    if tables is None:
+        return None
+    of_streams = list(zip(streams, tables, strict=True))
+    if not _can_travel(of_streams, wanted, most, "broadcast"):
+        return None
+    found = []
+    for stream, table in of_streams:
+        events, counts = _events(stream, table)
+        found.append(CollectedSide(_matchable(events), _statistics(events, counts, None, table)))
+    return found
+
+
+def _can_travel(
+    of_sides: Sequence[tuple[EventFrame, pa.Table]],
+    wanted: Sequence[Wanted],
+    most: tuple[int, int] | None,
+    way: Way,
+) -> bool:
+    """Whether the driver can send on all columns; an error where that was asked for."""
     strange = [name for side, table in of_sides for name in _strange(side, table)]
     if strange and most is None:
         raise SchemaError(
-            f"{argument('way', 'broadcast-both')} cannot take the column {strange[0]!r} along."
+            f"{argument('way', way)} cannot take the column {strange[0]!r} along."
             f" Remove {argument('way')} or the column."
         )
     if strange:
         _log_unused_job(wanted, "collected", _STRANGE.format(strange[0]))
+    return not strange
+
+
+def _files(side: EventFrame, names: Sequence[str]) -> Files | None:
+    """The files that hold some columns of a side, if it only reads such."""
+    return files_of(replace(side, payload=list(names), tested=[]))
+
+
+def _all_collected(
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, *, are_many: bool
+) -> list[pa.Table] | None:
+    """Columns of all rows, those of files read by this process; None as `_collected`."""
+    rows = [rows_of(each.files[1]) for each in wanted if each.files is not None]
+    if most is not None and any(each > most[1] for each in rows):
+        _log_too_large(most)
         return None
-    return _read(of_sides, spec)
+    read = [None if each.files is None else read_rows(each, *each.files, most) for each in wanted]
+    if most is not None and _are_too_large(_sizes(filter(None, read)), most):
+        _log_too_large(most)
+        return None
+    others = [each for each, table in zip(wanted, read, strict=True) if table is None]
+    collected = _collected(others, most, are_many=are_many) if others else []
+    if collected is None:
+        return None
+    rest = iter(collected)
+    tables = [next(rest) if table is None else table for table in read]
+    if most is not None and _are_too_large(_sizes(tables), most):
+        _log_too_large(most)
+        return None
+    return tables
+
+
+def _sizes(tables: Iterable[pa.Table]) -> list[tuple[int, int]]:
+    return [(table.nbytes, table.num_rows) for table in tables]
+
+
+def _log_too_large(most: tuple[int, int]) -> None:
+    _log.info("correlate: not collected: %s", _TOO_LARGE.format(*most))
 
 
 def _collected(
@@ -98,7 +169,7 @@ def _collected(
         why = "spark.driver.maxResultSize limits what the driver takes"
         _log_unused_job(wanted, "collected", why)
         return None
-    if tables is None or _are_too_large([(t.nbytes, t.num_rows) for t in tables], most):
+    if tables is None or _are_too_large(_sizes(tables), most):
         _log_unused_job(wanted, "collected", _TOO_LARGE.format(*most))
         return None
     return tables
@@ -158,7 +229,7 @@ def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:
 
 
 def _read(of_sides: Sequence[tuple[EventFrame, pa.Table]], spec: JoinSpec) -> list[CollectedSide]:
-    read = [_events(side, table, spec) for side, table in of_sides]
+    read = [_events(side, table, is_one_stream=spec.is_one_stream) for side, table in of_sides]
     groups: list[np.ndarray | None] = [None]
     if len(read) > 1:
         grouped = grouped_events(read[0][0], read[1][0])
@@ -171,9 +242,11 @@ def _read(of_sides: Sequence[tuple[EventFrame, pa.Table]], spec: JoinSpec) -> li
     return found
 
 
-def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, SideCounts]:
+def _events(
+    side: EventFrame, table: pa.Table, *, is_one_stream: bool = False
+) -> tuple[Side, SideCounts]:
     names = [*side.payload, *side.tested]
-    if spec.is_one_stream:
+    if is_one_stream:
         numbers = pa.array(np.arange(table.num_rows))
         table = table.append_column(_NUMBER, numbers)
         names.append(_NUMBER)
@@ -261,6 +334,7 @@ class Wanted:
     names: list[str]
     called: str = ""
     is_computed: bool = False
+    files: Files | None = None
 
     @property
     def widths(self) -> dict[str, int | str | None]:
@@ -285,6 +359,28 @@ def counted(wanted: Wanted) -> tuple[int, int]:
     with spark_errors_as_ours():
         (found,) = wanted.frame.selectExpr(f"{size} AS bytes", "count(1) AS rows").collect()
     return int(found["bytes"]), found["rows"]
+
+
+def read_rows(
+    wanted: Wanted, files: PlannedFiles, footers: Sequence[Footer], most: tuple[int, int] | None
+) -> pa.Table | None:
+    """All rows of files; some where they have more bytes than `most`. None: Spark must read them."""
+    kinds = [field_of(wanted.frame, wanted.called, name) for name in wanted.names]
+    try:
+        schema = arrow_schema(T.StructType(kinds))
+        tables, size = [schema.empty_table()], 0
+        # Texts take any room, so few of them are read at once.
+        are_alike = all(isinstance(width, int) for width in wanted.widths.values())
+        rows = _ROWS_READ if are_alike else _TEXTS_READ
+        for table in files.batches(places_of(footers), wanted.names, rows):
+            tables.append(table.cast(schema))
+            size += table.nbytes
+            if most is not None and size > most[0]:
+                break
+    except (pa.ArrowException, SchemaError) as closed:
+        _log.debug("correlate: Spark reads the files of %s: %s", wanted.called, closed)
+        return None
+    return pa.concat_tables(tables)
 
 
 def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | None:

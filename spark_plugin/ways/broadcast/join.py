@@ -100,18 +100,22 @@ def _near(
     table: pa.Table, small: EventFrame, large: EventFrame, layout: WireLayout, spec: AnySpec
 ) -> Column | None:
     """Which valid rows of the large side are to be joined; None: all."""
-    spark = small.spark
     if (spec.keeps_unmatched and large.side == "left") or large.source.isStreaming:
         return None
-    if is_accelerated(spark):  # it would run the test on the CPU, and all that is below it
-        return None
     events = read_side(table, layout, small.side, small.times.model)
-    is_left, window = small.side == "left", spec.widest_of_rows
+    return near_events(events, large, spec, is_left=small.side == "left")
+
+
+def near_events(events: Side, large: EventFrame, spec: AnySpec, *, is_left: bool) -> Column | None:
+    """Which valid rows of the large side can be near some events of the small one; None: any may be."""
+    if is_accelerated(large.spark):  # it would run the test on the CPU, and all that is below it
+        return None
+    window = spec.widest_of_rows
     own, others = spec.largest_useful if is_left else spec.largest_useful[::-1]
     cells = near_cells(
         events.up_to(own), is_left, window, large.longest, are_uniform=spec.are_uniform
     )
-    near = cells.has(spark)
+    near = cells.has(large.spark)
     if large.times.model.shape_is_length and others < 2 * TIME_LIMIT:
         near &= F.expr(f"high - low <= {literal(others)}")
     return near

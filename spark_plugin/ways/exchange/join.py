@@ -17,11 +17,12 @@ from spark_plugin.frames.events import EventFrame
 from spark_plugin.frames.wire_rows import wire_rows
 from spark_plugin.tasks.exchange import Room, SliceTask
 from spark_plugin.tasks.labels import partition_labels
+from spark_plugin.tasks.packed_files import FilePackTask
 from spark_plugin.tasks.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import CODED, KEY_HASH, LABEL, SALT, TIME, Shipment, WireLayout
 from spark_plugin.ways.broadcast.join import BroadcastPlan, broadcast_join
-from spark_plugin.ways.exchange.packed_files import file_sides, packs_of_files
+from spark_plugin.ways.exchange.packed_files import file_sides, pack_task, packs_by
 from spark_plugin.ways.join_sides import Job
 
 ROOM = 2
@@ -45,25 +46,38 @@ def exchange_join(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, Ship
 def _sliced(job: Job, plan: SlicePlan | CellPlan) -> DataFrame:
     spec, result, stage, options = job.spec, job.result, job.stage, job.options
     shapes = plan.reach.left, plan.reach.right
-    rows, schemas = _packed(job, plan)
+    rows, schemas, readers = _packed(job, plan)
     room = None
     if isinstance(plan, CellPlan):
         room = Room(plan, ROOM * options.slice_rows, ROOM * options.slice_bytes)
     task = SliceTask(
-        spec, result.layout, result.names, stage.metrics, schemas=schemas, shapes=shapes, room=room
+        spec,
+        result.layout,
+        result.names,
+        stage.metrics,
+        schemas=schemas,
+        shapes=shapes,
+        room=room,
+        files=readers,
     )
     return stage.run(rows, task, result.wire_schema)
 
 
-def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.Schema, pa.Schema]]:
-    """Packs of both sides, each slice in a partition of its own, and the schemas of events in them."""
+Readers = tuple[FilePackTask | None, FilePackTask | None]
+"""What reads row groups of both sides that stayed where they lie."""
+
+
+def _packed(
+    job: Job, plan: SlicePlan | CellPlan
+) -> tuple[DataFrame, tuple[pa.Schema, pa.Schema], Readers]:
+    """Packs of both sides, each slice in a partition, schemas of their events, and readers."""
     sides, spec, layout = job.sides, job.spec, job.result.layout
     is_salted = plan.is_split or spec.keeps_unmatched
     spark = sides[0].spark
     keys = (KEY_HASH,) if plan.needs_keys else ()
     files = [None, None] if job.arguments is None else file_sides(sides, job.arguments)
 
-    def packs(i: int) -> tuple[DataFrame, pa.Schema]:
+    def packs(i: int) -> tuple[DataFrame, pa.Schema, FilePackTask | None]:
         side, of_side = sides[i], layout.only(sides[i].side)
         salted, given = is_salted and side.side == "left", files[i]
         # Rows that tasks read themselves are counted there.
@@ -84,16 +98,17 @@ def _packed(job: Job, plan: SlicePlan | CellPlan) -> tuple[DataFrame, tuple[pa.S
         kind = "array<bigint>" if as_numbers else "binary"
         columns = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} {kind}"
         if given is None:
-            return rows.mapInArrow(task, columns), schema
+            return rows.mapInArrow(task, columns), schema, None
         keeps = spec.keeps_unmatched and side.side == "left"
-        found = packs_of_files(
-            spark, side, given, task, of_side, columns,
-            keeps_unmatched=keeps, has_salt=salted,
-        )  # fmt: skip
-        return found, schema
+        of_files = pack_task(
+            spark, side, given, task, of_side, keeps_unmatched=keeps, has_salt=salted
+        )
+        reader = None if of_files.stays is None else of_files.reader
+        return packs_by(of_files, side, columns), schema, reader
 
-    (left, of_left), (right, of_right) = at_once(spark, [partial(packs, 0), partial(packs, 1)])
-    return left.unionAll(right).repartition(plan.count, LABEL), (of_left, of_right)
+    both = at_once(spark, [partial(packs, 0), partial(packs, 1)])
+    (left, right), (own, others), (reader, other) = zip(*both, strict=True)
+    return left.unionAll(right).repartition(plan.count, LABEL), (own, others), (reader, other)
 
 
 def salt_of(side: EventFrame, layout: WireLayout) -> str:

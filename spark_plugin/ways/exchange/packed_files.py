@@ -5,42 +5,33 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from coincide.engine.events.schemas import plain_schema, with_like_keys
-from coincide.engine.files.common_schema import check_alike, check_present
-from coincide.engine.files.finding import find_files
-from coincide.engine.files.footers import Footer, file_schemas, read_footers
-from coincide.engine.files.planning import NotDirect, check_readable
+from coincide.engine.events.schemas import with_like_keys
+from coincide.engine.files.footers import Footer
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import Parts, places_of
+from coincide.engine.files.slices import Places, places_of, row_groups
 from coincide.engine.join.join import TablePlan, plan_tables
 from coincide.engine.join.pair_arguments import PairArguments
 from coincide.model.errors import CoincideError
+from coincide.model.sides import LEFT, SIDES
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
-from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
-from spark_plugin.frames.columns import arrow_schema, field_of, spark_type
 from spark_plugin.frames.events import EventFrame
-from spark_plugin.frames.plain_reads import plain_read
-from spark_plugin.tasks.packed_files import COUNTS, FilePackTask, names_of_counts
+from spark_plugin.frames.plain_files import Files, deals_of, files_of, rows_at_once, spark_schema
+from spark_plugin.tasks.packed_files import COUNTS, FilePackTask, Staying, names_of_counts
 from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.slice_plan import CellPlan, SlicePlan
 from spark_plugin.tasks.wire import WireLayout
 
 _log = logging.getLogger("coincide")
-_TASK_ROWS = 1 << 22
-"""Rows that a task reads, at most about."""
-_AT_ONCE, _BYTES = 1 << 20, 64 << 20
-"""Rows and bytes that a task reads at once, or one row group."""
-_STAMPS = T.TimestampType, T.TimestampNTZType
-Files = tuple[PlannedFiles, list[Footer]]
-"""The files of a side, and their footers."""
+_MOST_READERS, _FEW_OF_ALL = 3, 4
+"""Several slices read a row group where it lies if they are three at most, and at most a fourth of all."""
+_IN_ORDER = 0.4
+"""Slices are cut by time if at least this share of rows is in row groups of about one slice each."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +45,56 @@ class FileSide:
     @property
     def at_once(self) -> int:
         """Rows that a task reads at once, about."""
-        rows = sum(int(footer.rows.sum()) for footer in self.footers)
-        size = sum(footer.bytes for footer in self.footers)
-        return max(1, min(_AT_ONCE, int(_BYTES * rows / max(size, 1.0))))
+        return rows_at_once(self.footers)
 
-    def deals(self, tasks: int) -> tuple[Parts, ...]:
-        """All row groups, dealt in their order to tasks of about as many rows each."""
-        places = places_of(self.footers)
-        total = int(places.rows.sum())
-        count = max(1, min(len(places), max(tasks, -(-total // _TASK_ROWS))))
-        ends = np.cumsum(places.rows)
-        dealt = np.minimum((ends - places.rows) * count // max(total, 1), count - 1)
-        edges = np.searchsorted(dealt, np.arange(count + 1))
-        return tuple(
-            Parts.whole(places.take(np.arange(first, last))) for first, last in pairwise(edges)
+    def staying(self, number: int, plan: SlicePlan | CellPlan) -> tuple[Places, Staying | None]:
+        """The row groups that tasks pack, and those that few slices of a plan read where they lie."""
+        places, times = places_of(self.footers), self.tables.times[number]
+        if not isinstance(plan, SlicePlan) or times.beyond is None:
+            return places, None
+        if not times.model.shape_is_length:
+            return places, None
+        groups = row_groups(self.footers, times)
+        is_bounded = groups.is_known & ~groups.is_open & groups.spans.are_timed
+        ends = (
+            np.where(is_bounded, 2 * each, 0) for each in (groups.spans.first, groups.spans.last)
         )
+        first, last = plan.slices_between(*ends, is_left=number == LEFT)
+        readers = last - first + 1
+        are_few = (readers <= _MOST_READERS) & (readers * _FEW_OF_ALL <= plan.count)
+        stays = is_bounded & ((readers == 1) | are_few)
+        if not stays.any():
+            return places, None
+        own = np.flatnonzero(stays)
+        staying = Staying(places.take(own), first[own], last[own])
+        return places.take(np.flatnonzero(~stays)), staying
+
+
+def are_in_order(sides: tuple[EventFrame, EventFrame], slices: int) -> bool:
+    """Whether most rows of two sides of files are in row groups that would stay where they are."""
+    found = [files_of(side) for side in sides]
+    if any(
+        given is None or side.times.beyond is None for side, given in zip(sides, found, strict=True)
+    ):
+        return False
+    if not all(side.times.model.shape_is_length for side in sides):
+        return False
+    groups = [
+        row_groups(footers, side.times)
+        for side, (_, footers) in zip(sides, filter(None, found), strict=True)
+    ]
+    first, last, rows = (
+        np.concatenate(each)
+        for each in zip(
+            *((g.likely.first, g.likely.last, g.places.rows) for g in groups), strict=True
+        )
+    )
+    is_timed = first <= last
+    if not is_timed.any():
+        return False
+    whole = int(last[is_timed].max()) - int(first[is_timed].min())
+    is_narrow = is_timed & (2.0 * slices * (last - first) <= whole)
+    return bool(rows[is_narrow].sum() >= _IN_ORDER * rows.sum())
 
 
 def file_sides(
@@ -86,7 +112,7 @@ def file_sides(
     if not any(found) or (sides[0].by and not all(found)):
         return nothing
     own = [
-        _schema_of(side) if given is None else given[0].schema
+        spark_schema(side, side.needed) if given is None else given[0].schema
         for side, given in zip(sides, found, strict=True)
     ]
     schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
@@ -112,43 +138,26 @@ def _are_needed(side: EventFrame, tables: TablePlan, number: int) -> bool:
     return of_plan == (side.by, side.payload, side.tested)
 
 
-def _schema_of(side: EventFrame) -> pa.Schema:
-    fields = [field_of(side.plain, side.called, name) for name in side.needed]
-    return arrow_schema(T.StructType(fields))
-
-
-def files_of(side: EventFrame) -> Files | None:
-    """The files that a side only reads, where PyArrow reads what Spark does."""
-    read = plain_read(side.plain, side.needed)
-    if read is None:
-        return None
-    try:
-        files = replace(find_files(side.called, read.paths), names=read.names)
-        stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
-        footers = read_footers(files, stamps, side.needed)
-        schemas = file_schemas(files, footers)
-        check_present(side.called, schemas, side.needed)
-        if not set(side.needed) <= set(footers[0].schema.names):
-            raise NotDirect("files have no column of this name.")
-        check_alike(side.called, schemas, side.needed)
-        for path, footer in zip(files.paths, footers, strict=True):
-            check_readable(f"{side.called}: {path}", footer, side.needed)
-        refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
-        _check_types(side, footers[0])
-    except CoincideError as closed:  # Spark reads it, and says what is wrong
-        _log.debug("correlate: Spark reads the files of %s: %s", side.called, closed)
-        return None
-    return PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers
-
-
-def _check_types(side: EventFrame, footer: Footer) -> None:
-    """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
-    for name in side.needed:
-        own, of_file = side.kind_of(name), spark_type(name, footer.schema.field(name).type)
-        if own != of_file:
-            raise NotDirect(
-                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored."
-            )
+def pack_task(
+    spark: SparkSession,
+    side: EventFrame,
+    given: FileSide,
+    pack: PackTask,
+    layout: WireLayout,
+    *,
+    keeps_unmatched: bool,
+    has_salt: bool,
+) -> FilePackTask:
+    """What reads the files of a side, and packs its events."""
+    places, stays = places_of(given.footers), None
+    # Rows without a time may go to any slice, and rows are counted where each is read once.
+    if not keeps_unmatched and side.observation is None:
+        places, stays = given.staying(SIDES.index(side.side), pack.plan)
+    return FilePackTask(
+        pack, given.files, given.tables, deals_of(places, parallelism(spark)), layout,
+        keeps_unmatched=keeps_unmatched, at_once=given.at_once, up_to=side.up_to,
+        has_salt=has_salt, counts=side.observation is not None, stays=stays,
+    )  # fmt: skip
 
 
 def packs_of_files(
@@ -162,15 +171,18 @@ def packs_of_files(
     keeps_unmatched: bool,
     has_salt: bool,
 ) -> DataFrame:
-    """Packs of a side, whose tasks read its files; its rows are counted on their way if it is observed."""
-    deals = given.deals(parallelism(spark))
-    task = FilePackTask(
-        pack, given.files, given.tables, deals, layout, keeps_unmatched=keeps_unmatched,
-        at_once=given.at_once, up_to=side.up_to, has_salt=has_salt,
-        counts=side.observation is not None,
-    )  # fmt: skip
-    numbers = spark.range(0, len(deals), 1, len(deals))
-    if side.observation is None:
+    """Packs of a side, whose tasks read its files."""
+    task = pack_task(
+        spark, side, given, pack, layout, keeps_unmatched=keeps_unmatched, has_salt=has_salt
+    )
+    return packs_by(task, side, columns)
+
+
+def packs_by(task: FilePackTask, side: EventFrame, columns: str) -> DataFrame:
+    """The packs of a task; rows are counted on their way if the side is observed."""
+    deals = len(task.deals)
+    numbers = side.spark.range(0, deals, 1, deals)
+    if not task.counts:
         return numbers.mapInArrow(task, columns)
     packs = numbers.mapInArrow(task, f"{columns}, {COUNTS} array<double>")
     totals = [
@@ -179,5 +191,6 @@ def packs_of_files(
         ).alias(name)
         for i, name in enumerate(names_of_counts())
     ]
+    assert side.observation is not None
     observed = packs.observe(side.observation, *totals)
     return observed.where(f"{COUNTS} IS NULL").drop(COUNTS)

@@ -30,7 +30,6 @@ from spark_plugin.tasks.sequences import Question, SentPackTask, SentStream
 from spark_plugin.tasks.slice_plan import CellPlan
 from spark_plugin.tasks.wire import WireLayout
 from spark_plugin.ways.exchange.join import ROOM
-from spark_plugin.ways.sequences import TuplesPlan
 from spark_plugin.ways.streaming.arguments import (
     check_clock,
     check_first_state,
@@ -61,6 +60,7 @@ from spark_plugin.ways.streaming.planning import (
 )
 from spark_plugin.ways.streaming.settings import as_bytes, told
 from spark_plugin.ways.streaming.watching import Watched, watch
+from spark_plugin.ways.tuples import TuplesPlan
 
 _log = logging.getLogger("coincide")
 _TOLD_OTHERWISE = ("streams", "windows", "probability")
@@ -198,6 +198,8 @@ class StreamedTuples(TuplesPlan):
     def __init__(self, question: Question, asked: TupleStreamArguments) -> None:
         streams = asked.declared(question.streams)
         warn_of_ends(streams.names, [timestamp_names("time", time) for time in streams.times])
+        # As it was given: what it is compiled to is another thing in each release.
+        self._where = None if streams.where is None else str(streams.where)
         super().__init__(replace(question, streams=streams))
         self.asked, self._tick = asked, self._job.tick
         self._nanoseconds = check_tick(self._tick)
@@ -341,6 +343,7 @@ class StreamedTuples(TuplesPlan):
                 for anchor, (lo, hi) in self._job.near(k).items()
             ],
             "confidence": self._streams.confidence,
+            "where": self._where,
             "sent": [each.places for each in self._sent],
             "slice_length": f"{self.grids[0].ticks} {unit}",
             "slice_end": self.grids[0].beyond,

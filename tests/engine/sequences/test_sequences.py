@@ -368,7 +368,7 @@ def test_an_event_that_does_not_go_on_hides_none_that_goes_on_often(
     sizes: list[int] = []
     judge = ExactJudge.found
     monkeypatch.setattr(
-        ExactJudge, "found", lambda self, part: sizes.append(part.size) or judge(self, part)
+        ExactJudge, "found", lambda self, made: sizes.append(made.tried) or judge(self, made)
     )
     many = 300
     streams = [{"t": [0]}, {"t": [1, 2]}, {"t": [102] * many}, {"t": [202] * many}]

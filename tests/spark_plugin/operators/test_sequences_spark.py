@@ -30,6 +30,7 @@ from tests.helpers.sequence_spark import (
     asked_of_sequences,
     certain_rows,
     frames_of,
+    on_a_way,
     rows_of,
 )
 from tests.helpers.tuple_conditions import drawn_condition, with_values
@@ -39,7 +40,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.Co
 
 @pytest.mark.parametrize("seed", range(24))
 def test_sequences_are_those_of_tables(spark: SparkSession, seed: int) -> None:
-    case, asked = asked_of_sequences(random.Random(seed))
+    rng = random.Random(seed)
+    case, asked = asked_of_sequences(rng)
+    asked = on_a_way(rng, case, asked)
     expected = sequence_tables(case.tables, **asked.words)
     found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
@@ -48,7 +51,9 @@ def test_sequences_are_those_of_tables(spark: SparkSession, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_coincidences_are_those_of_tables(spark: SparkSession, seed: int) -> None:
-    case, asked = asked_of_coincidences(random.Random(seed))
+    rng = random.Random(seed)
+    case, asked = asked_of_coincidences(rng)
+    asked = on_a_way(rng, case, asked)
     expected = coincidence_tables(case.tables, **asked.words)
     found = coincidences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
@@ -63,6 +68,7 @@ def test_sequences_that_meet_a_condition_are_those_of_tables(
     case, asked = asked_of_sequences(rng)
     case = with_values(case, rng)
     asked.words["where"] = drawn_condition(rng, case.names).sql
+    asked = on_a_way(rng, case, asked)
     expected = sequence_tables(case.tables, **asked.words)
     found = sequences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
@@ -75,6 +81,7 @@ def test_sets_that_meet_a_condition_are_those_of_tables(spark: SparkSession, see
     case, asked = asked_of_coincidences(rng)
     case = with_values(case, rng)
     asked.words["where"] = drawn_condition(rng, case.names).sql
+    asked = on_a_way(rng, case, asked)
     expected = coincidence_tables(case.tables, **asked.words)
     found = coincidences(frames_of(spark, case), **asked.on_spark).toArrow()
     assert found.schema == expected.schema
@@ -205,8 +212,8 @@ def refused(spark: SparkSession) -> dict[str, tuple[Any, type[Exception], str]]:
             "b is a streaming.*Use sequence_streams",
         ),
         "a broadcast": (
-            lambda: sequences([frame, copy], **two, options=CorrelateOptions(way="broadcast")),
-            ConditionError, "an exchange .found way='broadcast'.",
+            lambda: sequences([frame, copy], **two, options=CorrelateOptions(way="broadcast-left")),
+            ConditionError, "all but one .found way='broadcast-left'.",
         ),
         "several GPUs": (
             lambda: sequences(
@@ -275,7 +282,8 @@ def test_a_source_with_longer_events_than_were_planned_is_an_error(spark: SparkS
     schema = "CAST(unix_micros(current_timestamp()) % 1000000007 AS long)"
     growing = spark.range(1).selectExpr("id", "0L AS min_time", f"{schema} AS max_time")
     other = spark.range(1).selectExpr("id", "0L AS min_time", "5L AS max_time")
-    found = sequences([growing, other], [(0, 5)], 0.1, options=CorrelateOptions(invalid="drop"))
+    options = CorrelateOptions(invalid="drop", way="exchange")
+    found = sequences([growing, other], [(0, 5)], 0.1, options=options)
     with pytest.raises(Exception, match="current_timestamp"), spark_errors_as_ours():
         found.collect()
 

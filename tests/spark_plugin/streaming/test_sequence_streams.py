@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from coincide import (
     spark_errors_as_ours,
 )
 from spark_plugin.ways.streaming.arguments import STATE_STORE
+from tests.helpers.sequence_cases import Case
 from tests.helpers.sequence_spark import (
+    Asked,
     asked_of_coincidences,
     asked_of_sequences,
     certain_rows,
@@ -39,15 +42,24 @@ from tests.helpers.spark_streams import (
     streamed,
     write_files,
 )
+from tests.helpers.tuple_conditions import drawn_condition, with_values
 from tests.helpers.tuple_streams import drawn_arrivals, later, simulated, timely
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
 
 
+def with_condition(rng: random.Random, case: Case, asked: Asked) -> tuple[Case, Asked]:
+    """Half of the questions have a condition on the columns of all events."""
+    if rng.random() < 0.5:
+        return case, asked
+    condition = drawn_condition(rng, case.names).sql
+    return with_values(case, rng), replace(asked, words={**asked.words, "where": condition})
+
+
 def check_sequences(spark: SparkSession, seed: int) -> tuple[int, int]:
     rng = random.Random(seed)
     case, asked = asked_of_sequences(rng)
-    case = later(case)
+    case, asked = with_condition(rng, later(case), asked)
     arrivals = drawn_arrivals(rng, case, asked.words["confidence"])
     found, late = simulated(spark, case, asked, arrivals, rng.choice([1, 3, 32]))
     expected = sequence_tables(timely(case, late), **asked.words)
@@ -60,7 +72,7 @@ def check_sequences(spark: SparkSession, seed: int) -> tuple[int, int]:
 def check_coincidences(spark: SparkSession, seed: int) -> tuple[int, int]:
     rng = random.Random(seed)
     case, asked = asked_of_coincidences(rng)
-    case = later(case)
+    case, asked = with_condition(rng, later(case), asked)
     arrivals = drawn_arrivals(rng, case, asked.words["confidence"])
     found, late = simulated(spark, case, asked, arrivals)
     expected = coincidence_tables(timely(case, late), **asked.words)
@@ -233,9 +245,11 @@ def test_a_query_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path
     assert rows_of(pa.Table.from_pylist(found_rows, expected.schema)) == rows_of(expected)
     for number in range(3):
         write_more(tmp_path / str(number), files[number][0])
-    changed = asked(windows=[(0, 300), (-100, 401), (0, 300)])
-    with pytest.raises(ConditionError, match=r"windows was .* and is"), spark_errors_as_ours():
-        appended(changed, tmp_path)
+    changes = {"windows": [(0, 300), (-100, 401), (0, 300)]}, {"where": "a_id <> b_id"}
+    for change in changes:
+        words = f"{next(iter(change))} was .* and is"
+        with pytest.raises(ConditionError, match=words), spark_errors_as_ours():
+            appended(asked(**change), tmp_path)
 
 
 def test_a_clock_lets_a_silent_stream_go_on(spark: SparkSession, tmp_path: Path) -> None:

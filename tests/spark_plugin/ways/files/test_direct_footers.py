@@ -13,7 +13,7 @@ import pytest
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.engine.files import footers
 from coincide.engine.files.finding import find_files
-from coincide.engine.files.footers import ranges, read_footers
+from coincide.engine.files.footers import read_footers
 from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slices import row_groups
 from coincide.model.errors import DataError, SchemaError
@@ -194,9 +194,10 @@ def test_a_column_of_instants_is_looked_up_once(
 
     def noted(footer: pq.FileMetaData, name: str) -> Any:
         given_files.append(name)
-        return ranges(footer, name)
+        return place(footer, name)
 
-    monkeypatch.setattr(footers, "ranges", noted)
+    place = footers._place
+    monkeypatch.setattr(footers, "_place", noted)
     path = write(tmp_path / "a.parquet", table(pa.int64(), [1, 2, 3], [4, 5, 6]))
     plan_files(path, path, TimingCondition(within(-1, 1), 0.5), left_time="min_time", parallelism=1)
     assert given_files == ["min_time", "min_time", "max_time"]

@@ -1,0 +1,108 @@
+"""The Parquet files of a side that only reads such: found, checked, and dealt to whoever reads them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import types as T
+
+from coincide.engine.events.schemas import plain_schema
+from coincide.engine.files.common_schema import check_alike, check_present
+from coincide.engine.files.finding import local_files
+from coincide.engine.files.footers import Footer, file_schemas, read_footers
+from coincide.engine.files.planning import NotDirect, check_readable
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import Parts, Places
+from coincide.model.errors import CoincideError
+from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
+from spark_plugin.frames.columns import arrow_schema, field_of, spark_type
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.plain_reads import plain_read
+
+_log = logging.getLogger("coincide")
+_TASK_ROWS = 1 << 22
+"""Rows that a task reads, at most about."""
+_AT_ONCE, _BYTES = 1 << 20, 64 << 20
+"""Rows and bytes that are read at once, or one row group."""
+_STAMPS = T.TimestampType, T.TimestampNTZType
+Files = tuple[PlannedFiles, list[Footer]]
+"""The files of a side, and their footers."""
+
+
+def files_of(side: EventFrame) -> Files | None:
+    """The files that a side only reads, where PyArrow reads what Spark does; looked for once a plan."""
+    name = tuple(side.needed)
+    if name not in side.memo:
+        side.memo[name] = _found(side)
+    found: Files | None = side.memo[name]
+    return found
+
+
+def _found(side: EventFrame) -> Files | None:
+    read = plain_read(side.plain, side.needed)
+    if read is None:
+        return None
+    try:
+        files = replace(local_files(side.called, read.paths), names=read.names)
+        stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
+        times = [scale.column.name for scale in side.times.scales]
+        ranged = list(dict.fromkeys([*stamps, *times]))
+        footers = read_footers(files, ranged, side.needed)
+        schemas = file_schemas(files, footers)
+        check_present(side.called, schemas, side.needed)
+        if not set(side.needed) <= set(footers[0].schema.names):
+            raise NotDirect("files have no column of this name.")
+        check_alike(side.called, schemas, side.needed)
+        for path, footer in zip(files.paths, footers, strict=True):
+            check_readable(f"{side.called}: {path}", footer, side.needed)
+        refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
+        _check_types(side, footers[0])
+    except CoincideError as closed:  # Spark reads it, and says what is wrong
+        _log.debug("correlate: Spark reads the files of %s: %s", side.called, closed)
+        return None
+    return PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers
+
+
+def _check_types(side: EventFrame, footer: Footer) -> None:
+    """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
+    for name in side.needed:
+        own, of_file = side.kind_of(name), spark_type(name, footer.schema.field(name).type)
+        if own != of_file:
+            raise NotDirect(
+                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored."
+            )
+
+
+def spark_schema(side: EventFrame, names: Sequence[str]) -> pa.Schema:
+    """Some columns of a side, as Spark hands them to Arrow."""
+    fields = [field_of(side.plain, side.called, name) for name in names]
+    return arrow_schema(T.StructType(fields))
+
+
+def rows_of(footers: Sequence[Footer]) -> int:
+    """How many rows files have."""
+    return sum(int(footer.rows.sum()) for footer in footers)
+
+
+def rows_at_once(footers: Sequence[Footer]) -> int:
+    """Rows of files that are read at once, about."""
+    rows = rows_of(footers)
+    size = sum(footer.bytes for footer in footers)
+    return max(1, min(_AT_ONCE, int(_BYTES * rows / max(size, 1.0))))
+
+
+def deals_of(places: Places, tasks: int) -> tuple[Parts, ...]:
+    """Row groups, dealt in their order to tasks of about as many rows each."""
+    total = int(places.rows.sum())
+    count = max(1, min(len(places), max(tasks, -(-total // _TASK_ROWS))))
+    ends = np.cumsum(places.rows)
+    dealt = np.minimum((ends - places.rows) * count // max(total, 1), count - 1)
+    edges = np.searchsorted(dealt, np.arange(count + 1))
+    return tuple(
+        Parts.whole(places.take(np.arange(first, last))) for first, last in pairwise(edges)
+    )
