@@ -162,6 +162,13 @@ def test_rows_in_no_order_take_an_exchange(spark: SparkSession, tmp_path: Path) 
     assert report.summary().way == "exchange"
     with pytest.raises(NotDirect, match=r"not in order of time.*Order them once"):
         sequences(frames, **asked, options=replace(options, way="files"))
+    # If they are asked for, up to four reads of a row are.
+    for way, taken in (("auto", "exchange"), ("files", "files")):
+        report = SequenceReport()
+        options = CorrelateOptions(slices=4, way=way)
+        found = sequences(frames, **asked, options=options, report=report).toArrow()
+        assert rows_of(found) == rows_of(sequence_tables(tables, **asked))
+        assert report.summary().way == taken
 
 
 def test_what_tasks_cannot_read_is_refused_if_asked_for(
